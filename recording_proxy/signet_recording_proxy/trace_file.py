@@ -138,7 +138,7 @@ class TraceFile:
 def demand_creatable(path: str) -> None:
     """Raise UsageError when a trace could not be created at `path`; nothing is left there.
 
-    CapturedMessage before anything is waited for. Whether it can be created in the end shows when it is.
+    Called before anything is waited for. Whether it can be created in the end shows when it is.
     """
     os.close(_create(path))
     Path(path).unlink()

@@ -236,7 +236,7 @@ def test_manifest_that_openclaw_does_not_take(
 def test_package_for_openclaw_without_a_manifest(
     about: Mapping[str, Any] | None, manifest: str | None, is_refused: bool, runtime: str, made: Made, tmp_path: Path
 ) -> None:
-    """OpenClaw blocks it; a plugin that is no package for it yet may get its manifest later."""
+    """OpenClaw refuses it. A plugin outside such a package may still get its manifest when it is packed."""
     for folder in ("dist", "assets"):
         (tmp_path / folder).mkdir()
     for name in ("openclaw_plugin.mjs", "tiny.mjs"):

@@ -20,6 +20,7 @@ MARK_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
 _TERMINATE_S = 2.0
 _KILL_S = 10.0
 _POLL_S = 0.02
+"""These processes are not our children, and their groups have no descriptor: only asking again tells their end."""
 _PARENT_POLL_MS = 1000
 _CHUNK_BYTES = 64 * 1024
 

@@ -361,7 +361,7 @@ class Needles:
         return True
 
     def first_in(self, text: str, before: int) -> int | None:
-        """The exchange, earlier than `before`, that injected a needle in the text; None if there is none."""
+        """The number of an exchange before `before` that injected a needle in the text, or None."""
         if len(text) < self._least:
             return None
         for delimiter, pieces in self._by_piece.items():

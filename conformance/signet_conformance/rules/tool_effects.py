@@ -404,12 +404,10 @@ def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
             first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
         )
     filters = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
-    others = [
-        next((name for name in filters if not is_value(call.body.get(name), filters[name])), None) for call in previews
-    ]
-    if None in others:
+    others = [_other_filter(call, filters) for call in previews]
+    name = others[0]
+    if name is None or None in others:
         return None
-    name = str(others[0])
     return step.fail(
         first,
         f"the preview is of another {name} than was asked for",
@@ -418,6 +416,11 @@ def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
         received=first.body.get(name),
         fold=f"preview of another {name}",
     )
+
+
+def _other_filter(call: Call, wanted: Mapping[str, Any]) -> str | None:
+    """The first filter that a request does not have as it was wanted."""
+    return next((name for name, value in wanted.items() if not is_value(call.body.get(name), value)), None)
 
 
 def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
@@ -453,7 +456,7 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
     for call in executed:
         ids = ids_forgotten(call)
         if not ids:
-            other = next((name for name in asked if not is_value(call.body.get(name), asked[name])), None)
+            other = _other_filter(call, asked)
             if other is not None:
                 return step.fail(
                     call,
