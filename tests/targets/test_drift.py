@@ -83,6 +83,23 @@ def test_step_that_the_program_did_not_go_through_with_is_not_compared(step: str
     assert told(tmp_path, [*before, *begun, step_of_end, end]) == []
 
 
+@pytest.mark.parametrize(
+    ("ends", "differences"),
+    [(1, []), (2, ["events after Stop: the face says nothing; the program did Stop"])],
+    ids=["as the face", "another end"],
+)
+def test_the_call_that_looks_for_a_tool_which_is_not_offered_is_not_compared(
+    ends: int, differences: Sequence[str], tmp_path: Path
+) -> None:
+    """Claude Code 2.1.332 runs the hooks of tools for it. What ends the turn is compared all the same."""
+    *begin, first, _, _, step_of_end, end = day()
+    asked = mark("step", index=2, step="tool", session="s1", tool="secret_exec")
+    looked_up = [ran("PreToolUse"), ran("PostToolUse"), *[ran("Stop")] * ends]
+    skipped = mark("skipped", index=2, reason="secret_exec is not offered to the model")
+    begin[-1]["data"]["more"] = True
+    assert told(tmp_path, [*begin, first, asked, *looked_up, skipped, step_of_end, end]) == differences
+
+
 def without(event: str, *names: str) -> list[str]:
     """The members of an event but these."""
     return [name for name in FACE["events"][event] if name not in names]

@@ -92,7 +92,8 @@ def _label_of(action: Action) -> str:
 
 def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     """Compare the order of one recording's events with the order in which the face fires them."""
-    runs = [mark for mark in _gone_through(trace) if mark.event in seen]
+    of_calls = {event for action in face.steps.get("tool", ()) if (event := _event_of(action)) is not None}
+    runs = [mark for mark in _gone_through(trace, of_calls) if mark.event in seen]
     # A recording of an earlier kit tells no occasions.
     tells = any(mark.occasion is not None for mark in runs)
     at_a_screen = {label.partition(" ")[0] for label in face.interactive}
@@ -108,18 +109,19 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     yield from _compare_order(expected, done)
 
 
-def _gone_through(trace: Trace) -> Iterator[ObservedMark]:
+def _gone_through(trace: Trace, of_calls: Collection[str] = ()) -> Iterator[ObservedMark]:
     """Yield what was observed, except in steps that the program began and did not go through with.
 
-    A tool that was not called leaves the turn as it was: its other events are compared.
+    A tool that was not called leaves the turn as it was: its other events are compared. The events `of_calls` are not:
+    a model that has to look its tools up makes a call for that, too.
     """
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
-    passed_over = False
+    passed_over: str | None = None
     for mark in sorted(marks, key=lambda mark: mark.seq):
         if isinstance(mark, StepMark):
-            passed_over = mark.index in skipped and mark.step != StepName.TOOL
-        elif not passed_over:
+            passed_over = mark.step if mark.index in skipped else None
+        elif passed_over is None or (passed_over == StepName.TOOL and mark.event not in of_calls):
             yield mark
 
 
