@@ -55,7 +55,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def plain(text: str) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
-    return _CONTROL.sub("", _LINE_END.sub("\n", text)).strip(_WHITE)
+    if not text.isprintable():  # most texts are one line, and printable
+        text = _CONTROL.sub("", _LINE_END.sub("\n", text))
+    return text.strip(_WHITE)
 
 
 def _first_said(values: Iterable[object]) -> str | None:
