@@ -50,14 +50,14 @@ def _wait_for_end(parent: int) -> set[tuple[str, str]]:
             return left
 
 
-def _marked(mark: bytes) -> list[int]:
-    """The living processes that carry the mark, in any process group; empty where there is no /proc, as on macOS."""
-    wanted = MARK_VARIABLE + b"=" + mark
+def carriers(entry: bytes) -> list[int]:
+    """The living processes with this NAME=VALUE in their environment; none where there is no /proc, as on macOS."""
     processes = []
     with suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - importing pathlib is most of the start
-            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environment:  # noqa: PTH123 - as above
-                if wanted in environment.read().split(b"\0"):
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb", 0) as environment:  # noqa: PTH123 - as above
+                block = environment.read()
+                if entry in block and entry in block.split(b"\0"):
                     processes.append(int(name))
     return processes
 
@@ -77,14 +77,15 @@ def _send(signal_number: int, groups: list[int], processes: list[int]) -> bool:
 
 def _end(groups: list[int], mark: bytes) -> None:
     """End the groups and all processes with the mark. SIGTERM comes first, so that they can write what they hold."""
-    _send(signal.SIGTERM, groups, _marked(mark))
+    entry = MARK_VARIABLE + b"=" + mark
+    _send(signal.SIGTERM, groups, carriers(entry))
     deadline = time.monotonic() + _TERMINATE_S
-    while (_send(0, groups, []) or _marked(mark)) and time.monotonic() < deadline:
+    while (_send(0, groups, []) or carriers(entry)) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     deadline = time.monotonic() + _KILL_S
     # Killed more than once: a process may have started another just before it died.
     while True:
-        marked = _marked(mark)
+        marked = carriers(entry)
         if not (_send(signal.SIGKILL, groups, marked) or marked) or time.monotonic() > deadline:
             return
         time.sleep(_POLL_S)
