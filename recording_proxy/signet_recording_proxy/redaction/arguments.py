@@ -1,43 +1,49 @@
-"""Finds secrets in the arguments of programs and functions by the patterns in `command_table` and `call_table`."""
+"""Finds secrets in the arguments of programs and functions by the patterns in `arguments.json`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
+from msgspec import Struct
 
+from signet_recording_proxy.redaction.appearance import is_random_or_invented, is_random_or_key
 from signet_recording_proxy.redaction.secret_names import is_value
+from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.tables import Expression, read_table
 
-OPTION_VALUE = (
-    r"(?:\\{0,4}'([^'\\\n]{4,256}+)\\{0,4}'|\\{0,4}\"([^\"\\$\n]{4,256}+)\\{0,4}\""
-    r"|\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+))"
-)
-"""The value of an option: a quoted text, or a word that is not a variable."""
-QUOTED_VALUE = r"\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]"
+PARTS: Final = {
+    "OPTION_VALUE": (
+        r"(?:\\{0,4}'([^'\\\n]{4,256}+)\\{0,4}'|\\{0,4}\"([^\"\\$\n]{4,256}+)\\{0,4}\""
+        r"|\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+))"
+    ),
+    "QUOTED_VALUE": r"\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]",
+    "SENSITIVE_NAME": (
+        r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
+        r"|(?:api|app|secret|access|private|auth|signing|encryption|master|licen[cs]e)_?key)"
+    ),
+    "DIGIT_AHEAD": r"(?=[^\s\"'`<&]{0,255}[0-9])",
+    "UP_TO_A_DIGIT": r"[^\s\"'`\\]{0,60}[0-9]",
+    "LINE_BREAK": LINE_BREAK,
+}
+"""What `{NAME}` stands for in `arguments.json`; its schema explains each."""
+_ACCEPTS: Final = {
+    "value": is_value,
+    "random_or_key": is_random_or_key,
+    "random_or_invented": is_random_or_invented,
+}
 
 
-def option(name: str) -> re.Pattern[str]:
-    """The expression of an option with this name, a blank and a value."""
-    return re.compile(rf"\s{name}\s{{1,4}}{OPTION_VALUE}")
-
-
-SENSITIVE_NAME = (
-    r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
-    r"|(?:api|app|secret|access|private|auth|signing|encryption|master|licen[cs]e)_?key)"
-)
-"""The end of a name whose value is a secret."""
-DIGIT_AHEAD = r"(?=[^\s\"'`<&]{0,255}[0-9])"
-
-
-class ArgumentPattern(NamedTuple):
+class ArgumentPattern(Struct, frozen=True):
     """How one kind of argument that is a secret looks, such as the value of an option or of a call's parameter.
 
-    The last group of `expression` is the secret, if `accepts` returns True for it. With `preceded_by`, that expression,
-    such as the name of the program, has to match earlier in the same command; `separators` end a command.
+    The last group of `expression` is the secret, if the function that `accepts` names returns True for it. With
+    `preceded_by`, that expression, such as the name of the program, has to match earlier in the same command;
+    `separators` end a command.
 
     The other fields only make the search faster. Text is skipped unless it contains one of `stems` (in any case; a
     character beyond ASCII is `?` in a stem), `at_stem` matches where the stem begins, and the text contains one of
@@ -50,8 +56,8 @@ class ArgumentPattern(NamedTuple):
     preceded_by: re.Pattern[str] | None = None
     literals: tuple[str, ...] = ()
     separators: str = "\n|;"
-    at_stem: str = ""
-    accepts: Callable[[str], bool] = is_value
+    at_stem: Expression | None = None
+    accepts: str = "value"
 
 
 _MAX_COMMAND_CHARS = 400
@@ -101,7 +107,7 @@ class Arguments:
 def _secrets(text: str, row: ArgumentPattern) -> Iterator[Span]:
     for match in row.expression.finditer(text):
         group = match.lastindex or 0
-        if row.accepts(match[group]) and _is_preceded(text, match.start(group), row):
+        if _ACCEPTS[row.accepts](match[group]) and _is_preceded(text, match.start(group), row):
             yield match.span(group)
 
 
@@ -116,3 +122,15 @@ def _is_preceded(text: str, at: int, row: ArgumentPattern) -> bool:
     first = max(0, at - _MAX_COMMAND_CHARS)
     begins = max(first, *(text.rfind(separator, first, at) + 1 for separator in row.separators))
     return row.preceded_by.search(text, begins, at + 1) is not None
+
+
+class _Tables(Struct):
+    commands: tuple[ArgumentPattern, ...]
+    """In command lines and in what commands print."""
+    calls: tuple[ArgumentPattern, ...]
+    """Beside function calls, settings and phrases of output."""
+
+
+_TABLES: Final = read_table("arguments.json", _Tables, PARTS)
+ARGUMENTS: Final = Arguments((*_TABLES.commands, *_TABLES.calls))
+"""The secrets of all programs and calls."""

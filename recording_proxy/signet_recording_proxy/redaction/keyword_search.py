@@ -13,9 +13,9 @@ from hashlib import blake2b
 from itertools import accumulate, chain
 
 from signet_recording_proxy.redaction import laid_out
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE, strings_of
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string

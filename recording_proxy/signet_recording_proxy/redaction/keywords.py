@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
 from signet_recording_proxy.redaction.beside_names import (
     FOLLOWED,
@@ -23,7 +24,6 @@ from signet_recording_proxy.redaction.beside_names import (
     may_name,
     names_in_code,
 )
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import (

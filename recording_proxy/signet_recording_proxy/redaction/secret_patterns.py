@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS, LIKE_NAMES, STEM_INSIDE
+from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS
 from signet_recording_proxy.redaction.secret_names import is_placeholder, is_value, mixes
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
@@ -242,12 +242,12 @@ def _looks_secret(userinfo: str) -> bool:
 ISSUED: tuple[TextPattern, ...] = (
     *(
         TextPattern(
-            stems,
-            re.compile(_START + f"(?:{shape})"),
-            may_name=issuer in LIKE_NAMES,
-            stem_first=issuer not in STEM_INSIDE,
+            kind.stems,
+            re.compile(_START + f"(?:{kind.expression})"),
+            may_name=kind.like_name,
+            stem_first=not kind.stem_inside,
         )
-        for issuer, stems, shape in KINDS
+        for kind in KINDS
     ),
     TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
     TextPattern(

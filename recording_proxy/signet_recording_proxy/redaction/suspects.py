@@ -14,8 +14,8 @@ import jsonschema_rs
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_conformance.trace import encode
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets

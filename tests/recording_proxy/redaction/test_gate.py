@@ -12,7 +12,7 @@ from hypothesis import example, given, settings, strategies as st
 from signet_conformance.trace import encode
 from signet_recording_proxy.redaction import suspects
 from signet_recording_proxy.redaction.appearance import SAMPLE
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN
 from signet_recording_proxy.redaction.secret_patterns import TEXT_PATTERNS

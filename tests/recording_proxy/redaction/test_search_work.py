@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from signet_recording_proxy.redaction import keyword_search, keywords
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.suspects import HIDDEN
 

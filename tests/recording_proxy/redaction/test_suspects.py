@@ -10,9 +10,9 @@ from urllib.parse import quote
 from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import beside_names, keyword_search, named_values
+from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
 from signet_recording_proxy.redaction.beside_names import BESIDE
-from signet_recording_proxy.redaction.command_table import ARGUMENTS
 from signet_recording_proxy.redaction.keywords import Hits
 from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
