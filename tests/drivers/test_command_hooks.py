@@ -216,6 +216,20 @@ def test_session_in_which_nothing_was_said_cannot_be_resumed(made: Made, tmp_pat
     assert [run["event"] for run in (*resumed["hooks"], *turn["hooks"])] == ["SessionStart", "UserPromptSubmit"]
 
 
+def test_a_compaction_that_never_began_does_not_end(made: Made, tmp_path: Path) -> None:
+    """Where nothing was said no hook hears of a summary either, or it would tell the daemon one that no harness has."""
+    path = tmp_path / "hooks.json"
+    path.write_text(json.dumps({"hooks": {"PostCompact": [{"hooks": [{"type": "command", "command": ":"}]}]}}))
+    target = made("claude-code", config=str(path), capabilities=["compaction-complete"])
+    begin = {"step": "pre_compaction", "session": "s1"}
+    end = {"step": "compaction_complete", "session": "s1", "summary": "Orders become invoices."}
+    _, _, unbegun, _, _, ended, again = performed(
+        target, tmp_path / "home", [START, begin, end, PROMPT, begin, end, end]
+    )
+    assert [each["skipped"] for each in (unbegun, again)] == ["no compaction is under way"] * 2
+    assert [run["event"] for run in ended["hooks"]] == ["PostCompact"]
+
+
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
     """A connector that fails open has nothing to note, faults or not: every turn takes place."""
     target = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])

@@ -128,6 +128,8 @@ class HookSession:
         self.tools: Mapping[str, Any] = {}
         self.kept_back: frozenset[str] = frozenset()
         self.said = False
+        self.compacting = False
+        """Whether a compaction has begun and not ended."""
         self.blocked = False
         self.is_lost = False
         """Whether the harness could not resume it: nothing more takes place in it."""
@@ -244,6 +246,8 @@ class CommandHooks:
             keep_back(step.get("text"))
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
+        if kind == "compaction_complete" and not session.compacting:
+            raise Skipped("no compaction is under way")
         if kind == "tool" and session.blocked:
             raise Skipped("a hook blocked the prompt, so the model has no turn and calls no tool")
         result: dict[str, Any] = {}
@@ -257,6 +261,8 @@ class CommandHooks:
             said = kind == "prompt" and not session.blocked
             session.thread.is_used |= said
             session.said = said or (session.said and kind not in ("compact", "pre_compaction", "clear"))
+            if kind not in ("prompt", "tool"):
+                session.compacting = kind == "pre_compaction" and not session.blocked
         finally:
             if kind in ("prompt", "tool") and not step.get("more"):
                 self._end_turn(session, step)
