@@ -50,7 +50,7 @@ from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
-from signet_conformance.trace.recordings import recordings_in
+from signet_conformance.trace.recordings import delete_recording, recordings_in
 
 STOPPED_BY_USER = "the user stopped the run"
 DECIDED = "the selected requirements are decided"
@@ -246,7 +246,7 @@ class _Run:
             error = perform(recorded_daemon, scenario, watched, out, self._patience, part=part)
             if watched.given_up == DECIDED:
                 # Its recording would count as one that broke off.
-                out.unlink(missing_ok=True)
+                delete_recording(out)
             return None if watched.given_up else _Performed(scenario, watched, error)
 
         return job

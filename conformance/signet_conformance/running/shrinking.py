@@ -28,6 +28,7 @@ from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.features import Features
 from signet_conformance.scenarios.reducing import longest_prompt
 from signet_conformance.scenarios.scenario import Scenario, identity
+from signet_conformance.trace.recordings import delete_recording, move_recording
 
 MOST_SHRUNK = 5
 """The most breaches of each verdict that are shrunk in a run; later ones are confirmed as they were drawn."""
@@ -178,7 +179,7 @@ class FollowUp:
         if confirmed:
             self._put_beside(again, name, shown, settled)
         else:
-            again.unlink(missing_ok=True)
+            delete_recording(again)
         settled.add(name)
         return DaemonBreach(name, verdict, confirmed, sum(len(chunk.breached[name, verdict]) for chunk in chunks))
 
@@ -206,12 +207,12 @@ class FollowUp:
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
         # Beside the other traces it is judged and reported like them.
         settled.update(daemon_requirements().keys() & shown.keys())
-        return trace.rename(self._beside / f"{name}.jsonl")
+        return move_recording(trace, self._beside / f"{name}.jsonl")
 
     def _again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
         """Perform a scenario with a fresh connector. Return its trace and the breaches in it."""
         out = self._folder / f"{name}-again.jsonl"
-        out.unlink(missing_ok=True)
+        delete_recording(out)
         judged = LiveConnector(self._recorded_daemon, self._patience, self._only).judged(
             _for_requirement(scenario, name), out, None
         )

@@ -207,6 +207,21 @@ def model_side(path: str) -> str | None:
     return f"{stem}.{MODEL}{suffix}" if suffix and not is_model_side(path) else None
 
 
+def delete_recording(path: Path) -> None:
+    """Delete a recording and its model's side, as far as they exist."""
+    path.unlink(missing_ok=True)
+    if (beside := model_side(str(path))) is not None:
+        Path(beside).unlink(missing_ok=True)
+
+
+def move_recording(path: Path, to: Path) -> Path:
+    """Move a recording, and its model's side if it has one. Returns the new path."""
+    beside, beside_to = model_side(str(path)), model_side(str(to))
+    if beside is not None and beside_to is not None and Path(beside).exists():
+        Path(beside).rename(beside_to)
+    return path.rename(to)
+
+
 def daemon_side(path: str) -> str:
     """The recording beside which the model's side `path` stands."""
     stem, suffix = _stem_and_suffix(path)

@@ -39,7 +39,9 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
         def __exit__(self, *_: object) -> None: ...
 
         def judged(self, scenario: Scenario, out: Path, apart: str | None) -> Any:
-            out.write_text("")
+            # As the recorder does: never over a file, and with the model's side of a scenario performed alone.
+            for path in (out, *((out.with_suffix(".model.jsonl"),) if apart is None else ())):
+                path.touch(exist_ok=False)
             verdicts = {SHRUNK: Verdict.PASS, **shows(scenario, apart is None)}
             return SimpleNamespace(
                 judgements={name: SimpleNamespace(verdict=verdict) for name, verdict in verdicts.items()}, daemon={}
@@ -92,3 +94,5 @@ def test_a_smaller_session_that_breaches_more_alone_is_given_up(
     breach, original, settled = follow_up(tmp_path, monkeypatch, shows)
     assert (breach.confirmed, breach.also, settled) == (True, (), {SHRUNK})
     assert (breach.steps, breach.tried) == (len(original.steps), 0)
+    assert sorted(path.name for path in (tmp_path / "beside").iterdir()) == [f"{SHRUNK}.jsonl", f"{SHRUNK}.model.jsonl"]
+    assert not list(tmp_path.glob("*again*"))
