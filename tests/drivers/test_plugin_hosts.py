@@ -412,3 +412,80 @@ def test_what_pi_does_not_take(runtime: str, made: Made, recorded: Recorded, tmp
     ]
     (taken,) = marks_of(plain, RegisteredMark)
     assert (taken.handlers, taken.tools, taken.others, taken.refused) == (1, 1, 0, 2)
+
+
+THROWS = {
+    "pi": "export default (pi) => pi.registerTool({{ name: 'memory_get', parameters: {schema}, execute: {run} }});",
+    "openclaw": (
+        "export default {{ id: 'acme', register(api) {{ api.on('agent_end', () => {{}}); "
+        "api.registerTool({{ name: 'memory_get', parameters: {schema}, execute: {run} }}); }} }};"
+    ),
+    "opencode": (
+        "export const Acme = async () => ({{ tool: {{ memory_get: {{ args: {{ id: {{}} }}, execute: {run} }} }} }});"
+    ),
+}
+GET = {"step": "tool", "session": "s1", "tool": "memory_get", "arguments": {"id": "m1"}}
+
+
+@of_the_host
+@pytest.mark.parametrize("name", THROWS)
+@pytest.mark.parametrize(
+    ("error", "noted"),
+    [
+        ("new Error('nothing is stored under m1')", False),
+        ("new TypeError('fetch failed', { cause: new Error('refused') })", False),
+        ("undefined.id", True),
+    ],
+)
+def test_a_tool_throws_to_tell_of_a_failure(
+    name: str, error: str, noted: bool, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """It is the only way to these harnesses' own mark of failure; a mistake in the code is noted all the same."""
+    module = tmp_path / "plugin.mjs"
+    schema = "{ type: 'object', properties: { id: { type: 'string' } } }"
+    module.write_text(THROWS[name].format(schema=schema, run=f"async () => {{ throw {error}; }}"))
+    target = made(name, module=str(module), runtime=runtime, tools={}, capabilities=["memory-get"])
+    *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, GET])
+    thrown = [call["event"] for call in got.get("calls", ()) if "thrown" in call]
+    assert thrown == (["tool memory_get"] if noted else [])
+    if not noted:
+        assert not got.get("done")
+        assert "nothing is stored" in str(got) or "fetch failed" in str(got)
+
+
+@of_the_host
+def test_a_plugin_that_is_switched_off_is_not_told_of_modes(runtime: str, made: Made, tmp_path: Path) -> None:
+    """It registers nothing in any mode, and so nothing is amiss with one of them."""
+    module = tmp_path / "plugin.mjs"
+    on = "if (process.env.SIGNET_BYPASS !== '1') api.on('agent_end', () => {});"
+    module.write_text(f"export default {{ id: 'acme', register(api) {{ {on} }} }};")
+    target = made("openclaw", module=str(module), runtime=runtime, face="openclaw-2026.9.6")
+    off, _ = greeted(target, tmp_path / "off", [], SIGNET_BYPASS="1")
+    assert not off.get("unheard")
+    assert [one["handlers"] for one in off["registered"]] == [0, 0]
+
+
+@of_the_host
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("memory_modify", {"patches": [{"id": "m1", "pinned": True, "reason": "r"}]}, "pinned"),
+        ("memory_forget", {"query": "ledgers", "mode": "execute", "reason": "r"}, "query"),
+        ("memory_forget", {"id": "m1", "reason": "r"}, None),
+    ],
+)
+def test_a_tool_is_not_called_for_what_it_cannot_do(
+    tool: str, arguments: Mapping[str, Any], words: str | None, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """No model calls it with what the schema leaves of the step: an id, and nothing to change."""
+    module = tmp_path / "extension.mjs"
+    schema = "{ type: 'object', properties: { id: {}, content: {}, reason: {} } }"
+    run = "async (_id, given) => ({ content: [{ type: 'text', text: JSON.stringify(given) }] })"
+    module.write_text(
+        f"export default (pi) => pi.registerTool({{ name: '{tool}', parameters: {schema}, execute: {run} }});"
+    )
+    target = made("pi", module=str(module), runtime=runtime, tools={})
+    step = {"step": "tool", "session": "s1", "tool": tool, "arguments": arguments}
+    *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, step])
+    expected = words and f"{tool} offers nothing of what the step asks by: {words}"
+    assert got.get("skipped") == expected

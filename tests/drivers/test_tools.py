@@ -59,8 +59,12 @@ IDS = {"mode": "execute", "ids": ["a", "b"], "reason": "old"}
         ("memory_forget", IDS, schema("ids"), {"ids": ["a", "b"]}, [{"ids": ["a", "b"]}]),
         ("memory_forget", {"query": "q", "limit": 3}, schema("query"), {"query": "q"}, [{"query": "q"}]),
         (
-            "memory_modify", {"patches": [{"id": "a", "pinned": True}, {"id": "b"}]}, schema("id"),
-            {"patches": [{"id": "a"}, {"id": "b"}]}, [{"id": "a"}, {"id": "b"}],
+            "memory_modify", {"patches": [{"id": "a", "pinned": True}, {"id": "b", "type": "t"}]}, schema("id", "type"),
+            {"id": "b", "type": "t"}, [{"id": "b", "type": "t"}],
+        ),
+        (
+            "memory_modify", {"patches": [{"id": "a", "pinned": True}, {"id": "b"}]}, schema("id", "pinned"),
+            {"patches": [{"id": "a", "pinned": True}, {"id": "b"}]}, [{"id": "a", "pinned": True}, {"id": "b"}],
         ),
     ],
 )  # fmt: skip

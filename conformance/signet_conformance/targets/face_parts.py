@@ -48,6 +48,8 @@ class ToolRules(Part):
     """
     needs_execute: Maybe[Text] = None
     """the message about a tool without a function execute"""
+    throws: bool = False
+    """whether a tool throws to tell the model of a failure"""
     twice: Maybe[Literal["replaces", "ignored"]] = None
     """what happens to a second tool of the same name"""
     twice_words: Text = "{name} is there"

@@ -81,7 +81,9 @@ class Gateway {
     }
     const [first, ...later] = this.#face.registration_modes;
     const heard = this.#handlers.some((one) => !one.event.startsWith("gateway_"));
-    if (later.length > 0 && !heard) {
+    // A plugin that registers nothing at all is switched off, or has nothing: neither is about the mode.
+    const registersAny = this.#registered.some((one) => one.handlers + one.tools + (one.others ?? 0) + one.refused > 0);
+    if (later.length > 0 && !heard && registersAny) {
       const mode = later.join(", ");
       this.#registry.refuse(`the registration in the mode ${mode}`, "it registers a plugin for its runs in that mode, and this one registers nothing there");
       this.#unheard.push(
@@ -351,7 +353,7 @@ class Gateway {
       const toolCallId = `call_${randomUUID().slice(0, 8)}`;
       await this.#fire("before_tool_call", { toolName: name, params, toolCallId, runId }, ctx);
       const began = performance.now();
-      const result = await this.#calls.call(`tool ${name}`, () => made.get(name).execute(toolCallId, params));
+      const result = await this.#calls.tool(name, () => made.get(name).execute(toolCallId, params), this.#registry.toolsThrow);
       const durationMs = Math.round(performance.now() - began);
       await this.#fire("after_tool_call", { toolName: name, params, toolCallId, result, runId, durationMs }, ctx);
       this.#keepCall(session, name, toolCallId, params, result);

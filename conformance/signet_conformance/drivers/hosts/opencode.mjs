@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, pick, Sessions, toolText, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -301,11 +301,12 @@ class Server {
       const messageID = identifier("msg");
       const context = { sessionID, messageID, agent: "build", abort: new AbortController().signal, metadata: () => {} };
       const run = () => tools[tool].execute(given.args, { ...context, directory: session.directory, worktree: session.directory });
-      const said = await this.#calls.call(`tool ${tool}`, run);
-      const output = { title: "", output: typeof said === "string" ? said : (said?.output ?? ""), metadata: said?.metadata ?? {} };
+      const said = await this.#calls.tool(tool, run, this.#registry.toolsThrow);
+      const text = said?.isError ? toolText(said) : said?.output;
+      const output = { title: "", output: typeof said === "string" ? said : (text ?? ""), metadata: said?.metadata ?? {} };
       await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
       this.#keepCall(session, tool, callID, given.args, output.output);
-      return output.output;
+      return said?.isError ? said : output.output;
     });
   }
 

@@ -273,7 +273,7 @@ class Program {
       await this.#fire("tool_call", { toolName, toolCallId, input });
       const run = () =>
         this.#tools.get(toolName).execute(toolCallId, input, new AbortController().signal, () => {}, this.#context());
-      const result = await this.#calls.call(`tool ${toolName}`, run);
+      const result = await this.#calls.tool(toolName, run, this.#registry.toolsThrow);
       await this.#fire("tool_result", { toolName, toolCallId, input, isError: false, ...result });
       this.#keepCall(toolName, toolCallId, input, result);
       told = await this.#goOn();

@@ -53,6 +53,10 @@ export class Registry {
     return this.#rules.no_tools;
   }
 
+  get toolsThrow() {
+    return this.#rules.tools?.throws ?? false;
+  }
+
   get laterModes() {
     return this.#rules.later_modes ?? [];
   }

@@ -19,6 +19,11 @@ POLL_S = 0.1
 
 _TAKES_MORE = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
 """Members of a schema by which it may offer other members than its properties."""
+_ASKS: Mapping[str, Sequence[str]] = {
+    "memory_modify": ("content", "type", "tags", "importance", "pinned"),
+    "memory_forget": ("id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"),
+}
+"""The members of a step that say what it changes, or which memories it forgets."""
 _OWN_COMMANDS = ("/status", "/help")
 
 
@@ -90,10 +95,20 @@ def tool_calls(
     schema = schemas[name]
     given = step.get("arguments")
     asked = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
-    batch = {"ids", "query"} & {*(_properties(schema) or {})}
-    if wanted == "memory_forget" and not batch and not all("id" in each for each in asked):
-        raise Skipped(f"{name} forgets one memory at a time")
-    return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in asked]
+    sensible = [each for each in asked if _is_sensible(wanted, each, offered_arguments(schema, each))]
+    if not sensible:
+        by = ", ".join(_asks(wanted, asked[0]))
+        raise Skipped(f"{name} offers nothing of what the step asks by: {by}")
+    return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in sensible]
+
+
+def _is_sensible(wanted: str, given: Mapping[str, Any], offered: Mapping[str, Any]) -> bool:
+    """Whether the tool can do any of what a call asks for. No model calls it with what is left of the others."""
+    return "patches" in offered or not _asks(wanted, given) or bool(_asks(wanted, offered))
+
+
+def _asks(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [name for name in _ASKS.get(wanted, ()) if name in arguments]
 
 
 def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:

@@ -52,6 +52,9 @@ export class Sessions extends Map {
 }
 
 /** Handlers by event, and what became of each call: the host's own measure of 'fails open' and 'blocked how long'. */
+/** Whether an error comes of a mistake in the code. That of a failed fetch is a TypeError too, and has a cause. */
+const isDefect = (error) => error instanceof ReferenceError || (error instanceof TypeError && error.cause === undefined);
+
 export class Calls {
   #calls = [];
   #budgets;
@@ -69,6 +72,22 @@ export class Calls {
     if (last?.thrown === undefined) return false;
     last.lost = true;
     return true;
+  }
+
+  /**
+   * Run a tool. With `throws` the harness has its tools throw to tell the model of a failure, and hands it the error's
+   * words; an error of the code itself is noted as that of any handler.
+   */
+  async tool(name, run, throws) {
+    const running = async () => {
+      try {
+        return await run();
+      } catch (error) {
+        if (!throws || isDefect(error)) throw error;
+        return { content: [{ type: "text", text: String(error?.message ?? error) }], isError: true };
+      }
+    };
+    return this.call(`tool ${name}`, running);
   }
 
   /** Call one handler; what it throws, and a budget it outruns, is noted and never stops the turn. */
@@ -152,15 +171,28 @@ function offered(schema, given) {
   return Object.fromEntries(kept.map(([name, value]) => [name, inForm(value, properties[name])]));
 }
 
+/** The members of a step that say what it changes, or which memories it forgets. */
+const ASKS = {
+  memory_modify: ["content", "type", "tags", "importance", "pinned"],
+  memory_forget: ["id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"],
+};
+
+/** The calls that ask for something that the tool can do. No model calls it with what is left of the others. */
+function sensibleCalls(tool, name, given, made) {
+  const asks = (call) => ASKS[tool].filter((member) => call[member] !== undefined);
+  const sensible = made.filter((call, index) => asks(given[index]).length === 0 || asks(call).length > 0);
+  if (sensible.length === 0) throw new Skipped(`${name} offers nothing of what the step asks by: ${asks(given[0]).join(", ")}`);
+  return sensible;
+}
+
 /** The arguments of each call of a scenario's tool. Scenarios speak of batches; most tools are for one memory. */
 function argumentsOfCalls({ tool, arguments: given = {} }, name, schema) {
   const offers = (member) => schema?.properties?.[member] !== undefined;
-  if (Array.isArray(given.patches) && !offers("patches")) return given.patches.map((patch) => offered(schema, patch));
-  if (Array.isArray(given.ids) && !offers("ids")) return given.ids.map((id) => offered(schema, { id, reason: given.reason }));
-  if (tool === "memory_forget" && given.id === undefined && !offers("ids") && !offers("query")) {
-    throw new Skipped(`${name} forgets one memory at a time`);
-  }
-  return [offered(schema, given)];
+  let calls = [given];
+  if (Array.isArray(given.patches) && !offers("patches")) calls = given.patches;
+  else if (Array.isArray(given.ids) && !offers("ids")) calls = given.ids.map((id) => ({ id, reason: given.reason }));
+  const made = calls.map((call) => offered(schema, call));
+  return tool in ASKS && !offers("patches") ? sensibleCalls(tool, name, calls, made) : made;
 }
 
 /** What all calls of a tool step hand to the connector, as the step would say it. */
