@@ -28,8 +28,7 @@ from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
 from signet_recording_proxy.redaction.secret_names import (
     MARKS,
-    QUERY_ALWAYS,
-    QUERY_MIXED,
+    NAMES,
     is_secret_member,
     is_secret_parameter,
 )
@@ -48,7 +47,7 @@ _NAMES = (
 """The last words of names, or how they begin where a mark may stand in them."""
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
-_OF_QUERIES = tuple(name + after for name in (*QUERY_ALWAYS, *QUERY_MIXED) for after in "=[")
+_OF_QUERIES = tuple(name + after for name in (*NAMES.query_always, *NAMES.query_mixed) for after in "=[")
 """What names alone, and only in a query or a form, and what may follow."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from signet_recording_proxy.redaction.appearance import SAMPLE, is_likely
-from signet_recording_proxy.redaction.secret_names import PRIVATE_KEY_MEMBERS, is_secret_member, is_value
+from signet_recording_proxy.redaction.secret_names import NAMES, is_secret_member, is_value
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span
 
@@ -304,7 +304,7 @@ def _in_data(text: str, at: int) -> Iterator[Span]:
 
 _KEY_MEMBER = re.compile(
     r"(?<![\w-])\\{0,4}[\"']?"
-    rf"(?:{'|'.join(PRIVATE_KEY_MEMBERS)})\\{{0,4}}[\"']?\s{{0,8}}:\s{{0,8}}\\{{0,4}}[\"']?"
+    rf"(?:{'|'.join(NAMES.private_key_members)})\\{{0,4}}[\"']?\s{{0,8}}:\s{{0,8}}\\{{0,4}}[\"']?"
     r"(?P<value>[A-Za-z0-9_-]{20,4096}+)(?![\w.])"
 )
 _CODE = r"[A-Za-z0-9]{4,8}(?:[- ]?[A-Za-z0-9]{4,8}){0,2}"

@@ -14,13 +14,7 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 
 from signet_recording_proxy.redaction.secret_names import (
-    ALWAYS,
-    MIXED,
-    MIXED_KEYS,
-    NAME_MEMBERS,
-    ONE_WORD,
-    QUERY_ALWAYS,
-    QUERY_MIXED,
+    NAMES,
     is_secret_member,
     is_secret_parameter,
     is_value_of,
@@ -117,13 +111,13 @@ MULTIPART = NamedValue(
 
 SQUEEZED_OUT = b"_-.\\[]0123456789"
 """What may stand between the letters of a name."""
-NAME_ENDINGS = tuple(ending.encode() for ending in (*ALWAYS, *ONE_WORD, *MIXED_KEYS, *MIXED))
-NAMES_BEFORE_SIGN = tuple(name.encode() for name in (*QUERY_ALWAYS, *QUERY_MIXED))
+NAME_ENDINGS = tuple(ending.encode() for ending in (*NAMES.always, *NAMES.one_word, *NAMES.mixed_keys, *NAMES.mixed))
+NAMES_BEFORE_SIGN = tuple(name.encode() for name in (*NAMES.query_always, *NAMES.query_mixed))
 """Names that mean a secret in a query string, beside those that always do."""
 
 
 _BLANKS = r"\s{0,64}+"
-_NAMING = "|".join(NAME_MEMBERS)
+_NAMING = "|".join(NAMES.name_members)
 _OPENING = re.compile(
     # What stands before a pair, or before a name that a member gives to the next one.
     rf"(?:(?:\[|\]{_BLANKS},){_BLANKS}(?P<pair>\[){_BLANKS})?"

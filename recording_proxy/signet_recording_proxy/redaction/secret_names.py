@@ -1,4 +1,4 @@
-"""Which names say that their value is a secret: the whole decision, as data.
+"""Which names say that their value is a secret: the whole decision.
 
 Names are compared in lower case, without the marks between their words and without digits at their end: `GITHUB_TOKEN`,
 `githubToken2` and `x-github-token` are one name. A secret in a request fails SIG-HTTP-009, so a name that ordinary
@@ -10,74 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Final
 
-ALWAYS = (
-    *("password", "passwords", "passwd", "passphrase", "passcode", "passwordhash"),
-    *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
-    *("apikey", "apikeys", "secretkey", "privatekey", "privkey", "secretaccesskey", "secretkeybase"),
-    *("secret", "secretvalue", "connectionstring", "authorization"),
-    *(f"{kind}token" for kind in ("access", "api", "auth", "bearer", "id", "refresh", "session")),
-)
-"""Endings of names whose value is a secret whatever it looks like; of these, a number is one too."""
-ONE_WORD = (
-    *("token", "pepper"),
-    *(
-        f"{kind}key"
-        for kind in (
-            *("access", "auth", "encryption", "functions", "license", "master", "shared", "signing", "subscription"),
-        )
-    ),
-)
-"""Endings of names whose value is a secret when it is one word of eight characters or more."""
-MIXED_KEYS = (
-    *("pw", "masterauth"),
-    *(
-        f"{kind}key"
-        for kind in (
-            *("account", "activation", "admin", "aes", "app", "application", "cipher", "consumer", "cookie", "crypto"),
-            *("decryption", "deploy", "hmac", "jwt", "product", "recovery", "root", "server", "service", "stream"),
-            *("unlock", "unseal", "validation", "webhook"),
-        )
-    ),
-)
-"""Endings of names whose value is a secret when it is one word that mixes letters and digits."""
-MIXED = ("auth", "bearer", "cookie", "credential", "credentials", "jwt", "otp", "pass", "pat", "psk", "pwd", "totp")
-"""Last words (`dbPass`, not `compass`) whose value is a secret when it is one word that mixes letters and digits."""
-QUERY_ALWAYS = ("key", "sig", "signature", "xamzsignature", "xgoogsignature")
-"""Whole names that are secrets in a query or a form alone."""
-QUERY_MIXED = ("code", "passkey")
-"""Whole names that are secrets in a query or a form alone, when the value mixes letters and digits."""
-NEVER = (
-    # The contract reads them; a confirmation token is worth nothing after its use.
-    "confirmtoken",
-    # Places in a list, numbers of a job, and the vocabulary of models.
-    *(f"{kind}token" for kind in ("cancel", "cancellation", "continuation", "cursor", "page", "progress", "sync")),
-    *(f"{kind}token" for kind in ("bos", "cls", "eos", "mask", "pad", "sep", "special", "stop", "unk")),
-    *(f"{kind}token" for kind in ("design", "first", "last", "max", "per")),
-    *(f"{kind}secret" for kind in ("has", "is", "no")),
-)
-"""Endings that do not mean a secret, though they look like it."""
-VALUE_MEMBERS = frozenset({"value", "plain", "plaintext", "raw", "text"})
-"""What holds the value itself where a secret member is an object."""
-CHANGED_MEMBERS = frozenset({"current", "new", "old", "previous", "confirm", "confirmation", "repeat", "repeated"})
-"""What holds one of several values there, one word each: `{"password": {"current": …, "new": …}}`."""
-IDENTIFYING_MEMBERS = frozenset(
-    {
-        *("agent", "agentId", "agent_id", "agents", "harnessAgentId", "harness"),
-        *("session", "sessionId", "sessionKey", "session_key", "currentSessionKey", "parentKey", "parentSessionKey"),
-        *("idempotencyKey", "idempotency_key"),
-    }
-)
-"""Members and parameters that say who calls and what about: the contract reads them, and they may look like a key."""
-PLACE_MEMBERS = frozenset({"project", "cwd"})
-"""Members that say where; parameters of such names may hold anything."""
+from msgspec import Struct
+
+from signet_recording_proxy.redaction.tables import read_table
+
+
+class SecretNames(Struct, frozen=True):
+    """The lists of names in `secret_names.json`, whose schema explains them."""
+
+    always: tuple[str, ...]
+    one_word: tuple[str, ...]
+    mixed_keys: tuple[str, ...]
+    mixed: tuple[str, ...]
+    never: tuple[str, ...]
+    query_always: tuple[str, ...]
+    query_mixed: tuple[str, ...]
+    value_members: frozenset[str]
+    changed_members: frozenset[str]
+    identifying_members: frozenset[str]
+    place_members: frozenset[str]
+    name_members: tuple[str, ...]
+    private_key_members: tuple[str, ...]
+
+
+NAMES: Final = read_table("secret_names.json", SecretNames)
 IDENTIFYING_HEADERS = "x-signet-"
-"""How the headers begin that say the same."""
+"""How the headers begin that say who calls, as the `identifying_members` do."""
 KEY_TYPE = "kty"
-PRIVATE_KEY_MEMBERS = ("d", "k", "p", "q", "dp", "dq", "qi")
-"""What is secret in a JSON Web Key, which has a member `KEY_TYPE`."""
-NAME_MEMBERS = ("name", "key", "header", "variable")
-"""What names the `value` beside it, as in `{"name": "API_KEY", "value": …}`."""
+"""The member that tells a JSON Web Key."""
 
 MARKS = b"_-."
 """What may stand between the words of a name."""
@@ -131,7 +93,7 @@ def is_secret_member(name: str, value: str) -> bool:
 def is_value_of(name: str, inner: str, value: str) -> bool:
     """Whether the member `inner` of an object that is the value of `name` carries that secret."""
     inner = inner.lower()
-    holds = inner in VALUE_MEMBERS or (inner in CHANGED_MEMBERS and len(value.split()) == 1)
+    holds = inner in NAMES.value_members or (inner in NAMES.changed_members and len(value.split()) == 1)
     return holds and is_secret_member(name, value)
 
 
@@ -155,7 +117,7 @@ def is_secret_parameter(name: str, value: str) -> bool:
     """Whether a field of a query or of a form carries a secret: `token`, `token[]` and `user[password]` do."""
     for part in (name, *_BRACKETS.split(name)) if "[" in name else (name,):
         plain = _squeezed(part)
-        if is_value(value) and (plain in QUERY_ALWAYS or (plain in QUERY_MIXED and _mixed(value))):
+        if is_value(value) and (plain in NAMES.query_always or (plain in NAMES.query_mixed and _mixed(value))):
             return True
         if is_value(value) and is_secret_header(part, value):
             return True
@@ -168,19 +130,19 @@ def _rule(name: str) -> _Accepts | None:
     if len(name) > _LONGEST or any(map(str.isspace, name)):
         return None
     plain = _squeezed(name)
-    if plain.endswith(NEVER):
+    if plain.endswith(NAMES.never):
         return None
     if plain.endswith("secret"):
         return _no_variable
-    if plain.endswith(ALWAYS) or (name.isupper() and plain.endswith("token")):
+    if plain.endswith(NAMES.always) or (name.isupper() and plain.endswith("token")):
         return _any
-    if plain.endswith(ONE_WORD):
+    if plain.endswith(NAMES.one_word):
         return _one_word
     # `SSHPASS` and `storepass`, where no mark and no letter of another case tells the last word.
-    if plain.endswith(MIXED_KEYS) or (plain.endswith("pass") and not plain.endswith(_PASSES)):
+    if plain.endswith(NAMES.mixed_keys) or (plain.endswith("pass") and not plain.endswith(_PASSES)):
         return _mixed
     word = _LAST_WORD.search(name.rstrip("0123456789_-."))
-    if word is None or word[0].lower() not in MIXED:
+    if word is None or word[0].lower() not in NAMES.mixed:
         return None
     return _cookies if word[0].lower() == "cookie" else _mixed
 

@@ -12,12 +12,8 @@ from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
 from signet_recording_proxy.redaction.secret_names import (
     IDENTIFYING_HEADERS,
-    IDENTIFYING_MEMBERS,
     KEY_TYPE,
-    NAME_MEMBERS,
-    PLACE_MEMBERS,
-    PRIVATE_KEY_MEMBERS,
-    VALUE_MEMBERS,
+    NAMES,
     is_secret_member,
     is_secret_name,
     is_value_of,
@@ -93,7 +89,7 @@ class Cleaner:
             "method": self.text(request["method"]),
             "path": self.text(request["path"]),
             "query": [
-                [self.text(name), self.text(value, names=name in IDENTIFYING_MEMBERS)]
+                [self.text(name), self.text(value, names=name in NAMES.identifying_members)]
                 for name, value in request["query"]
             ],
         }
@@ -135,11 +131,11 @@ class Cleaner:
     def _object(self, members: dict[str, Any]) -> dict[str, Any]:
         cleaned = self._members(members)
         if isinstance(members.get("value"), str):
-            named = next((members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)), None)
+            named = next((members[name] for name in NAMES.name_members if isinstance(members.get(name), str)), None)
             if named is not None:
                 cleaned["value"] = self._beside(named, members["value"])
         if isinstance(members.get(KEY_TYPE), str):
-            private = {name: members[name] for name in PRIVATE_KEY_MEMBERS if isinstance(members.get(name), str)}
+            private = {name: members[name] for name in NAMES.private_key_members if isinstance(members.get(name), str)}
             cleaned.update({name: self._token(value) for name, value in private.items()})
         return cleaned
 
@@ -164,7 +160,7 @@ class Cleaner:
                 return self._token(value)
             if name == HOLDS_HOME:
                 value = _HOME.sub(lambda match: match[1] + self._token(match[2]), value)
-            return self.text(value, names=name in IDENTIFYING_MEMBERS or name in PLACE_MEMBERS)
+            return self.text(value, names=name in NAMES.identifying_members or name in NAMES.place_members)
         if name == "secrets" and isinstance(value, dict):
             # Variables on the left, names of stored secrets on the right: neither is a secret's value.
             return {self.text(key): self.value(item) for key, item in value.items()}
@@ -177,7 +173,7 @@ class Cleaner:
             inner = {
                 key: self._member(name, item)
                 for key, item in value.items()
-                if (is_value_of(name, key, item) if isinstance(item, str) else key.lower() in VALUE_MEMBERS)
+                if (is_value_of(name, key, item) if isinstance(item, str) else key.lower() in NAMES.value_members)
             }
             return {**self._object(value), **{self.text(key): item for key, item in inner.items()}}
         return self.value(value)
@@ -229,7 +225,7 @@ class _Parts:
         for objects, _ in self._levels:
             for members in objects:
                 if isinstance(members.get("value"), str):
-                    names = [members[name] for name in NAME_MEMBERS if isinstance(members.get(name), str)]
+                    names = [members[name] for name in NAMES.name_members if isinstance(members.get(name), str)]
                     yield from ((name, members) for name in names)
 
     def holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:

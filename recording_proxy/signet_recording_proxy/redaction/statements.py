@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation
+from msgspec import Struct
 
 from signet_recording_proxy.redaction.appearance import (
     is_hexadecimal,
@@ -22,75 +23,27 @@ from signet_recording_proxy.redaction.appearance import (
     looks_random,
 )
 from signet_recording_proxy.redaction.spans import Span, end_of_word
+from signet_recording_proxy.redaction.tables import read_table
 
-# What people call them, in lower case and without endings: up to twelve more letters may follow.
-_LONG_PASSWORDS: Final = (
-    *("password", "passphrase", "passcode", "passwd", "pass phrase", "pass code"),
-    *("passwort", "kennwort", "passphrase"),
-    *("mot de passe", "mots de passe", "mdp"),
-    *("contraseña", "contrasena", "senha", "palavra-passe", "palavra passe", "parola d'ordine"),
-    *("wachtwoord", "lösenord", "losenord", "passord", "adgangskode", "kodeord", "salasana", "lykilorð"),
-    *("hasło", "haslo", "hasła", "hasłem", "heslo", "jelszó", "jelszo", "lozinka", "geslo", "parool", "slaptažodis"),
-    *("parola", "parolă", "şifre", "sifre", "mật khẩu", "kata sandi"),
-    *("парол", "κωδικός πρόσβασης", "συνθηματικό", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر", "पासवर्ड", "รหัสผ่าน"),
-    *("パスワード", "パスフレーズ", "暗証番号", "合言葉", "密码", "密碼", "口令", "비밀번호", "패스워드", "암호"),
-)
-_SHORT_PASSWORDS: Final = ("pass", "pwd", "pw")
-"""Whole words; verbs, some of them."""
-_CREDENTIALS: Final = (
-    *("credential", "creds", "login", "logins", "sign-in"),
-    *("zugangsdaten", "anmeldedaten", "identifiants", "credenciales", "credenciais", "credenziali", "inloggegevens"),
-    *("inloggningsuppgifter", "dane logowania", "přihlašovací údaje", "kimlik bilgileri"),
-    *("учётные данные", "учетные данные", "認証情報", "凭证", "凭据", "憑證", "자격 증명", "로그인"),
-)
-_TOKENS: Final = (
-    *("token", "secret", "apikey", "api-key"),
-    *("geheimnis", "jeton", "secreto", "segredo", "segreto", "geheim", "hemlighet", "sekret"),
-    *("токен", "секрет", "トークン", "シークレット", "令牌", "토큰", "시크릿"),
-)
-_KEYS: Final = (
-    *("key", "schlüssel", "schluessel", "clé", "clef", "clave", "llave", "chave", "chiave", "sleutel"),
-    *("nyckel", "nøgle", "nøkkel", "avain", "klucz", "klíč", "kulcs", "cheie", "anahtar"),
-    *("ключ", "κλειδί", "מפתח", "مفتاح", "คีย์", "キー", "鍵", "密钥", "秘钥", "密鑰", "金鑰", "키"),
-)
-"""Other things are called so too, such as what a table is sorted by."""
-_SECRET_KEYS: Final = frozenset(
-    {
-        *("api", "access", "secret", "private", "auth", "license", "licence", "signing", "encryption", "master"),
-        *("service", "account", "admin", "deploy", "stream", "setup", "recovery", "app", "application", "shared"),
-        *("product", "root", "activation", "wifi", "wlan", "security", "webhook", "subscription", "authentication"),
-    }
-)
-"""What stands before a key that is one of these."""
-_OTHER_KEYS: Final = frozenset(
-    {
-        *("public", "primary", "foreign", "session", "cache", "partition", "sort", "row", "map", "idempotency"),
-        *("lookup", "object", "hash", "host", "storage", "group", "dedupe", "dedup", "index", "registry", "agent"),
-        *("memory", "next", "page", "cursor", "sync", "continuation", "progress", "unique", "composite", "config"),
-        *("json", "translation"),
-    }
-)
-"""What stands before a key or a token that is no secret."""
-_NO_VALUES: Final = frozenset(
-    {
-        *("hash", "hashes", "hashed", "fingerprint", "id", "ids", "digest", "checksum", "name", "named", "endpoint"),
-        *("rotates", "belongs", "looks", "starts", "begins"),
-        *("url", "uri", "path", "file", "count", "limit", "version", "type", "algorithm", "format", "length", "usage"),
-        *("uses", "using", "via", "hashing", "expires", "expired", "since", "until", "at", "budget", "window", "model"),
-        *("prefix", "suffix", "commit", "test", "tests", "see", "in", "about", "issue", "encoded", "generated", "by"),
-    }
-)
-"""Words behind which something else follows than the secret: `token id`, `password hash`, `key in a.py`."""
-_VERBS: Final = frozenset(
-    {
-        *("is", "was", "to", "are", "be", "now", "as", "equals", "ist", "lautet", "war", "heißt", "est", "sera", "es"),
-        *("era", "será", "é", "foi", "è", "fu", "är", "er", "on", "jest", "je", "este", "это", "είναι", "là", "adalah"),
-        *("use", "try", "become", "becomes", "being", "set", "zu", "auf", "in", "naar", "till", "til", "na", "на"),
-    }
-)
-"""What a value follows directly, beside signs."""
-_AS_WORDS: Final = ("als", "como", "comme", "come", "som", "jako", "как", "olarak")
-"""What stands between a value and what it is said to be."""
+
+class _Words(Struct, frozen=True):
+    """The lists of words in `statements.json`, whose schema explains them."""
+
+    long_passwords: tuple[str, ...]
+    short_passwords: tuple[str, ...]
+    credentials: tuple[str, ...]
+    tokens: tuple[str, ...]
+    keys: tuple[str, ...]
+    secret_keys: frozenset[str]
+    other_keys: frozenset[str]
+    no_values: frozenset[str]
+    verbs: frozenset[str]
+    as_words: tuple[str, ...]
+    english: frozenset[str]
+    after_english: tuple[str, ...]
+
+
+_WORDS: Final = read_table("statements.json", _Words)
 
 
 class Noun(NamedTuple):
@@ -100,24 +53,10 @@ class Noun(NamedTuple):
     word: str
 
 
-_NOUNS = {*_LONG_PASSWORDS, *_SHORT_PASSWORDS, *_CREDENTIALS, *_TOKENS, *_KEYS}
+_NOUNS = {*_WORDS.long_passwords, *_WORDS.short_passwords, *_WORDS.credentials, *_WORDS.tokens, *_WORDS.keys}
 _LATIN = {noun for noun in _NOUNS if re.search("[a-z]", noun)}
 """Words in letters that are Latin, but for some of their marks."""
 _OTHERS = {spelled: noun for noun in _NOUNS - _LATIN for spelled in {noun, noun.title(), noun.upper()}}
-_ENGLISH = frozenset(
-    {*_SHORT_PASSWORDS, "password", "passphrase", "passcode", "passwd", "credential", "creds", "login", "logins"}
-    | {"token", "secret", "apikey", "api-key", "key"}
-)
-_AFTER_ENGLISH = (
-    *(f" {word} " for word in ("is", "was", "for", "to", "from", "on", "between", "now", "as", "shall", "will", "=")),
-    *(f" {word} " for word in ("that", "of", "has", "and", "with", "set", "changed", "here", "at")),
-    *(f" {word} " for word in ("are", "de", "ends", "we")),
-    *(f" {word} " for word in ("del", "di", "des")),
-    *(" is:", " (", " —", " –", " '", ' "', " `", " “", " ?", ": ", "'s ", "?s ", "` is ", "` to ", '" is '),
-    *(":* ", ":** ", "** "),
-    *(f"s{between}" for between in (" are ", ": ", " for ")),
-)
-"""What follows English words in sentences that may say a secret: mostly they are part of a name, or nothing is said."""
 _AS_ENGLISH = tuple(f" as {word} " for word in ("the", "our", "your", "my", "its", "a", "new"))
 
 
@@ -131,8 +70,12 @@ def _any_of(of: Iterable[str]) -> str:
 
 
 STEMS: Final = {
-    **{as_stem(noun + after): noun for noun in _LATIN for after in (_AFTER_ENGLISH if noun in _ENGLISH else ("",))},
-    **{f" {word} ": "" for word in _AS_WORDS},
+    **{
+        as_stem(noun + after): noun
+        for noun in _LATIN
+        for after in (_WORDS.after_english if noun in _WORDS.english else ("",))
+    },
+    **{f" {word} ": "" for word in _WORDS.as_words},
     **dict.fromkeys(_AS_ENGLISH, ""),
 }
 """How statements begin, spelled by `as_stem`, and their word; none where the value comes first: `… as the password`."""
@@ -230,15 +173,19 @@ _LONGEST_OTHER = 24
 def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool:
     """Whether the clause between a word and a value says that it is the secret, and it looks like one."""
     between = re.findall(_LETTER + "+", clause["between"].lower())
-    if not _NO_VALUES.isdisjoint(between):
+    if not _WORDS.no_values.isdisjoint(between):
         return False
     before = clause["signs"].rstrip()[-1:] or clause["between"][-1:]
-    direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in _VERBS
+    direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in _WORDS.verbs
     if direct and is_hexadecimal(value):
         return _may_be_hexadecimal(text, noun)
     if _CODE.fullmatch(value) is not None:
         return False
-    if noun.word in _CREDENTIALS and (pair := _PAIR.fullmatch(value)) is not None and is_random_or_invented(pair[1]):
+    if (
+        noun.word in _WORDS.credentials
+        and (pair := _PAIR.fullmatch(value)) is not None
+        and is_random_or_invented(pair[1])
+    ):
         return True
     of_password = direct and noun.word in _PASSWORDS
     return (
@@ -282,12 +229,12 @@ def _means_secret(text: str, found: Noun, ending: str) -> bool:
     at, noun = found
     # `DHPublicKey = …` and `s3_key = …` are code, whose names and values `assigned_values` knows.
     is_part = at > 0 and (text[at - 1].isalnum() or text[at - 1] == "_")
-    if noun in _ENGLISH and (ending not in ("", "s") or is_part):
+    if noun in _WORDS.english and (ending not in ("", "s") or is_part):
         return False
     if noun in _PASSWORDS:
         return True
     before = _BEFORE.search(text, max(0, at - 34), at)
-    return before is None or before[1].lower() not in _OTHER_KEYS
+    return before is None or before[1].lower() not in _WORDS.other_keys
 
 
 def _may_be_hexadecimal(text: str, found: Noun) -> bool:
@@ -297,10 +244,10 @@ def _may_be_hexadecimal(text: str, found: Noun) -> bool:
         return noun not in _PASSWORDS
     before = _BEFORE.search(text, max(0, at - 34), at)
     return before is not None and (
-        before[1].lower() in _SECRET_KEYS or _POSSESSIVE.search(text, max(0, at - 90), at) is not None
+        before[1].lower() in _WORDS.secret_keys or _POSSESSIVE.search(text, max(0, at - 90), at) is not None
     )
 
 
-_PASSWORDS = frozenset({*_LONG_PASSWORDS, *_SHORT_PASSWORDS})
+_PASSWORDS = frozenset({*_WORDS.long_passwords, *_WORDS.short_passwords})
 
 STATEMENTS = _Statements()

@@ -1,4 +1,4 @@
-"""Reads the tables of patterns, which are JSON files beside this module.
+"""Reads the tables of patterns and words, which are JSON files beside this module.
 
 An expression is a text, or a list of texts that are joined. `{NAME}` in it stands for a part that several expressions
 have in common.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -23,7 +24,7 @@ class Expression(str):
     __slots__ = ()
 
 
-def read_table(name: str, table: type[Table], parts: Mapping[str, str]) -> Table:
+def read_table(name: str, table: type[Table], parts: Mapping[str, str] = MappingProxyType({})) -> Table:
     """The file `name` as a `table`, with `parts` put into its expressions."""
 
     def _expression(kind: type, pieces: str | list[str]) -> Expression | re.Pattern[str]:

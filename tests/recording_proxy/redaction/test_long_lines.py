@@ -10,7 +10,7 @@ from hypothesis import example, given, settings, strategies as st
 from signet_recording_proxy.redaction import keywords
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
-from signet_recording_proxy.redaction.secret_names import NAME_MEMBERS, is_secret_member
+from signet_recording_proxy.redaction.secret_names import NAMES as SECRET_NAMES, is_secret_member
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.vendor_kinds import VENDORS, kinds
 from tests.attacks.test_secret_kinds import TOKENS
@@ -30,7 +30,9 @@ TEXTS = st.sampled_from(
 MEMBERS = (
     NAMES
     | TEXTS
-    | st.sampled_from([*NAME_MEMBERS, "value", "text", "agentsDir", "secrets", "sessionKey", "project", "said"])
+    | st.sampled_from(
+        [*SECRET_NAMES.name_members, "value", "text", "agentsDir", "secrets", "sessionKey", "project", "said"]
+    )
 )
 VALUES = st.recursive(
     TEXTS | NAMES | st.sampled_from([None, True, 7, 2.5]),
@@ -38,7 +40,9 @@ VALUES = st.recursive(
         st.lists(inner, max_size=4)
         | st.dictionaries(MEMBERS, inner, max_size=4)
         | st.lists(st.tuples(NAMES, inner).map(list), min_size=1, max_size=3)
-        | st.builds(lambda by, name, value: {by: name, "value": value}, st.sampled_from(NAME_MEMBERS), NAMES, inner)
+        | st.builds(
+            lambda by, name, value: {by: name, "value": value}, st.sampled_from(SECRET_NAMES.name_members), NAMES, inner
+        )
     ),
     max_leaves=12,
 )
