@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from signet_conformance.daemon.behaviour import VERSIONS, behaviour_of
+from signet_conformance.daemon.behaviour import VERSIONS, Behaviour, behaviour_of
 from signet_conformance.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +43,13 @@ def test_health(start: Callable[..., Kit], version: str, reported: str, more: se
     body = start(version=version).get("/health").json()
     common = {"status", "uptime", "pid", "version", "port", "agentsDir", "db", "updateAvailable", "pendingRestart"}
     assert (body["version"], set(body)) == (reported, common | more)
+
+
+def test_traits_have_the_types_of_their_fields() -> None:
+    """A misspelt trait of `versions.json` is refused when it is read; a wrong value is seen here."""
+    fields = TypeAdapter(Behaviour)
+    for version in VERSIONS.values():
+        fields.validate_json(json.dumps(asdict(version)), strict=True)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from signet_conformance.errors import UsageError
@@ -76,61 +78,9 @@ class Behaviour:
     """skill-invocation is refused when the other runtime path holds the session."""
 
 
-_0_205: Final = Behaviour(
-    contract="0.205",
-    reported="0.205.9",
-    tombstone_takes_claim_path=True,
-    claims_by_agent=True,
-    claims_persist=True,
-    start_has_envelope=True,
-    claim_only=True,
-    prompt_has_envelope=True,
-    prompt_limit=8,
-    end_has_capture_job=True,
-    health="workers",
-    notifications=True,
-    checkpoint_always_skips=True,
-    skill_conflict_is_409=True,
-)
-
-VERSIONS: Final = {
-    version.contract: version
-    for version in (
-        Behaviour(
-            contract="0.58",
-            reported="0.58.1",
-            early=True,
-            keys_are_raw=True,
-            body_limit=None,
-            api_keys=False,
-            open_to_origins=True,
-            saving_is_plain=True,
-            agents_share_rows=True,
-            row_is_short=True,
-            exec_is_job=False,
-            health="small",
-            later_hooks=False,
-        ),
-        Behaviour(
-            contract="0.109",
-            reported="0.109.15",
-            api_keys=False,
-            start_marks_are_key_only=True,
-            recall_is_plain=True,
-            saving_is_plain=True,
-            agents_are_strangers=True,
-            row_is_short=True,
-            prompt_says_engine=False,
-            end_says_queued=False,
-            context_epochs=False,
-            exec_is_job=False,
-            later_hooks=False,
-        ),
-        Behaviour(contract="0.145", reported="0.145.7"),
-        _0_205,
-        replace(_0_205, contract="0.237", reported="0.237.5", prompt_has_clock=True, synthesis_is_gone=True),
-    )
-}
+_TRAITS: Final = json.loads(Path(__file__).with_name("versions.json").read_bytes())
+VERSIONS: Final = {contract: Behaviour(contract, **traits) for contract, traits in _TRAITS.items()}
+"""Each contract version's behaviour; `versions.json` names the traits that are not those of 0.145."""
 
 
 def behaviour_of(version: str) -> Behaviour:
