@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
@@ -123,6 +124,11 @@ def origin_of(url: str, what: str, *, remedy: str) -> str:
         raise ConfigError(f"{what} holds credentials", remedy="set SIGNET_TOKEN instead")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" if port is None else f"{parts.scheme}://{host}:{port}"
+
+
+def certificates_for(url: str) -> ssl.SSLContext | bool:
+    """What httpx verifies a server with. Loading certificates takes longer than many a turn, and http needs none."""
+    return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _token(given: Mapping[str, str]) -> str | None:

@@ -6,6 +6,7 @@ The daemon's behaviour never raises: it comes back as a :class:`~signet_referenc
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,6 +87,16 @@ def os_errors(where: object, remedy: str | None = None, kind: type[HarnessError]
         yield
     except OSError as error:
         raise kind(f"{where}: {error.strerror or error}", remedy=remedy) from None
+
+
+def with_cause(error: Exception) -> str:
+    """The error with the system's word for what is beneath it, such as: connection refused."""
+    text, cause = f"{type(error).__name__}: {error}".rstrip(": "), error.__cause__ or error.__context__
+    while cause is not None and (cause.__cause__ or cause.__context__) is not None:
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        return f"{text} ({os.strerror(cause.errno).lower()})"
+    return text
 
 
 def pip_install(extra: str) -> str:

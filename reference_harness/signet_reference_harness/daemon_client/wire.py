@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import httpx
 
-from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.daemon_client.plain_http import PlainTransport
+from signet_reference_harness.config import HarnessConfig, certificates_for
 from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
 from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
+from signet_reference_harness.errors import with_cause
 
 BODY_LIMIT: Final = 16 * 1024 * 1024
 DETAIL_LIMIT: Final = 200
@@ -112,7 +112,7 @@ class Wire:
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
         except (httpx.HTTPError, httpx.InvalidURL, OSError, _TooLargeError) as error:
             failure = FailureClass.OFFLINE if progress.status is None else FailureClass.BODY_READ
-            reply = progress.failed(operation, failure, str(error) or type(error).__name__)
+            reply = progress.failed(operation, failure, with_cause(error))
         ended = loop.time()
         if reply.status is not None:
             self._answered_at = ended
@@ -166,11 +166,8 @@ def _url(written: str) -> httpx.URL:
 
 def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
     """How requests reach an origin. Proxies of the environment are not meant for a loopback daemon."""
-    url = httpx.URL(origin)
-    if url.scheme == "http":
-        return PlainTransport(url.host, url.port or 80, CONNECTIONS)
     limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
-    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
+    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits, verify=certificates_for(origin))
 
 
 class _TooLargeError(Exception):

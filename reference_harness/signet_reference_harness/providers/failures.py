@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
 import time
@@ -16,6 +15,7 @@ from typing import Any, Final, Literal
 
 import httpx
 
+from signet_reference_harness.errors import with_cause
 from signet_reference_harness.providers import RateLimit
 
 ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>limit|remaining|reset)")
@@ -163,7 +163,7 @@ def failure_of(error: Exception) -> CallFailure:
     if isinstance(error, httpx.TimeoutException):
         return CallFailure(FailureKind.TIMEOUT, f"no answer in time ({type(error).__name__})")
     if isinstance(error, httpx.HTTPError | httpx.StreamError | OSError):
-        return CallFailure(FailureKind.NETWORK, _with_cause(error))
+        return CallFailure(FailureKind.NETWORK, with_cause(error))
     kind = FailureKind.MALFORMED if isinstance(error, UNREADABLE) else FailureKind.REFUSED
     return CallFailure(kind, f"{type(error).__name__}: {error}")
 
@@ -221,16 +221,6 @@ def _kind_of_status(status: int | None, words: tuple[str, ...]) -> FailureKind:
         # The answer began well and an error came within it.
         return FailureKind.REFUSED if "invalid_request_error" in words else FailureKind.SERVER
     return FailureKind.SERVER if status >= 500 else FailureKind.REFUSED
-
-
-def _with_cause(error: Exception) -> str:
-    """The error with the system's word for what is beneath it, such as: connection refused."""
-    text, cause = f"{type(error).__name__}: {error}".rstrip(": "), error.__cause__ or error.__context__
-    while cause is not None and (cause.__cause__ or cause.__context__) is not None:
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(cause, OSError) and cause.errno is not None:
-        return f"{text} ({os.strerror(cause.errno).lower()})"
-    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

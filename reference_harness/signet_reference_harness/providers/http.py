@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 import httpx
 
+from signet_reference_harness.config import certificates_for
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.messages import Message, ToolDefinition
 from signet_reference_harness.providers import (
@@ -116,14 +116,12 @@ class HttpProvider(ABC):
     @cached_property
     def _client(self) -> httpx.AsyncClient:
         base_url = self._settings.base_url or ""
-        # Loading the certificates takes longer than many a turn, and plain HTTP needs none.
-        verify = True if base_url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return httpx.AsyncClient(
             base_url=base_url,
             headers={"user-agent": "signet-reference-harness/1", **self._headers()},
             timeout=self._settings.timeout_s,
             follow_redirects=True,
-            verify=verify,
+            verify=certificates_for(base_url),
         )
 
     def _headers(self) -> Mapping[str, str]:

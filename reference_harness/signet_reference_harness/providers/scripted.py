@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import httpx
 
+from signet_reference_harness.config import certificates_for
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult, Provider
@@ -82,9 +82,8 @@ class ServedModels:
     async def script(self, answer: CompletionResult) -> None:
         """Let the server give `answer` to the next request that waits or comes."""
         if self._http is None:
-            # A loopback address: no certificate is looked at, and loading the store takes long.
-            bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            self._http = httpx.AsyncClient(base_url=self._control, trust_env=False, verify=bare, timeout=30.0)
+            verify = certificates_for(self._control)
+            self._http = httpx.AsyncClient(base_url=self._control, trust_env=False, verify=verify, timeout=30.0)
         try:
             told = await self._http.post("/turns", content=json.dumps({"turns": [_turn(answer)]}))
             told.raise_for_status()
