@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, Final, Protocol
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import Reply
-from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.messages import ToolDefinition
 
@@ -61,11 +59,13 @@ class Tool(Protocol):
 class DaemonTool:
     """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
 
-    `operate` checks its arguments itself, since it takes more than the schema shows. It raises ToolInputError for
-    those that the daemon would refuse. `shown` returns what the model reads of the body of an answer.
+    `input_schema` admits more than the definition shows to a model; None counts as absent. `operate` raises
+    ToolInputError for arguments that the daemon would refuse all the same. `shown` returns what the model reads of the
+    body of an answer.
     """
 
     definition: ToolDefinition
+    input_schema: Mapping[str, Any]
     operate: Callable[[Mapping[str, Any], SessionIdentity, AdapterClient], Awaitable[Reply]]
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     run_before_generation: bool = False
@@ -120,51 +120,8 @@ class ToolResult:
     file: Path | None = None
 
 
-SPOKEN: Final = {str: "a string that is not blank", bool: "true or false", float: "a number", dict: "an object"}
-
 DEFINITIONS: Final = {
     each["name"]: ToolDefinition(each["name"], each["description"], each["inputSchema"])
     for each in json.loads(Path(__file__).with_name("definitions.json").read_bytes())
 }
 """The definitions of the tools that come with the harness, by name."""
-
-
-def text(arguments: Mapping[str, Any], name: str) -> str:
-    """The string at `name`, which may not be blank."""
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise ToolInputError(f"{name!r} must be a string that is not blank")
-    return value
-
-
-def integer(arguments: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    """The integer at `name`, or `default` where it is left out."""
-    value = arguments.get(name, default)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ToolInputError(f"{name!r} must be an integer from {least} to {most}")
-    return value
-
-
-def typed(arguments: Mapping[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
-    """Those of the `fields` that are given, each of its type; a list is one of strings. None counts as absent."""
-    given = {name: arguments[name] for name in fields if arguments.get(name) is not None}
-    for name, value in given.items():
-        wanted = fields[name]
-        if wanted is list:
-            if not isinstance(value, list) or not are_strings(value):
-                raise ToolInputError(f"{name!r} must be a list of strings")
-        elif wanted is str:
-            text(given, name)
-        elif wanted is float:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ToolInputError(f"{name!r} must be a number")
-        elif not isinstance(value, wanted):
-            raise ToolInputError(f"{name!r} must be {SPOKEN[wanted]}")
-    return given
-
-
-def are_strings(value: object) -> bool:
-    """Whether `value` is a sequence of strings."""
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, str) for item in value)

@@ -47,9 +47,7 @@ class ToolRegistry:
                 remedy="leave one of them out, or give it another name",
             )
         self._sources = tuple(sources)
-        self._schemas = {
-            name: _Schema(name, tool) for name, tool in self._tools.items() if not isinstance(tool, DaemonTool)
-        }
+        self._schemas = {name: _Schema(name, tool) for name, tool in self._tools.items()}
         self._served_schemas: dict[str, tuple[ServedTool, _Schema]] = {}
         unknown = [name for name in before_generation if name not in self._tools]
         if unknown:
@@ -67,7 +65,7 @@ class ToolRegistry:
             if isinstance(tool, DaemonTool)
             else ToolDefinition(tool.name, tool.description, tool.input_schema)
             for name, tool in self._tools.items()
-            if name not in self._schemas or not self._schemas[name].complaint
+            if isinstance(tool, DaemonTool) or not self._schemas[name].complaint
         )
         served = (tool.definition for tool in self._served().values() if not self._schema_of(tool).complaint)
         return (*own, *served)
@@ -79,7 +77,7 @@ class ToolRegistry:
 
     def asks_the_daemon(self, name: str) -> bool:
         """Whether the tool is an operation of the daemon, or is not known."""
-        return name not in self._schemas and name not in self._served()
+        return isinstance(self._tools.get(name), DaemonTool) or not {name} & (self._tools.keys() | self._served())
 
     def _served(self) -> dict[str, ServedTool]:
         tools = {name: tool for source in self._sources for name, tool in source.tools.items()}
@@ -110,16 +108,15 @@ class ToolRegistry:
             return _failed(name, f"there is no tool {name!r}; there are {', '.join([*self._tools, *served])}")
         try:
             if isinstance(tool, DaemonTool):
-                refused = await refusal() if refusal is not None else ""
-                if refused:
-                    return _failed(name, refused)
-                return await _operate(tool, arguments, session, client, results)
+                arguments = {name: value for name, value in arguments.items() if value is not None}
             schema = self._schema_of(tool) if isinstance(tool, ServedTool) else self._schemas[name]
             complaint = schema.breach(arguments)
             if complaint is None and refusal is not None:
                 complaint = await refusal()
             if complaint:
                 return _failed(name, complaint)
+            if isinstance(tool, DaemonTool):
+                return await _operate(tool, arguments, session, client, results)
             context = ToolContext(
                 session_key=session.key,
                 project=session.project,
@@ -206,7 +203,7 @@ async def _awaited(value: Any) -> Any:
 class _Schema:
     """The schema of a tool's arguments; read when it is first needed."""
 
-    def __init__(self, name: str, tool: Tool | ToolDefinition) -> None:
+    def __init__(self, name: str, tool: Tool | DaemonTool | ToolDefinition) -> None:
         self._name = name
         self._tool = tool
         self._validator: Any = None
@@ -233,9 +230,14 @@ class _Schema:
         """The fault of these arguments; None when the schema admits them."""
         if self.complaint:
             return self.complaint
-        for error in self._validator.iter_errors(dict(arguments)):
-            place = "".join(f"/{part}" for part in error.instance_path)
-            return f"the arguments do not fit the tool's schema: {place or 'the object'}: {_first(error)}"
+        try:
+            # Half characters, which the validator cannot read, are sent all the same.
+            told = json.loads(as_json(dict(arguments)))
+        except (ValueError, TypeError, RecursionError) as error:
+            return f"the arguments are not JSON: {error}"
+        for breach in self._validator.iter_errors(told):
+            place = "".join(f"/{part}" for part in breach.instance_path)
+            return f"the arguments do not fit the tool's schema: {place or 'the object'}: {_first(breach)}"
         return None
 
 
