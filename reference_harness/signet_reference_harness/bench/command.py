@@ -20,7 +20,7 @@ from rich.table import Table
 from signet_reference_harness.bench import figures
 from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
-from signet_reference_harness.bench.comparing import bare_table, compare, plot_page, show_side_by_side, speaker
+from signet_reference_harness.bench.comparing import bare_table, compare, page_of, show_side_by_side, speaker
 from signet_reference_harness.bench.daemons import (
     EMBEDDED,
     CommandedDaemon,
@@ -379,8 +379,9 @@ def perform_sweep(path: Path, out: Path, *, jobs: int | None, quiet: bool, page_
     results = {name: run(plan, quiet=quiet).result for name, plan in plans.items()}
     told = {name: result.overall.model_dump(mode="json") for name, result in results.items()}
     write_text(json.dumps({"suite": suite.head.name, "runs": told}, indent=1) + "\n", out / "sweep.json")
-    if page_file is not None:
-        write_text(plot_page(results), page_file)
     first, *others = results.values()
-    show_side_by_side(results, [compare(first, other) for other in others], Console(soft_wrap=True))
+    comparisons = [compare(first, other) for other in others]
+    if page_file is not None:
+        write_text(page_of(results, comparisons), page_file)
+    show_side_by_side(results, comparisons, Console(soft_wrap=True))
     return 0

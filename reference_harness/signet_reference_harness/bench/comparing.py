@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, Field
+from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
 
@@ -22,16 +23,15 @@ SHOWN: Final = 20
 COMPARED: Final = ("first", "second", "difference", "95 % interval")
 SHORT: Final = ("hit@10", "mrr@10")
 """The figures that are printed of each category and run; the plot has the last, the page of two results all."""
-WIDTH, ROW, LEFT = 720, 28, 220
-"""Pixels of the plot: of all of it, of a row, and of the names."""
-STYLE: Final = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #8884; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.better { color: light-dark(#0a6b2d, #6fdc94); } .worse { color: light-dark(#a3201a, #ff9a93); }
+PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>signet-harness bench</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body {{ color: {foreground}; background-color: {background}; }}
+{stylesheet}</style></head><body><pre>{code}</pre></body></html>
 """
+PLOT: Final = 60
+"""Characters of the plot from 0 to 1."""
 
 
 class FigureDifference(StrictModel):
@@ -134,24 +134,25 @@ def speaker(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(printable(text), markup=False, highlight=False)
 
 
-def show(comparison: ResultComparison, console: Console) -> None:
-    """Print the figures, and the questions that changed most."""
+def show(comparison: ResultComparison, console: Console, *, whole: bool = False) -> None:
+    """Print the figures, and the questions that changed most; of the `whole` every figure and question."""
     say = speaker(console)
     say(f"{comparison.suite}: {subject_name(comparison.first)} -> {subject_name(comparison.second)}")
     table = bare_table("", *COMPARED)
     for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
     for category, figures_of_category in comparison.by_category.items():
-        for name in (name for name in SHORT if name in figures_of_category):
+        for name in (name for name in figures_of_category if whole or name in SHORT):
             table.add_row(printable(f"{category}: {name}"), *_cells(figures_of_category[name]))
     console.print(table)
     same = comparison.questions - comparison.better - comparison.worse
     moved = f"{comparison.better} better, {comparison.worse} worse"
     say(f"{comparison.questions} questions: {moved}, {same} with the same best rank")
-    for change in comparison.changed[:SHOWN]:
+    for change in comparison.changed if whole else comparison.changed[:SHOWN]:
         ranks = f"{_rank(change.first_rank)} -> {_rank(change.second_rank)}"
-        say(f"  line {change.line}, {change.scenario}/{change.id}: {ranks}")
-    if len(comparison.changed) > SHOWN:
+        about = f" ({change.category})" if whole and change.category else ""
+        say(f"  line {change.line}, {change.scenario}/{change.id}{about}: {ranks}")
+    if not whole and len(comparison.changed) > SHOWN:
         say(f"  and {len(comparison.changed) - SHOWN} more: --json or --html has them all")
 
 
@@ -186,87 +187,28 @@ def _with_interval(result: Result, figure: str) -> str:
     return f"{value:.3f}" if bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
 
 
-def plot_page(results: Mapping[str, Result]) -> str:
-    """The plot of a figure of each result, with its interval, as a page that fetches nothing and runs nothing."""
-    suite, figure = next(iter(results.values())).suite.name, SHORT[-1]
-    title = html.escape(f"{suite}: {figure}")
-    return "\n".join(
-        [
-            *_page_head(title),
-            f"<h1>{title}</h1>",
-            f'<svg width="{WIDTH}" height="{ROW * len(results)}" role="img" aria-label="{title}">',
-            *(_bar(place, name, result, figure) for place, (name, result) in enumerate(results.items())),
-            "</svg></body></html>",
-            "",
-        ]
-    )
+def page_of(results: Mapping[str, Result], comparisons: Sequence[ResultComparison]) -> str:
+    """The comparison of two results, or more side by side, and a plot, as a page that fetches and runs nothing."""
+    console = Console(record=True, file=io.StringIO(), width=160, soft_wrap=True)
+    if len(comparisons) == 1:
+        show(comparisons[0], console, whole=True)
+    else:
+        show_side_by_side(results, comparisons, console)
+    _plot(results, console)
+    return console.export_html(code_format=PAGE)
 
 
-def _page_head(title: str) -> tuple[str, ...]:
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title><style>{STYLE}</style></head><body>",
-    )
-
-
-def _bar(place: int, name: str, result: Result, figure: str) -> str:
-    middle, scale = place * ROW + ROW // 2, WIDTH - LEFT - 80
-    value: Figure = result.overall.figures.get(figure, 0.0)
-    low, high = result.overall.intervals.get(figure, (value, value))
-    at, begin, end = (LEFT + round(each * scale) for each in (value, low, high))
-    return (
-        f'<text x="0" y="{middle + 5}" fill="currentColor">{html.escape(name)}</text>'
-        f'<line x1="{begin}" x2="{end}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{at}" cy="{middle}" r="5" fill="currentColor"/>'
-        f'<text x="{end + 12}" y="{middle + 5}" fill="currentColor">{value:.3f}</text>'
-    )
-
-
-def page(comparison: ResultComparison) -> str:
-    """The comparison as a page that fetches nothing and runs nothing."""
-    first, second = html.escape(subject_name(comparison.first)), html.escape(subject_name(comparison.second))
-    title = f"{html.escape(comparison.suite)}: {first} and {second}"
-    return "\n".join(
-        [
-            *_page_head(title),
-            f"<h1>{html.escape(comparison.suite)}</h1>",
-            (
-                f"<p>First: {first}. Second: {second}. "
-                f"{comparison.questions} questions, {comparison.better} better, {comparison.worse} worse.</p>"
-            ),
-            *_table("All questions", comparison.figures),
-            *(line for name, each in comparison.by_category.items() for line in _table(name, each)),
-            "<h2>Questions that changed</h2>",
-            (
-                '<table><thead><tr><th>question</th><th>category</th><th class="n">line</th>'
-                '<th class="n">first rank</th><th class="n">second rank</th></tr></thead><tbody>'
-            ),
-            *(_changed_row(change) for change in comparison.changed),
-            "</tbody></table></body></html>",
-            "",
-        ]
-    )
-
-
-def _table(heading: str, each: dict[str, FigureDifference]) -> Iterator[str]:
-    yield f"<h2>{html.escape(heading)}</h2><table><thead><tr><th>figure</th>"
-    yield "".join(f'<th class="n">{name}</th>' for name in COMPARED)
-    yield "</tr></thead><tbody>"
-    for name, difference in each.items():
-        cells = "".join(f'<td class="n">{html.escape(cell)}</td>' for cell in _cells(difference))
-        yield f"<tr><td>{html.escape(name)}</td>{cells}</tr>"
-    yield "</tbody></table>"
-
-
-def _changed_row(change: RankChange) -> str:
-    kind = "better" if _reciprocal(change.second_rank) > _reciprocal(change.first_rank) else "worse"
-    return (
-        f"<tr><td>{html.escape(f'{change.scenario}/{change.id}')}</td><td>{html.escape(change.category or '')}</td>"
-        f'<td class="n">{change.line}</td><td class="n">{_rank(change.first_rank)}</td>'
-        f'<td class="n {kind}">{_rank(change.second_rank)} {kind}</td></tr>'
-    )
+def _plot(results: Mapping[str, Result], console: Console) -> None:
+    """Draw the interval of a figure of each result, from 0 to 1."""
+    figure = SHORT[-1]
+    table = bare_table("run", figure)
+    table.add_column(f"0{'1':>{PLOT - 1}}", width=PLOT)
+    for name, result in results.items():
+        value: Figure = result.overall.figures.get(figure, 0.0)
+        low, high = result.overall.intervals.get(figure, (value, value))
+        # A bar has a width, even that of one value.
+        table.add_row(printable(name), f"{value:.3f}", Bar(1.0, min(low, 1 - 1 / PLOT), max(high, low + 1 / PLOT)))
+    console.print(table)
 
 
 def _differences(pairs: list[tuple[Question, Question]]) -> dict[str, FigureDifference]:

@@ -78,7 +78,7 @@ def run(**given: Any) -> int:
 @click.argument("settings", type=FOLDER)
 @click.option("--out", type=FOLDER, metavar="DIR", required=True, help="Where each run gets a folder.")
 @click.option("--jobs", type=click.IntRange(1, 64), metavar="N", help="Databases side by side (default: CPUs).")
-@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write a plot as a page.")
+@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison and a plot as a page.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *, quiet: bool) -> int:
     """Do the runs."""
@@ -125,7 +125,7 @@ def _list_counts(counts: Mapping[str, int]) -> str:
 
 @bench.command("compare", help="Compare RESULTS of one suite: two by question, more side by side with the first.")
 @click.argument("results", type=FOLDER, nargs=-1, required=True)
-@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison as a page.")
+@click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison and a plot as a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON; of more than two, a list of pairs.")
 def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool) -> int:
     """Compare them."""
@@ -140,7 +140,7 @@ def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool)
     comparisons = [comparing.compare(first, other) for other in others]
     is_pair = len(comparisons) == 1
     if page_file is not None:
-        write_text(comparing.page(comparisons[0]) if is_pair else comparing.plot_page(read), page_file)
+        write_text(comparing.page_of(read, comparisons), page_file)
     if as_json:
         texts = [document_text(each) for each in comparisons]
         click.echo(texts[0] if is_pair else f"[{','.join(texts)}]\n", nl=False)
