@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -16,7 +17,7 @@ from starlette.responses import Response
 
 from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
-from signet_reference_harness.llm_server.protocols import APIS, Api, anthropic_messages, vendor_answer
+from signet_reference_harness.llm_server.protocols import APIS, anthropic_messages, vendor_answer
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 
 MOST_BODY: Final = 64 * 1024 * 1024
 _CLOSE: Final = {"connection": "close"}
+LONGEST_WAIT_S: Final = 60.0
+ROUTES: Final = (
+    ("GET", "/requests"),
+    ("DELETE", "/requests"),
+    ("GET", "/script"),
+    ("PUT", "/script"),
+    ("POST", "/turns"),
+)
+"""The server's own: the requests that came, and the script."""
+PATHS: Final = frozenset(path for _, path in ROUTES)
 
 
 class ScriptedModelApp:
@@ -35,8 +46,6 @@ class ScriptedModelApp:
     def __init__(self, script: Script) -> None:
         self._playback = Playback(script)
         self._requests = Requests()
-        self._control = ScriptControl(self._playback, self._requests)
-        self._apis = {api.path: api for api in APIS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -56,11 +65,11 @@ class ScriptedModelApp:
         if body is None:
             return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)
         if request.url.path in PATHS:
-            return await self._control.answer(request, body)
+            return await self._control(request, body)
         url = request.url
         kept = self._requests.begin(request.method, url.path, url.query, request.headers.items(), body)
         try:
-            api = self._apis.get(url.path)
+            api = APIS.get(url.path)
             if api is None or request.method != "POST":
                 response = self._vendor_response(request, kept)
                 kept.status, kept.outcome = response.status_code, "complete"
@@ -70,8 +79,8 @@ class ScriptedModelApp:
             kept.ended = time.time()
         return None
 
-    async def _model(self, api: Api, kept: KeptRequest, receive: Receive, send: Send) -> None:
-        kept.api = api.name
+    async def _model(self, api: ModuleType, kept: KeptRequest, receive: Receive, send: Send) -> None:
+        kept.api = api.NAME
         sender = Sender(kept, receive, send)
         try:
             body = _object(kept.body)
@@ -79,22 +88,47 @@ class ScriptedModelApp:
                 await self._requests.announce()
                 await send_failure(sender, api, ErrorAnswer(status=400, message=body), {})
             else:
-                kept.asked = api.parse(body)
+                asked = api.parse(body)
+                kept.asked = asked.to_json()
                 # Decided before the request is announced: turns that a listener adds then must not answer this one.
-                ruled = self._playback.ruled(kept.asked)
+                ruled = self._playback.ruled(asked)
                 kept.turn = None if ruled is None else ruled.place
                 await self._requests.announce()
                 played = ruled or await sender.or_gone(asyncio.ensure_future(self._playback.next(kept.number)))
                 kept.turn = played.place
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"
-                reply = TurnReply(played.turn, kept.asked, body, len(kept.body), kept.number, time.time(), stops)
+                reply = TurnReply(played.turn, asked, body, len(kept.body), kept.number, time.time(), stops)
                 await send_turn(sender, api, reply, kept)
             kept.outcome = kept.outcome or "complete"
         except ClientClosedError:
             kept.outcome = "client_closed"
         finally:
             sender.close()
+
+    async def _control(self, request: Request, body: bytes) -> Response:
+        """Answer a request for one of the server's own paths."""
+        if (request.method, request.url.path) not in ROUTES:
+            return problem(405, f"{request.url.path} knows no {request.method}")
+        try:
+            return json_response(await self._controlled(request, body))
+        except DocumentError as error:
+            return problem(400, str(error))
+
+    async def _controlled(self, request: Request, body: bytes) -> dict[str, Any]:
+        match request.method, request.url.path:
+            case "GET", "/requests":
+                after, wait_s = (_number(request, name) for name in ("after", "wait_s"))
+                kept = await self._requests.after(int(after), min(wait_s, LONGEST_WAIT_S))
+                return {"requests": [each.to_json() for each in kept], "dropped": self._requests.dropped}
+            case "DELETE", _:
+                return {"requests": [], "last": self._requests.forget()}
+            case "PUT", _:
+                self._playback.replace(parse_document(Script, body, "PUT /script"))
+            case "POST", _:
+                added = parse_document(Turns, body, "POST /turns")
+                await self._playback.add(added.turns, added.request)
+        return {"left": self._playback.turns_left}
 
     def _vendor_response(self, request: Request, kept: KeptRequest) -> Response:
         body = _object(kept.body)
@@ -186,7 +220,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: KeptRequest) -> None:
+async def send_turn(sender: Sender, api: ModuleType, reply: TurnReply, kept: KeptRequest) -> None:
     """Send a turn as the answer to a request of `api`."""
     turn = reply.turn
     headers = {
@@ -195,8 +229,8 @@ async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: KeptReques
     }
     await sender.pause(turn.delay_ms)
     try:
-        if api.name in turn.raw:
-            await _send_raw(sender, api, turn.raw[api.name], headers, streams=reply.asked.stream)
+        if api.NAME in turn.raw:
+            await _send_raw(sender, api, turn.raw[api.NAME], headers, streams=reply.asked.stream)
         elif turn.error is not None:
             await send_failure(sender, api, turn.error, headers)
         elif reply.asked.stream:
@@ -209,7 +243,7 @@ async def send_turn(sender: Sender, api: Api, reply: TurnReply, kept: KeptReques
         )
 
 
-async def send_failure(sender: Sender, api: Api, error: ErrorAnswer, headers: Mapping[str, str]) -> None:
+async def send_failure(sender: Sender, api: ModuleType, error: ErrorAnswer, headers: Mapping[str, str]) -> None:
     """Send an error answer in the interface's form."""
     status, body = api.failure(error)
     more = {} if error.retry_after_s is None else {"retry-after": _retry_after(error.retry_after_s)}
@@ -223,19 +257,21 @@ def _retry_after(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-async def _send_raw(sender: Sender, api: Api, raw: RawAnswer, headers: Mapping[str, str], *, streams: bool) -> None:
+async def _send_raw(
+    sender: Sender, api: ModuleType, raw: RawAnswer, headers: Mapping[str, str], *, streams: bool
+) -> None:
     if not (streams and raw.events):
         body = raw.body.encode() if isinstance(raw.body, str) else to_json(raw.body)
         await sender.whole(raw.status, body, headers)
         return
-    await sender.begin_stream(raw.status, api.media_type, headers)
+    await sender.begin_stream(raw.status, api.MEDIA_TYPE, headers)
     for event in raw.events:
         await sender.chunk(api.write(event.data, event.event))
     await sender.end_stream()
 
 
 async def _send_whole(
-    sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
+    sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
 ) -> None:
     fault = reply.turn.fault
     body = to_json(api.answer(reply))
@@ -256,11 +292,11 @@ async def _send_whole(
 
 
 async def _send_stream(
-    sender: Sender, api: Api, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
+    sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
 ) -> None:
     pieces = tuple(api.stream(reply))
     fault = reply.turn.fault
-    await sender.begin_stream(200, api.media_type, headers)
+    await sender.begin_stream(200, api.MEDIA_TYPE, headers)
     if fault is None:
         await _send_pieces(sender, pieces, reply.turn.chunk_delay_ms)
         await sender.end_stream()
@@ -269,12 +305,12 @@ async def _send_stream(
     await _send_pieces(sender, pieces[:strikes], reply.turn.chunk_delay_ms)
     kept.outcome = fault.kind
     if fault.kind == "garbage":
-        await sender.chunk((api.garbage if fault.data is None else fault.data).encode())
+        await sender.chunk((api.GARBAGE if fault.data is None else fault.data).encode())
         await _send_pieces(sender, pieces[strikes:], reply.turn.chunk_delay_ms)
     await _send_rest(sender, api, fault)
 
 
-async def _send_rest(sender: Sender, api: Api, fault: ScriptedFault) -> None:
+async def _send_rest(sender: Sender, api: ModuleType, fault: ScriptedFault) -> None:
     if fault.kind == "error":
         await sender.chunk(api.failure_event(fault.error))
     if fault.kind == "hang":
@@ -301,65 +337,6 @@ async def _send_pieces(sender: Sender, pieces: Iterable[Piece], chunk_delay_ms: 
             await sender.pause(chunk_delay_ms)
         is_first = is_first and piece.kind != "delta"
         await sender.chunk(piece.data)
-
-
-LONGEST_WAIT_S: Final = 60.0
-
-
-class ScriptControl:
-    """Answers requests to the server's own paths."""
-
-    def __init__(self, playback: Playback, requests: Requests) -> None:
-        self._playback = playback
-        self._requests = requests
-
-    async def answer(self, request: Request, body: bytes) -> Response:
-        """The answer to a request for one of the paths."""
-        act = ROUTES.get((request.method, request.url.path))
-        if act is None:
-            return problem(405, f"{request.url.path} knows no {request.method}")
-        try:
-            return json_response(await act(self, request, body))
-        except DocumentError as error:
-            return problem(400, str(error))
-
-    async def list_requests(self, request: Request, body: bytes) -> Any:
-        """The requests after a number; with wait_s the first of them is waited for."""
-        del body
-        after, wait_s = (_number(request, name) for name in ("after", "wait_s"))
-        kept = await self._requests.after(int(after), min(wait_s, LONGEST_WAIT_S))
-        return {"requests": [each.to_json() for each in kept], "dropped": self._requests.dropped}
-
-    async def forget_requests(self, request: Request, body: bytes) -> Any:
-        """Forget the requests; the number of the last one is what the next are after."""
-        del request, body
-        return {"requests": [], "last": self._requests.forget()}
-
-    async def tell_script(self, request: Request, body: bytes) -> Any:
-        """How many turns are left."""
-        del request, body
-        return {"left": self._playback.turns_left}
-
-    async def replace_script(self, request: Request, body: bytes) -> Any:
-        """Play another script."""
-        self._playback.replace(parse_document(Script, body, "PUT /script"))
-        return await self.tell_script(request, body)
-
-    async def add_turns(self, request: Request, body: bytes) -> Any:
-        """Add turns to the script."""
-        added = parse_document(Turns, body, "POST /turns")
-        await self._playback.add(added.turns, added.request)
-        return await self.tell_script(request, body)
-
-
-ROUTES: Final[Mapping[tuple[str, str], Callable[[ScriptControl, Request, bytes], Awaitable[Any]]]] = {
-    ("GET", "/requests"): ScriptControl.list_requests,
-    ("DELETE", "/requests"): ScriptControl.forget_requests,
-    ("GET", "/script"): ScriptControl.tell_script,
-    ("PUT", "/script"): ScriptControl.replace_script,
-    ("POST", "/turns"): ScriptControl.add_turns,
-}
-PATHS: Final = frozenset(path for _, path in ROUTES)
 
 
 def _number(request: Request, name: str) -> float:

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct, to_builtins
+
 from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMessage:
+class RequestMessage(Struct, frozen=True, omit_defaults=True):
     """A message of the request. Roles are system, user, assistant and tool, whose message holds a tool's result."""
 
     role: str
@@ -21,18 +22,8 @@ class RequestMessage:
     tool_calls: tuple[str, ...] = ()
     tool_call_id: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As GET /requests shows it; what is absent is left out."""
-        shown: dict[str, Any] = {"role": self.role, "text": self.text}
-        if self.tool_calls:
-            shown["tool_calls"] = list(self.tool_calls)
-        if self.tool_call_id is not None:
-            shown["tool_call_id"] = self.tool_call_id
-        return shown
 
-
-@dataclass(frozen=True, slots=True)
-class ScriptedRequest:
+class ScriptedRequest(Struct, frozen=True):
     """A request to the model; `tools` are the names of those that it may call."""
 
     api: ApiName
@@ -43,8 +34,7 @@ class ScriptedRequest:
 
     def to_json(self) -> dict[str, Any]:
         """As GET /requests shows it."""
-        messages = [message.to_json() for message in self.messages]
-        return {"model": self.model, "stream": self.stream, "messages": messages, "tools": list(self.tools)}
+        return {name: to_builtins(getattr(self, name)) for name in ("model", "stream", "messages", "tools")}
 
     def texts(self, *roles: str) -> tuple[str, ...]:
         """The texts of the messages of these roles; of all without one."""

@@ -7,11 +7,9 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-from signet_reference_harness.llm_server.playback import ScriptedRequest
 
 MOST_REQUESTS: Final = 2_000
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -20,7 +18,7 @@ _SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token", re.IGNOREC
 _SCHEME: Final = re.compile(r"(?:Basic|Bearer)(?= )", re.IGNORECASE)
 
 
-@dataclass(slots=True)
+@dataclass
 class KeptRequest:
     """One request, and what became of it. Times are seconds since the epoch."""
 
@@ -32,7 +30,8 @@ class KeptRequest:
     body: bytes
     began: float
     api: str | None = None
-    asked: ScriptedRequest | None = None
+    asked: Mapping[str, Any] | None = None
+    """The request to a model, in the form of all interfaces."""
     turn: str | None = None
     status: int | None = None
     first_chunk: float | None = None
@@ -42,22 +41,7 @@ class KeptRequest:
 
     def to_json(self) -> dict[str, Any]:
         """As GET /requests shows it."""
-        return {
-            "number": self.number,
-            "method": self.method,
-            "path": self.path,
-            "query": self.query,
-            "headers": [list(header) for header in self.headers],
-            **_shown_body(self.body),
-            "api": self.api,
-            "asked": None if self.asked is None else self.asked.to_json(),
-            "turn": self.turn,
-            "status": self.status,
-            "outcome": self.outcome,
-            "began": self.began,
-            "first_chunk": self.first_chunk,
-            "ended": self.ended,
-        }
+        return {**vars(self), **_shown_body(self.body)}
 
 
 def _shown_body(body: bytes) -> dict[str, Any]:

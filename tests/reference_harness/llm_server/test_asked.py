@@ -74,10 +74,10 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.NAME)
 def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
     """System prompt, talk, the call of a tool and its result stand in the same order under the same names."""
-    asked: ScriptedRequest = api.parse({"model": "m", "stream": True, **TALKS[api.name]})
+    asked: ScriptedRequest = api.parse({"model": "m", "stream": True, **TALKS[api.NAME]})
     assert [(message.role, message.text) for message in asked.messages] == [
         ("system", "Be brief."),
         ("user", "hi"),
@@ -90,12 +90,12 @@ def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
     assert (asked.model, asked.stream, asked.tools) == ("m", True, ("recall",))
 
 
-@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.NAME)
 @given(body=st.dictionaries(MEMBERS, VALUES, max_size=5))
 def test_an_odd_request_is_read_as_far_as_it_goes(api: Any, body: dict[str, Any]) -> None:
     """No request crashes the reader."""
     asked = api.parse(body)
-    assert asked.api == api.name
+    assert asked.api == api.NAME
 
 
 @pytest.mark.parametrize("api", PATHS)
