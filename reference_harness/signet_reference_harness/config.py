@@ -112,18 +112,26 @@ def _origin(given: Mapping[str, str]) -> str:
 
 def origin_of(url: str, what: str, *, remedy: str) -> str:
     """Scheme, host and port of `url`. Raises ConfigError, which calls it `what`."""
+    problem = url_problem(url)
+    if problem:
+        raise ConfigError(f"{what} {problem}", remedy=remedy)
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}" if parts.port is None else f"{parts.scheme}://{host}:{parts.port}"
+
+
+def url_problem(url: str) -> str:
+    """What is wrong with an http or https URL, without what may be a key in it; empty for a good one."""
     try:
         parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise ConfigError(f"{what} cannot be read as a URL", remedy=remedy) from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"{what} is not an http or https URL", remedy=remedy)
-    if parts.username is not None or parts.password is not None:
-        # They would travel as Basic credentials, which the contract forbids; and are not echoed here.
-        raise ConfigError(f"{what} holds credentials", remedy="set SIGNET_TOKEN instead")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" if port is None else f"{parts.scheme}://{host}:{port}"
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        parts, valid = urlsplit(""), False
+    if "@" in (parts.netloc if valid else url):
+        # They would travel as Basic credentials, which the contract forbids.
+        return "holds credentials: a key has a setting of its own"
+    shown = "" if "?" in url or "#" in url else f": {url[:80]!r}"
+    return "" if valid else f"is not an http or https URL{shown}"
 
 
 def certificates_for(url: str) -> ssl.SSLContext | bool:

@@ -40,23 +40,6 @@ PROMPTS_AT_ONCE: Final = 8
 HTTP_OK: Final = 200
 SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
 
-OPERATIONS: Final = (
-    "health",
-    "session-start",
-    "user-prompt-submit",
-    "session-end",
-    "pre-compaction",
-    "compaction-complete",
-    "session-checkpoint-extract",
-    "memory-recall",
-    "hooks-remember",
-    "memory-get",
-    "memory-modify",
-    "memory-forget",
-    "secrets-exec",
-    "secrets-exec-job",
-)
-
 #: The releases that read a transcript only from the file that `transcriptPath` names.
 _FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
 #: The releases that cannot take a session up again without handing out its context once more.

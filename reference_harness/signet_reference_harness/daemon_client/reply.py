@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, Final
 
 OK_FIRST: Final = 200
@@ -112,28 +113,11 @@ def suppressed_rows(body: Mapping[str, Any]) -> int:
     return count if isinstance(count, int) else 0
 
 
-NEEDED: Final[Mapping[str, Mapping[str, type]]] = MappingProxyType(
-    {
-        "health": {"status": str},
-        "session-start": {"inject": str, "memories": list},
-        "user-prompt-submit": {"inject": str},
-        "session-end": {"memoriesSaved": int},
-        "session-checkpoint-extract": {},
-        "pre-compaction": {"summaryPrompt": str},
-        "compaction-complete": {"success": bool},
-        "skill-invocation": {"recorded": bool},
-        "memory-recall": {"results": list},
-        "hooks-remember": {"id": str},
-        "memory-get": {"id": str},
-        "memories-list": {"memories": list},
-        "memory-modify": {"results": list},
-        "memory-forget": {"mode": str},
-        "marketplace-servers": {"servers": list},
-        "secrets-list": {"secrets": list},
-        "secrets-exec": {"id": str, "status": str},
-        "secrets-exec-job": {"status": str},
-    }
+OPERATIONS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
+    Path(__file__).with_name("operations.json").read_bytes()
 )
+"""By operation: the types of the members that an answer must have, and whether a hello declares the operation."""
+TYPES: Final[Mapping[str, type]] = {"string": str, "array": list, "integer": int, "boolean": bool}
 SET_ASIDE: Final = ("bypassed", "skipped")
 """Answers with one of these set to true may lack everything else: the daemon did nothing, on purpose."""
 
@@ -148,9 +132,9 @@ def check_shape(reply: Reply) -> Reply:
     if reply.operation == "hooks-remember" and isinstance(reply.body.get("ids"), list):
         # Long content is stored in pieces, and the answer then lists their ids.
         return reply
-    for name, wanted in NEEDED[reply.operation].items():
+    for name, wanted in OPERATIONS[reply.operation]["answers"].items():
         value: Any = reply.body.get(name)
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            detail = f"{name!r} is {type(value).__name__}, not {wanted.__name__}"
+        if not isinstance(value, TYPES[wanted]) or (wanted == "integer" and isinstance(value, bool)):
+            detail = f"{name!r} is {type(value).__name__}, not {TYPES[wanted].__name__}"
             return replace(reply, failure=FailureClass.SHAPE, detail=detail)
     return reply

@@ -55,7 +55,7 @@ from typing import Any, Final
 import httpx
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.daemon_client import OPERATIONS
+from signet_reference_harness.daemon_client.reply import OPERATIONS
 from signet_reference_harness.daemon_client.routing import RoutingTable, routing_table
 from signet_reference_harness.driver.steps import PERFORMERS, SESSIONLESS, STOPPED, perform
 from signet_reference_harness.errors import HarnessError, StepError
@@ -197,7 +197,7 @@ class DriverServer:
             "tells": [event for event in self._tells if event == "handover"],
             "harness": self._config.harness,
             "agent": self._config.agent,
-            "capabilities": list(OPERATIONS),
+            "capabilities": [name for name, operation in OPERATIONS.items() if operation["declared"]],
             "steps": [*PERFORMERS, SESSIONLESS, STOPPED],
             "bypassed": self._config.bypassed,
             "timeouts_s": timeouts,

@@ -6,16 +6,18 @@ this machine, its addresses only if they too are on this machine: no other machi
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from signet_reference_harness.config import Secret
+from pydantic import ValidationError
+
+from signet_reference_harness.config import Secret, url_problem
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError, printable
+from signet_reference_harness.local_server import is_loopback
 from signet_reference_harness.providers.agent_file import AgentFile, McpServerPart
 
 CALL_TIMEOUT_S: Final = 60.0
@@ -93,16 +95,21 @@ def read_mcp_settings(file: AgentFile | None, environ: Mapping[str, str]) -> Mcp
 
 
 def _read_entry(
-    name: str, part: McpServerPart, where: str, environ: Mapping[str, str]
+    name: str, part: McpServerPart, where: str, environ: Mapping[str, str] | None
 ) -> tuple[ServerSettings, set[str]]:
-    """Return the server that an entry describes, and the names of the variables that are not set."""
+    """Return the server that an entry describes, and the names of the variables that are not set.
+
+    Without `environ` a variable is text as any other. Raises ConfigError.
+    """
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ConfigError(f"{where}: cannot name a server", remedy=f"name it with up to {LONGEST_NAME} characters")
     if (part.command is None) == (part.url is None):
         what = "neither a command nor a url" if part.command is None else "both a command and a url"
         raise ConfigError(f"{where}: has {what}", remedy="give one of them: command for a program, url for HTTP")
-    if part.url is not None and (problem := _wrong_url(part.url)):
+    if part.url is not None and (problem := url_problem(part.url)):
         raise ConfigError(f"{where}/url: {problem}", remedy="write it such as http://127.0.0.1:8000/mcp")
+    if any("\0" in text for text in (part.command or "", *part.args)):
+        raise ConfigError(f"{where}/args: holds a NUL", remedy="write the words of a command line")
     env, lacking = _expand_variables(_read_texts(part.env, f"{where}/env"), environ)
     headers, more = _expand_variables(_read_texts(part.headers, f"{where}/headers"), environ)
     _check_headers(headers, f"{where}/headers")
@@ -133,8 +140,12 @@ def _read_texts(value: Any, where: str) -> dict[str, str]:
     return dict(value)
 
 
-def _expand_variables(texts: Mapping[str, str], environ: Mapping[str, str]) -> tuple[dict[str, Secret], set[str]]:
+def _expand_variables(
+    texts: Mapping[str, str], environ: Mapping[str, str] | None
+) -> tuple[dict[str, Secret], set[str]]:
     """Replace each `${NAME}` by the environment's value. Also return the names that are not set."""
+    if environ is None:
+        return {name: Secret(text) for name, text in texts.items()}, set()
     names = {name for text in texts.values() for name in _VARIABLE.findall(text)}
     made = {name: Secret(_VARIABLE.sub(lambda match: environ.get(match[1], ""), text)) for name, text in texts.items()}
     return made, {name for name in names if not environ.get(name)}
@@ -171,34 +182,22 @@ def _read_registry_row(name: str, config: Any, *, local: bool) -> ServerSettings
     """Return the server of a row of the registry, or the reason why it is not used."""
     if not name or not isinstance(config, Mapping):
         return UNREADABLE
-    env, headers, args = config.get("env") or {}, config.get("headers") or {}, config.get("args") or []
-    if not isinstance(env, Mapping) or not isinstance(headers, Mapping) or not isinstance(args, list):
+    spoken = {"stdio": ("command", "args", "env", "cwd"), "http": ("url", "headers")}.get(
+        str(config.get("transport")), ()
+    )
+    try:
+        part = McpServerPart.model_validate({member: config[member] for member in spoken if config.get(member)})
+        server, _ = _read_entry(name, part, REGISTRY, None)
+    except (ConfigError, ValidationError):
         return UNREADABLE
-    texts = [*env, *env.values(), *headers, *headers.values(), *args]
-    if not all(isinstance(text, str) and "\0" not in text for text in texts) or any("=" in key for key in env):
-        return UNREADABLE
-    if any(text.startswith(SECRET_REFERENCE) for text in texts):
+    secrets = [secret.reveal() for secret in (*server.env.values(), *server.headers.values())]
+    if any(text.startswith(SECRET_REFERENCE) for text in (*server.command, *secrets)):
         return "it needs secrets that never leave the daemon; name it in agent.yaml to use it here"
-    secrets = {key: Secret(text) for key, text in env.items()}
-    timeout_s = _seconds(config.get("timeoutMs"))
-    command, url, cwd = config.get("command"), config.get("url"), config.get("cwd")
-    if config.get("transport") == "stdio" and isinstance(command, str) and command:
-        if not local:
-            return "another machine's daemon does not say what runs here; name it in agent.yaml to use it"
-        folder = cwd if isinstance(cwd, str) and cwd else None
-        return ServerSettings(
-            name=name, source=REGISTRY, command=(command, *args), env=secrets, cwd=folder, timeout_s=timeout_s
-        )
-    if config.get("transport") == "http" and isinstance(url, str) and not _wrong_url(url):
-        if not local or not is_local(url):
-            return "its address is not on this machine; name it in agent.yaml to use it"
-        sent = {key: Secret(text) for key, text in headers.items()}
-        try:
-            _check_headers(sent, name)
-        except ConfigError:
-            return "it has a header that cannot be sent"
-        return ServerSettings(name=name, source=REGISTRY, url=url, headers=sent, timeout_s=timeout_s)
-    return UNREADABLE
+    if server.command and not local:
+        return "another machine's daemon does not say what runs here; name it in agent.yaml to use it"
+    if server.url and not (local and is_local(server.url)):
+        return "its address is not on this machine; name it in agent.yaml to use it"
+    return replace(server, timeout_s=_seconds(config.get("timeoutMs")))
 
 
 def _seconds(milliseconds: Any) -> float:
@@ -207,22 +206,7 @@ def _seconds(milliseconds: Any) -> float:
     return min(milliseconds / 1000, LONGEST_TIMEOUT_S)
 
 
-def _wrong_url(url: str) -> str:
-    """Describe the error in an address; empty if it is valid."""
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
-    except ValueError:
-        return "is not an http URL"
-    if parts.username is not None or parts.password is not None:
-        return "holds credentials, which belong in 'headers'"
-    return "" if valid else "is not an http URL"
-
-
 def is_local(url: str) -> bool:
     """Whether an address names this machine. No name is looked up."""
     host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host == "localhost" or is_loopback(host)

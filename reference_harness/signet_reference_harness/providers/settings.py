@@ -9,9 +9,8 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from signet_reference_harness.config import Secret
+from signet_reference_harness.config import Secret, url_problem
 from signet_reference_harness.errors import ConfigError, load_plugin
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
 from signet_reference_harness.providers.agent_file import AgentFile, PricePart, read_agent_file
@@ -231,19 +230,12 @@ def _base_url(layers: list[_Layer], api: Api | None) -> str | None:
     if api == "ollama-chat" and "://" not in url:
         # As OLLAMA_HOST is written: a host, or host and port.
         url = f"http://{url}" if ":" in url else f"http://{url}:11434"
-    remedy = "write it such as http://127.0.0.1:8000/v1"
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, valid = urlsplit(""), False
-    # What may be a key is not shown: a password in an address, or a part of its query.
-    if "@" in (parts.netloc if valid else url):
-        raise ConfigError(f"the provider's address ({said.source}) holds credentials", remedy="give --api-key instead")
-    if "?" in url or "#" in url:
-        raise ConfigError(f"the provider's address ({said.source}) holds a query or a fragment", remedy=remedy)
-    if not valid:
-        raise ConfigError(f"the provider's address {url[:80]!r} ({said.source}) is not an http URL", remedy=remedy)
+    problem = "holds a query or a fragment" if "?" in url or "#" in url else url_problem(url)
+    if problem:
+        raise ConfigError(
+            f"the provider's address ({said.source}) {problem}",
+            remedy="write it such as http://127.0.0.1:8000/v1, and give a key by --api-key",
+        )
     return url
 
 

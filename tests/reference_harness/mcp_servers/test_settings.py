@@ -75,8 +75,8 @@ def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
     [
         ({}, "/runtime/mcp_servers/x: has neither a command nor a url"),
         ({"command": "a", "url": "http://b/"}, "has both a command and a url"),
-        ({"url": "ftp://b/"}, "/x/url: is not an http URL"),
-        ({"url": "http://me:sesame-opens@b/"}, "/x/url: holds credentials, which belong in 'headers'"),
+        ({"url": "ftp://b/"}, "/x/url: is not an http or https URL: 'ftp://b/'"),
+        ({"url": "http://me:sesame-opens@b/"}, "/x/url: holds credentials"),
         ({"command": "a", "env": {"KEY": 12345678}}, "/x/env/KEY: is not a text"),
         ({"command": "a", "env": "KEY=12345678"}, "/x/env: is not a mapping"),
         ({"url": "http://b/", "headers": {"a b": "c"}}, "no header can carry this"),
@@ -113,7 +113,11 @@ def test_servers_of_the_registry() -> None:
         ({**STDIO, "args": ["a\0b"]}, HOME, "does not say how it is reached"),
         ({"transport": "carrier-pigeon"}, HOME, "does not say how it is reached"),
         ({"transport": "http", "url": "http://[::1"}, HOME, "does not say how it is reached"),
-        ({"transport": "http", "url": "http://127.0.0.1/", "headers": {"a": "b\nc"}}, HOME, "cannot be sent"),
+        (
+            {"transport": "http", "url": "http://127.0.0.1/", "headers": {"a": "b\nc"}},
+            HOME,
+            "does not say how it is reached",
+        ),
         (None, HOME, "does not say how it is reached"),
     ],
 )
