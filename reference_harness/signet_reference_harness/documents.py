@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from signet_reference_harness.errors import ConfigError, os_errors
+from signet_reference_harness.errors import ConfigError, os_errors, pip_install
 
 LARGEST_FILE = 16 * 1024 * 1024
 _LONGEST_VALUE = 80
@@ -69,6 +70,33 @@ def parse_document(model: type[Model], data: bytes, where: str) -> Model:
     except (UnicodeDecodeError, RecursionError) as error:
         raise DocumentError(f"{where}: is not JSON: {error}"[:300], remedy="write one JSON object, in UTF-8") from None
     return demand(model, value, where)
+
+
+def parse_yaml(data: bytes, where: object) -> Any:
+    """The value that a YAML text holds. Raises DocumentError, which shows nothing of the text: it may hold a key."""
+    try:
+        import yaml
+    except ImportError:
+        raise DocumentError(
+            f"{where} cannot be read without the package 'pyyaml'", remedy=pip_install("harness")
+        ) from None
+    try:
+        return yaml.safe_load(data)
+    except yaml.reader.ReaderError as error:
+        # Bytes are counted where they could not be decoded, characters where one is allowed nowhere.
+        decoded = error.encoding == "unicode"
+        before = data.decode(errors="replace")[: error.position].encode() if decoded else data[: error.position]
+        line = before.count(b"\n") + 1
+        problem = f"character {error.character:#04x}: {error.reason}"
+        raise DocumentError(f"{where}:{line}: is not YAML: {problem}", remedy="write the file in UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+        told = str(getattr(error, "problem", None) or type(error).__name__)
+        problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
+        raise DocumentError(f"{where}{place}: is not YAML: {problem}", remedy="correct that line") from None
+    except (RecursionError, ValueError) as error:
+        raise DocumentError(f"{where}: is not YAML: {type(error).__name__}", remedy="correct the file") from None
 
 
 def demand(model: type[Model], value: Any, where: str) -> Model:

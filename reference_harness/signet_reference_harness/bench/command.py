@@ -37,8 +37,8 @@ from signet_reference_harness.bench.result import RESULT, Result, Times, subject
 from signet_reference_harness.bench.running import BenchPlan, run, run_id
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.documents import StrictModel, demand
-from signet_reference_harness.errors import ConfigError, os_errors, pip_install, printable
+from signet_reference_harness.documents import StrictModel, demand, parse_yaml, read_file
+from signet_reference_harness.errors import ConfigError, os_errors, printable
 from signet_reference_harness.providers import settings
 
 OWN_SUITE: Final = "lifecycle.jsonl"
@@ -346,17 +346,7 @@ class Sweep(StrictModel):
 
 def read_sweep(path: Path) -> Sweep:
     """The settings in a YAML file. Raises ConfigError and DocumentError."""
-    try:
-        import yaml
-    except ImportError:
-        raise ConfigError(
-            f"{path} cannot be read without the package 'pyyaml'", remedy=pip_install("harness")
-        ) from None
-    try:
-        value = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: {error}", remedy="name a YAML file with a member 'runs'") from None
-    sweep = demand(Sweep, value, str(path))
+    sweep = demand(Sweep, parse_yaml(read_file(path), path), str(path))
     for name, asked in sweep.runs.items():
         if not name.replace("-", "").replace("_", "").isalnum():
             raise ConfigError(f"{path}: /runs: {name[:60]!r} names no folder", remedy="use letters, digits, - and _")

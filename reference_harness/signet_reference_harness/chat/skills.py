@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from signet_reference_harness.documents import DocumentError, parse_yaml
 from signet_reference_harness.errors import ConfinementError
 from signet_reference_harness.messages import Reminder, ReminderKind, ReminderOrigin
 from signet_reference_harness.tools.files import ConfinedFolder
@@ -83,12 +84,8 @@ def _read_skill(confined: ConfinedFolder, origin: ReminderOrigin, name: str, pat
 
 def _description(head: str) -> str:
     try:
-        import yaml
-
-        members = yaml.safe_load(head)
-    except (ImportError, ValueError, RecursionError):
-        return ""
-    except yaml.YAMLError:
+        members = parse_yaml(head.encode(), FILE)
+    except DocumentError:
         return ""
     described = members.get("description") if isinstance(members, dict) else None
     return " ".join(described.split()) if isinstance(described, str) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from signet_reference_harness.documents import StrictModel, demand, read_file
-from signet_reference_harness.errors import ConfigError, os_errors, pip_install
+from signet_reference_harness.documents import StrictModel, demand, parse_yaml, read_file
+from signet_reference_harness.errors import ConfigError, os_errors
 from signet_reference_harness.providers import Api
 
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
@@ -107,7 +106,7 @@ def read_agent_file(workspace: Path) -> AgentFile | None:
 
 
 def _read_members(path: Path, data: bytes) -> AgentFile:
-    value = _parse(path, data)
+    value = parse_yaml(data, path)
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
@@ -130,30 +129,3 @@ def _read_members(path: Path, data: bytes) -> AgentFile:
         if near:
             raise ConfigError(f"{path}: /runtime: unknown member {name[:80]!r}", remedy=f"write {near[0]}")
     return AgentFile(path, demand(RuntimePart, members, f"{path}: /runtime"), key)
-
-
-def _parse(path: Path, data: bytes) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise ConfigError(
-            f"{path} cannot be read without the package 'pyyaml'", remedy=pip_install("harness")
-        ) from None
-    try:
-        return yaml.safe_load(data)
-    except yaml.reader.ReaderError as error:
-        # Bytes are counted where they could not be decoded, characters where one is allowed nowhere.
-        decoded = error.encoding == "unicode"
-        before = data.decode(errors="replace")[: error.position].encode() if decoded else data[: error.position]
-        line = before.count(b"\n") + 1
-        problem = f"character {error.character:#04x}: {error.reason}"
-        raise ConfigError(f"{path}:{line}: is not YAML: {problem}", remedy="write the file in UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-        # Without what the file holds there, which may be a key.
-        told = str(getattr(error, "problem", None) or type(error).__name__)
-        problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
-        raise ConfigError(f"{path}{place}: is not YAML: {problem}", remedy="correct that line") from None
-    except (RecursionError, ValueError) as error:
-        raise ConfigError(f"{path}: is not YAML: {type(error).__name__}", remedy="correct the file") from None

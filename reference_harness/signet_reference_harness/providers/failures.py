@@ -254,6 +254,26 @@ class RetryPolicy:
         }
         return switches.get(kind, False)
 
+    def is_too_long(self, failure: CallFailure, elapsed_s: float) -> bool:
+        """Whether the call would be tried again, if the provider did not ask for a longer wait than it is given."""
+        asked_s = failure.wait_asked_s
+        if asked_s is None or not self.covers(failure.kind):
+            return False
+        return asked_s > self.longest_wait_s or elapsed_s + asked_s > self.total_s
+
+    def wait_s(self, failure: CallFailure, *, attempt: int, elapsed_s: float, chance: float) -> float | None:
+        """The wait after the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began.
+
+        None where the call is not tried again. `chance` is a number from 0 to 1.
+        """
+        if not self.covers(failure.kind) or attempt >= self.attempts or self.is_too_long(failure, elapsed_s):
+            return None
+        if failure.wait_asked_s is not None:
+            return failure.wait_asked_s
+        ceiling = min(self.longest_backoff_s, self.shortest_wait_s * 2**attempt)
+        wait_s = self.shortest_wait_s + chance * max(0.0, ceiling - self.shortest_wait_s)
+        return wait_s if elapsed_s + wait_s <= self.total_s else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
@@ -263,35 +283,3 @@ class Timing:
     now: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     chance: Callable[[], float] = field(default=random.random)
-
-
-@dataclass(frozen=True, slots=True)
-class RetryAfter:
-    """The call is tried again after `seconds`."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """The call is not tried again; `asked_s` is the wait that was asked for and is too long, else None."""
-
-    asked_s: float | None = None
-
-
-def next_step(
-    failure: CallFailure, *, attempt: int, elapsed_s: float, policy: RetryPolicy, chance: Callable[[], float]
-) -> RetryAfter | GiveUp:
-    """What follows the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began."""
-    if not policy.covers(failure.kind):
-        return GiveUp()
-    asked = failure.wait_asked_s
-    if asked is not None and (asked > policy.longest_wait_s or elapsed_s + asked > policy.total_s):
-        return GiveUp(asked)
-    if attempt >= policy.attempts:
-        return GiveUp()
-    if asked is not None:
-        return RetryAfter(asked)
-    ceiling = min(policy.longest_backoff_s, policy.shortest_wait_s * 2**attempt)
-    seconds = policy.shortest_wait_s + chance() * max(0.0, ceiling - policy.shortest_wait_s)
-    return RetryAfter(seconds) if elapsed_s + seconds <= policy.total_s else GiveUp()

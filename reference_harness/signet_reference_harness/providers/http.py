@@ -29,12 +29,10 @@ from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import (
     CallFailure,
     FailureKind,
-    GiveUp,
     Timing,
     answer_too_long,
     failure_of,
     failure_of_answer,
-    next_step,
 )
 from signet_reference_harness.providers.settings import ProviderSettings
 
@@ -290,16 +288,13 @@ class _Call:
         result = self._result(answer, failure, shown=shown)
         if result is not None:
             return self.hide_key(result)
-        step = next_step(
-            failure,
-            attempt=self._attempts,
-            elapsed_s=self._timing.monotonic() - self._began,
-            policy=self._settings.retry,
-            chance=self._timing.chance,
-        )
-        if isinstance(step, GiveUp):
-            raise self._error(failure, step.asked_s) from None
-        await self._timing.sleep(step.seconds)
+        policy, elapsed_s = self._settings.retry, self._timing.monotonic() - self._began
+        chance = self._timing.chance()
+        wait_s = policy.wait_s(failure, attempt=self._attempts, elapsed_s=elapsed_s, chance=chance)
+        if wait_s is None:
+            asked_s = failure.wait_asked_s if policy.is_too_long(failure, elapsed_s) else None
+            raise self._error(failure, asked_s) from None
+        await self._timing.sleep(wait_s)
         self._attempts += 1
         return None
 

@@ -33,12 +33,7 @@ class ProviderKind:
 KINDS: Final[Mapping[str, ProviderKind]] = {
     name: ProviderKind(**kind) for name, kind in json.loads(Path(__file__).with_name("kinds.json").read_bytes()).items()
 }
-OF_API: Final[Mapping[str, str]] = {
-    "anthropic-messages": "anthropic",
-    "openai-completions": "openai",
-    "openai-responses": "openai-responses",
-    "ollama-chat": "ollama",
-}
+OF_API: Final[Mapping[str, str]] = {kind.api: name for name, kind in reversed(list(KINDS.items()))}
 """The provider of an API that is named without one; an API's name names it, too."""
 CLASSES: Final[Mapping[Api, str]] = {
     "anthropic-messages": "signet_reference_harness.providers.anthropic:AnthropicProvider",
@@ -49,11 +44,7 @@ CLASSES: Final[Mapping[Api, str]] = {
 
 DEFAULT_TIMEOUT_S: Final = 300.0
 VARIABLES: Final[Mapping[str, str]] = {
-    "provider": "SIGNET_HARNESS_PROVIDER",
-    "api": "SIGNET_HARNESS_API",
-    "model": "SIGNET_HARNESS_MODEL",
-    "base_url": "SIGNET_HARNESS_BASE_URL",
-    "api_key": "SIGNET_HARNESS_API_KEY",
+    name: f"SIGNET_HARNESS_{name.upper()}" for name in ("provider", "api", "model", "base_url", "api_key")
 }
 FLAGS: Final[Mapping[str, str]] = {name: f"--{name.replace('_', '-')}" for name in VARIABLES}
 

@@ -8,10 +8,7 @@ from hypothesis import given, settings, strategies as st
 from signet_reference_harness.providers.failures import (
     CallFailure,
     FailureKind,
-    GiveUp,
-    RetryAfter,
     RetryPolicy,
-    next_step,
 )
 
 SWITCHES = {
@@ -30,12 +27,10 @@ def follows(
     elapsed_s: float = 0.0,
     chance: float = 0.5,
     policy: RetryPolicy | None = None,
-) -> RetryAfter | GiveUp:
-    """What follows a failure."""
+) -> float | None:
+    """The wait after a failure; None where it is not tried again."""
     failure = CallFailure(kind, "failed", wait_asked_s=asked_s)
-    return next_step(
-        failure, attempt=attempt, elapsed_s=elapsed_s, policy=policy or RetryPolicy(), chance=lambda: chance
-    )
+    return (policy or RetryPolicy()).wait_s(failure, attempt=attempt, elapsed_s=elapsed_s, chance=chance)
 
 
 def test_the_policy_is_what_the_documentation_says() -> None:
@@ -50,41 +45,43 @@ def test_the_policy_is_what_the_documentation_says() -> None:
 def test_each_kind_can_be_switched_off(kind: FailureKind) -> None:
     """The others are still tried again."""
     policy = RetryPolicy(**{SWITCHES[kind]: False})  # type: ignore[arg-type]  # a switch
-    assert follows(kind, policy=policy) == GiveUp()
-    assert all(isinstance(follows(other, policy=policy), RetryAfter) for other in SWITCHES if other is not kind)
+    assert follows(kind, policy=policy) is None
+    assert None not in [follows(other, policy=policy) for other in SWITCHES if other is not kind]
 
 
 @pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.MALFORMED])
 def test_what_would_be_said_again_is_not_tried_again(kind: FailureKind) -> None:
     """Whatever wait is asked for."""
-    assert follows(kind, 1.0) == GiveUp()
+    assert follows(kind, 1.0) is None
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (9, 8.0)])
 def test_waits_double_up_to_the_longest(attempt: int, longest: float) -> None:
     """From half a second, with chance between that and the ceiling."""
     policy = RetryPolicy(attempts=10)
-    assert follows(attempt=attempt, chance=0.0, policy=policy) == RetryAfter(0.5)
-    assert follows(attempt=attempt, chance=1.0, policy=policy) == RetryAfter(longest)
+    assert follows(attempt=attempt, chance=0.0, policy=policy) == 0.5
+    assert follows(attempt=attempt, chance=1.0, policy=policy) == longest
 
 
 def test_a_wait_that_is_asked_for_is_kept_to_exactly() -> None:
     """Also one shorter than the shortest of our own."""
-    assert follows(FailureKind.RATE_LIMIT, 20.0) == RetryAfter(20.0)
-    assert follows(FailureKind.SERVER, 0.0) == RetryAfter(0.0)
+    assert follows(FailureKind.RATE_LIMIT, 20.0) == 20.0
+    assert follows(FailureKind.SERVER, 0.0) == 0.0
 
 
 @pytest.mark.parametrize(("asked_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
 def test_a_wait_that_is_too_long_is_told(asked_s: float, elapsed_s: float) -> None:
     """Longer than one wait may be, or beyond the time for all."""
-    assert follows(FailureKind.RATE_LIMIT, asked_s, elapsed_s=elapsed_s) == GiveUp(asked_s)
+    assert follows(FailureKind.RATE_LIMIT, asked_s, elapsed_s=elapsed_s) is None
+    assert RetryPolicy().is_too_long(CallFailure(FailureKind.RATE_LIMIT, "x", wait_asked_s=asked_s), elapsed_s)
 
 
 def test_the_last_attempt_is_the_last() -> None:
     """No wait follows it, unless one is asked for that the caller may want to know."""
-    assert follows(attempt=3) == GiveUp()
-    assert follows(asked_s=5.0, attempt=3) == GiveUp()
-    assert follows(asked_s=500.0, attempt=3) == GiveUp(500.0)
+    assert follows(attempt=3) is None
+    assert follows(asked_s=5.0, attempt=3) is None
+    assert not RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", wait_asked_s=5.0), 0.0)
+    assert RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", wait_asked_s=500.0), 0.0)
 
 
 @settings(deadline=None)  # also where the profile of all tests is not loaded
@@ -100,8 +97,8 @@ def test_no_wait_is_beyond_its_bounds(
 ) -> None:
     """Never longer than one wait, never beyond all, never after the last attempt."""
     policy = RetryPolicy()
-    step = follows(kind, asked_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
-    if isinstance(step, RetryAfter):
+    wait_s = follows(kind, asked_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
+    if wait_s is not None:
         assert attempt < policy.attempts
-        assert 0 <= step.seconds <= (policy.longest_backoff_s if asked_s is None else policy.longest_wait_s)
-        assert elapsed_s + step.seconds <= policy.total_s
+        assert 0 <= wait_s <= (policy.longest_backoff_s if asked_s is None else policy.longest_wait_s)
+        assert elapsed_s + wait_s <= policy.total_s
