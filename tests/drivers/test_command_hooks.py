@@ -6,8 +6,10 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -228,6 +230,31 @@ def test_a_compaction_that_never_began_does_not_end(made: Made, tmp_path: Path) 
     )
     assert [each["skipped"] for each in (unbegun, again)] == ["no compaction is under way"] * 2
     assert [run["event"] for run in ended["hooks"]] == ["PostCompact"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hook", "found"),
+    [
+        ("claude-code", "UserPromptSubmit", {"type": "user", "isCompactSummary": True}),
+        ("codex", "PostCompact", {"type": "compacted"}),
+    ],
+)
+def test_the_transcript_holds_the_summary_of_a_compaction(
+    name: str, hook: str, found: Mapping[str, Any], made: Made, tmp_path: Path
+) -> None:
+    """Codex tells its hooks no summary, so that they read it there; Claude Code writes it when its hooks have run."""
+    kept = tmp_path / "kept.jsonl"
+    script = f"""import json, shutil, sys; shutil.copy(json.load(sys.stdin)["transcript_path"], {str(kept)!r})"""
+    command = shlex.join([sys.executable, "-c", script])
+    path = tmp_path / "hooks.json"
+    path.write_text(json.dumps({"hooks": {hook: [{"hooks": [{"type": "command", "command": command}]}]}}))
+    target = made(name, config=str(path), capabilities=["compaction-complete"])
+    begin = {"step": "pre_compaction", "session": "s1"}
+    end = {"step": "compaction_complete", "session": "s1", "summary": "Orders become invoices."}
+    performed(target, tmp_path / "home", [START, PROMPT, begin, end, *([PROMPT] if name == "claude-code" else [])])
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    (line,) = [line for line in lines if found.items() <= line.items()]
+    assert "Orders become invoices." in json.dumps(line)
 
 
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ class Quit(Part):
 
 
 class Say(Part):
-    """The user or the assistant says the text of the step."""
+    """The transcript gets what the user or the assistant says in the step, or the summary of a compaction."""
 
-    say: Literal["user", "assistant"]
+    say: Literal["user", "assistant", "summary"]
 
 
 class AskModel(Part):

@@ -47,7 +47,7 @@ class HostTranscript:
     """A JSON lines file below the home folder; `kind` is `claude` or `codex`."""
 
     def __init__(self, kind: str, session: str, cwd: Path) -> None:
-        self._line = _LINES[kind]
+        self._lines = _LINES[kind]
         self._session = session
         self._cwd = str(cwd)
         self._now = datetime.now(UTC)
@@ -58,13 +58,14 @@ class HostTranscript:
             self._write({"timestamp": self._stamp(), "type": "session_meta", "payload": meta})
 
     def say(self, role: str, text: str) -> None:
-        """Add what the user or the assistant said."""
-        self._write({**self._line(role, text), "timestamp": self._stamp(), **self._more(role)})
+        """Add what the user or the assistant said, or the summary of a compaction."""
+        for line in self._lines(role, text):
+            self._write({**line, "timestamp": self._stamp(), **self._more()})
 
-    def _more(self, role: str) -> Mapping[str, Any]:
-        if self._line is not _claude_line:
+    def _more(self) -> Mapping[str, Any]:
+        if self._lines is not _claude_lines:
             return {}
-        return {"type": role, "sessionId": self._session, "cwd": self._cwd, "uuid": str(uuid.uuid4())}
+        return {"sessionId": self._session, "cwd": self._cwd, "uuid": str(uuid.uuid4())}
 
     def _stamp(self) -> str:
         return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -74,14 +75,20 @@ class HostTranscript:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _claude_line(role: str, text: str) -> Mapping[str, Any]:
+def _claude_lines(role: str, text: str) -> Sequence[Mapping[str, Any]]:
+    if role == "summary":
+        boundary = {"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}
+        (said,) = _claude_lines("user", text)
+        return boundary, {**said, "isCompactSummary": True, "isVisibleInTranscriptOnly": True}
     content: Any = text if role == "user" else [{"type": "text", "text": text}]
-    return {"message": {"role": role, "content": content}}
+    return ({"type": role, "message": {"role": role, "content": content}},)
 
 
-def _codex_line(role: str, text: str) -> Mapping[str, Any]:
+def _codex_lines(role: str, text: str) -> Sequence[Mapping[str, Any]]:
+    if role == "summary":
+        return ({"type": "compacted", "payload": {"message": text}},)
     part = {"type": "input_text" if role == "user" else "output_text", "text": text}
-    return {"type": "response_item", "payload": {"type": "message", "role": role, "content": [part]}}
+    return ({"type": "response_item", "payload": {"type": "message", "role": role, "content": [part]}},)
 
 
 def _claude_path(session: str, cwd: str, _now: datetime) -> str:
@@ -92,7 +99,10 @@ def _codex_path(session: str, _cwd: str, now: datetime) -> str:
     return f".codex/sessions/{now:%Y/%m/%d}/rollout-{now:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
 
 
-_LINES: Mapping[str, Callable[[str, str], Mapping[str, Any]]] = {"claude": _claude_line, "codex": _codex_line}
+_LINES: Mapping[str, Callable[[str, str], Sequence[Mapping[str, Any]]]] = {
+    "claude": _claude_lines,
+    "codex": _codex_lines,
+}
 _PATHS: Mapping[str, Callable[[str, str, datetime], str]] = {"claude": _claude_path, "codex": _codex_path}
 
 
