@@ -33,12 +33,16 @@ from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools import DaemonTool
+from signet_reference_harness.tools.registry import in_thread
 
 NAME: Final = "task"
 """The name of the session within this process."""
 
 PATIENCE_S: Final = 5.0
 """How long a task that was interrupted waits for a reader of its output."""
+
+AT_ONCE_S: Final = 0.05
+"""How long the last output may take before a signal ends the wait for its reader."""
 
 Tell = Callable[[str, str | None], Any]
 
@@ -53,16 +57,17 @@ def perform(options: inputs.Options, tell: Tell) -> int:
     except HarnessError as failure:
         tell(failure.message, failure.remedy)
         return EXIT_STATUSES["invalid"]
-    task, untold = _Task(options), None
+    return asyncio.run(_perform(_Task(options), tell))
+
+
+async def _perform(task: _Task, tell: Tell) -> int:
+    untold = None
     with task.interruption.heeded():
         try:
-            task.interruption.begin()
-            task.prepare(os.environ)
-            asyncio.run(task.work())
-        except (Exception, KeyboardInterrupt) as failure:
+            await task.work(os.environ)
+        except (Exception, asyncio.CancelledError) as failure:
             task.interruption.settle()
-            if not task.has_begun and task.interruption.status is not None:
-                # Also if it was raised in foreign code, which turned it into another error.
+            if isinstance(failure, asyncio.CancelledError) and task.interruption.status is not None:
                 task.break_off()
                 tell(task.interruption.why, None)
             elif isinstance(failure, HarnessError):
@@ -74,7 +79,7 @@ def perform(options: inputs.Options, tell: Tell) -> int:
         else:
             untold = task.error
         finally:
-            task.finish(tell)
+            await task.finish(tell)
         if untold is not None:
             tell(untold.message, task.remedy)
     return task.exit_status
@@ -118,23 +123,46 @@ class _Task:
         key = None if self._plan is None else self._plan.settings.key
         return text if key is None else key.hide_in(text)
 
-    def prepare(self, environ: Mapping[str, str]) -> None:
+    async def work(self, environ: Mapping[str, str]) -> None:
+        """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
+        plan = await self._prepare(environ)
+        journal = self._journal
+        assert journal is not None  # noqa: S101 - prepared above
+        host = plan.host(self._servers)
+        try:
+            await self._take_turn(host, plan, journal)
+        except asyncio.CancelledError:
+            if self.interruption.status is None:
+                raise
+            self.break_off()
+        finally:
+            self.interruption.settle()
+            async with contextlib.AsyncExitStack() as stack:
+                # From the last to the first, each whatever becomes of the others.
+                stack.push_async_callback(self._close_provider, plan.provider)
+                stack.push_async_callback(self._close_servers)
+                stack.callback(self._leave_mark)
+                stack.push_async_callback(host.aclose)
+                stack.push_async_callback(self._end_session, host)
+                stack.callback(self._keep_outcome)
+
+    async def _prepare(self, environ: Mapping[str, str]) -> inputs.SessionPlan:
         """Read everything that the task needs, and take the lease on the run. Raises HarnessError."""
         options = self._options
         runs = inputs.runs_folder(inputs.state_folder(options, environ))
         if options.resume is not None:
             inputs.check_resume(options)
-            with self.interruption.deferred():
-                self._journal = RunJournal.resume(runs, options.resume, self.scrub)
+            self._journal = RunJournal.resume(runs, options.resume, self.scrub)
             options = inputs.options_of_run(options, self._journal.recorded)
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
         self._folders = folders = inputs.Folders.from_options(options, environ)
-        self._prompt = inputs.read_prompt(options, lambda: sys.stdin.buffer)
-        self._plan = plan = inputs.SessionPlan.from_options(options, environ, folders)
+        # Reading a prompt, or loading a stranger's code, may take for ever.
+        self._prompt = await in_thread(lambda: inputs.read_prompt(options, inputs.standard_input))
+        self._plan = plan = await in_thread(lambda: inputs.SessionPlan.from_options(options, environ, folders))
         if self._journal is not None:
             inputs.check_not_gone_on(self._journal.recorded, plan.stored)
-            return
+            return plan
         recorded = RunRecord(
             run=self._run,
             session=plan.identity.key,
@@ -144,31 +172,8 @@ class _Task:
             sessions=str(folders.sessions),
             turns=0 if plan.stored is None else len(plan.stored.turns),
         )
-        with self.interruption.deferred():
-            self._journal = RunJournal.begin(runs, recorded, self.scrub)
-
-    async def work(self) -> None:
-        """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
-        plan, journal = self._plan, self._journal
-        assert plan is not None  # noqa: S101 - prepared before
-        assert journal is not None  # noqa: S101 - prepared before
-        host = plan.host(self._servers)
-        try:
-            with self.interruption.cancels(asyncio.current_task()):
-                await self._take_turn(host, plan, journal)
-        except asyncio.CancelledError:
-            if self.interruption.status is None:
-                raise
-            self.break_off()
-        finally:
-            async with contextlib.AsyncExitStack() as stack:
-                # From the last to the first, each whatever becomes of the others.
-                stack.push_async_callback(self._close_provider, plan.provider)
-                stack.push_async_callback(self._close_servers)
-                stack.callback(self._leave_mark)
-                stack.push_async_callback(host.aclose)
-                stack.push_async_callback(self._end_session, host)
-                stack.callback(self._keep_outcome)
+        self._journal = RunJournal.begin(runs, recorded, self.scrub)
+        return plan
 
     async def _take_turn(self, host: SessionHost, plan: inputs.SessionPlan, journal: RunJournal) -> None:
         await _demand_daemon(host)
@@ -273,7 +278,7 @@ class _Task:
         state = "" if self._options.state_dir is None else f" --state-dir {self._options.state_dir}"
         return f"{first}go on from its last checkpoint: signet-harness run --resume {self._run}{state}"
 
-    def finish(self, tell: Tell) -> None:
+    async def finish(self, tell: Tell) -> None:
         """Write the end of the output, the summary and the notes."""
         if self._journal is not None:
             self._let_go(self._journal)
@@ -285,8 +290,10 @@ class _Task:
         self._output.events.publish(events.RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
         hurried = self.interruption.status is not None or self.interruption.is_hasty
-        with self.interruption.ends_waiting():
-            self._output.drain(PATIENCE_S if hurried else None)
+        draining = asyncio.ensure_future(in_thread(self._output.drain))
+        await asyncio.wait([draining], timeout=AT_ONCE_S)
+        with self.interruption.ends(draining):
+            await asyncio.wait([draining], timeout=PATIENCE_S if hurried else None)
         # After the reply, whose last line is whole now.
         for note in () if self._options.quiet else notes:
             print(f"note: {printable(self.scrub(note))}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from glob import escape
@@ -192,6 +193,11 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     if not text.strip():
         raise ConfigError(f"{named[0]}: the prompt is blank", remedy="say what is to be done")
     return text
+
+
+def standard_input() -> BinaryIO:
+    """Standard input, for a thread. Python aborts at exit where one holds the lock of its own reader of it."""
+    return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str, StoredSession | None]:

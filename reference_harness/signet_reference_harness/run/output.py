@@ -49,9 +49,9 @@ class Output:
         self._thread = threading.Thread(target=self._write_all, name="output", daemon=True)
         self._thread.start()
 
-    def drain(self, timeout_s: float | None = None) -> None:
-        """Wait until all events are written, the last one too, or until the time is out."""
-        self._thread.join(timeout_s)
+    def drain(self) -> None:
+        """Wait until all events are written, the last one too."""
+        self._thread.join()
 
     def _write_all(self) -> None:
         while taken := self.events.wait_and_take():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import os
@@ -14,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, HarnessError, ToolFailedError, load_plugin
@@ -23,6 +24,7 @@ from signet_reference_harness.messages import ToolDefinition, valid_text
 from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolContext, ToolResult, ToolSource
 
 DEFAULT_TIMEOUT_S: Final = 60.0
+Value = TypeVar("Value")
 
 
 class ToolRegistry:
@@ -127,7 +129,7 @@ class ToolRegistry:
             if isinstance(tool, ServedTool):
                 content = await _served_in_time(tool, arguments)
             else:
-                content = await _in_thread(tool, arguments, context)
+                content = await _run_in_time(tool, arguments, context)
             told, file = bound_result(content, name, results)
         except HarnessError as error:
             return _failed(name, error.message)
@@ -161,39 +163,48 @@ def _given_up(timeout_s: float) -> ToolFailedError:
     return ToolFailedError(f"the tool gave no result within {timeout_s:g} s and was given up")
 
 
-async def _in_thread(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-    """Run the tool in a thread of its own, which does not delay the exit even if the tool never ends."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+async def _run_in_time(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+    def run() -> Any:
+        try:
+            value = tool.execute(arguments, context)
+            return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+        except HarnessError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
+            raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}") from None
 
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not ended.done():
-            ended.set_result((value, error))
+    timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
+    try:
+        return await asyncio.wait_for(in_thread(run), timeout_s)
+    except TimeoutError:
+        raise _given_up(timeout_s) from None
+
+
+async def in_thread(call: Callable[[], Value]) -> Value:
+    """Run `call` in a thread of its own, which delays neither the loop nor the exit, even if it never ends."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Value] = loop.create_future()
+
+    def settle(value: Any, error: Exception | None) -> None:
+        if ended.done():
+            return
+        if error is None:
+            ended.set_result(value)
+        else:
+            ended.set_exception(error)
 
     def run() -> None:
         value, error = None, None
         try:
-            value = tool.execute(arguments, context)
-            if inspect.isawaitable(value):
-                value = asyncio.run(_awaited(value))
-        except BaseException as raised:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
+            value = call()
+        except Exception as raised:  # noqa: BLE001 - it is raised again where the value is awaited
             error = raised
-        try:
+        # The loop may have ended meanwhile.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:
-            return  # the loop has ended meanwhile
 
-    timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
-    threading.Thread(target=run, name=f"tool {tool.name}", daemon=True).start()
-    try:
-        value, error = await asyncio.wait_for(ended, timeout_s)
-    except TimeoutError:
-        raise _given_up(timeout_s) from None
-    if isinstance(error, HarnessError):
-        raise error
-    if error is not None:
-        raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}")
-    return value
+    threading.Thread(target=run, name="call", daemon=True).start()
+    return await ended
 
 
 async def _awaited(value: Any) -> Any:
