@@ -52,17 +52,6 @@ class AnthropicProvider(HttpProvider):
             body["tool_choice"] = {"type": options.tool_choice}
         return body
 
-    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
-        for index, block in enumerate(value["content"]):
-            if block["type"] == "text":
-                answer.text(block["text"])
-            elif block["type"] == "tool_use":
-                answer.call(index, block["id"], block["name"], value=block["input"])
-            elif block["type"] in THINKING:
-                self._keep_thinking(answer, block)
-        answer.usage = _usage(value.get("usage"), answer.usage)
-        answer.raw_reason = value.get("stop_reason")
-
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]
         if kind == "content_block_delta":

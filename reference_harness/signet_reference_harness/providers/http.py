@@ -58,27 +58,19 @@ class HttpProvider(ABC):
         self._timing = timing or Timing()
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
-        """Ask for the model's next message in one answer that is not streamed."""
-        body = self._body(messages, options)
-        call = _Call(self.api, self._settings, self._timing)
-        while True:
-            answer = AnswerInProgress(api=self.api, longest=options.longest_answer)
-            try:
-                async with self._client.stream("POST", self.path, json={**body, "stream": False}) as response:
-                    await self._accept(answer, response)
-                    content = await _beginning(response, answer.longest + 1)
-                if len(content) > answer.longest:
-                    raise answer_too_long(answer.longest)
-                self._read_whole(answer, json.loads(content))
-                self._finish(answer)
-                return call.hide_key(answer.result())
-            except Exception as error:  # noqa: BLE001 - what can be wrong with an answer is not listed anywhere
-                result = await call.end_attempt(answer, error, shown=False)
-            if result is not None:
-                return result
+        """Ask for the model's next message, whole. Nothing is shown, so one that breaks off is asked for again."""
+        result = CompletionResult(content="")
+        async for chunk in self._ask(messages, options, shows=False):
+            result = chunk.result or result
+        return result
 
-    async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
+    def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
         """Ask for the model's next message, piece by piece."""
+        return self._ask(messages, options, shows=True)
+
+    async def _ask(
+        self, messages: Sequence[Message], options: CompletionOptions, *, shows: bool
+    ) -> AsyncIterator[CompletionChunk]:
         body = {**self._body(messages, options), **self._stream_members()}
         call = _Call(self.api, self._settings, self._timing)
         while True:
@@ -88,11 +80,11 @@ class HttpProvider(ABC):
                 async with aclosing(self._events(answer, body)) as events:
                     async for event in events:
                         for chunk in self._read_event(answer, event):
-                            shown = True
+                            shown = shows
                             yield chunk
                 self._finish(answer)
                 result = call.hide_key(answer.result())
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:  # noqa: BLE001 - what can be wrong with an answer is not listed anywhere
                 result = await call.end_attempt(answer, error, shown=shown)
             if result is not None:
                 yield CompletionChunk("", result=result)
@@ -132,10 +124,6 @@ class HttpProvider(ABC):
     @abstractmethod
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         """Write the body of the request."""
-
-    @abstractmethod
-    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
-        """Fill `answer` from an answer that was not streamed."""
 
     @abstractmethod
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:

@@ -32,10 +32,6 @@ class OllamaProvider(HttpProvider):
     def _reader(self, longest: int) -> EventReader:
         return _LineReader(longest=longest)
 
-    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
-        for _ in self._read_event(answer, value):
-            pass
-
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         message = event.get("message") or {}
         if message.get("thinking"):

@@ -40,15 +40,6 @@ class OpenAIChatProvider(HttpProvider):
     def _stream_members(self) -> Mapping[str, Any]:
         return {"stream": True, "stream_options": {"include_usage": True}}
 
-    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
-        choice = value["choices"][0]
-        message = choice["message"]
-        calls = [{**call, "index": place} for place, call in enumerate(message.get("tool_calls") or ())]
-        for _ in _read_message(answer, {**message, "tool_calls": calls}):
-            pass
-        answer.usage = _usage(value.get("usage"), answer.usage)
-        answer.raw_reason = choice.get("finish_reason")
-
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         answer.usage = _usage(event.get("usage"), answer.usage)
         for choice in event["choices"][:1]:
@@ -84,16 +75,6 @@ class OpenAIResponsesProvider(HttpProvider):
             tools=list(tools),
             tool_choice=options.tool_choice if options.tools else None,
         )
-
-    def _read_whole(self, answer: AnswerInProgress, value: Any) -> None:
-        for place, item in enumerate(value["output"]):
-            for part in item["content"] if item["type"] == "message" else ():
-                if part["type"] == "refusal":
-                    answer.refusal(part["refusal"])
-                else:
-                    answer.text(part["text"])
-            self._keep_item(answer, place, item)
-        _end(answer, value)
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]
