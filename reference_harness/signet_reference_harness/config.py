@@ -129,7 +129,7 @@ def url_problem(url: str) -> str:
         parts, valid = urlsplit(""), False
     if "@" in (parts.netloc if valid else url):
         # They would travel as Basic credentials, which the contract forbids.
-        return "holds credentials: a key has a setting of its own"
+        return "holds credentials"
     shown = "" if "?" in url or "#" in url else f": {url[:80]!r}"
     return "" if valid else f"is not an http or https URL{shown}"
 

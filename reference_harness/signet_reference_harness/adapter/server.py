@@ -8,8 +8,8 @@ with what is wrong with it; 403 one from a foreign page; 404 an unknown method; 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, Field
 from starlette.requests import ClientDisconnect, Request
@@ -56,8 +56,8 @@ class _Start(_Call):
 
 
 class _Prompt(_Call):
-    prompt: str
-    last_reply: str | None = Field(None, alias="lastAssistantMessage")
+    user_message: str = Field(alias="prompt")
+    last_assistant_message: str | None = Field(None, alias="lastAssistantMessage")
 
 
 class _End(_Call):
@@ -66,11 +66,21 @@ class _End(_Call):
 
 
 class _PreCompaction(_Call):
-    count: int = Field(alias="messageCount", ge=0)
+    message_count: int = Field(alias="messageCount", ge=0)
 
 
 class _Compacted(_Call):
     summary: str
+
+
+METHODS: Final[Mapping[str, tuple[type[_Call], Callable[..., Any], str]]] = {
+    "onSessionStart": (_Start, SessionStartParams, "on_session_start"),
+    "onUserPromptSubmit": (_Prompt, PromptSubmitParams, "on_user_prompt_submit"),
+    "onSessionEnd": (_End, SessionEndParams, "on_session_end"),
+    "onPreCompaction": (_PreCompaction, PreCompactionParams, "on_pre_compaction"),
+    "onCompactionComplete": (_Compacted, CompactionCompleteParams, "on_compaction_complete"),
+}
+"""By method: how its call is read, the parameters that have its members' names, and the adapter's own name of it."""
 
 
 class RuntimeAdapterServer:
@@ -102,46 +112,24 @@ class RuntimeAdapterServer:
         if refusal:
             return _problem(403, refusal, headers=_CLOSE)
         method = request.url.path.removeprefix("/")
-        if method not in self._METHODS:
-            return _problem(404, f"there is no method {method[:80]!r}", f"POST one of {', '.join(self._METHODS)}")
+        if method not in METHODS:
+            return _problem(404, f"there is no method {method[:80]!r}", f"POST one of {', '.join(METHODS)}")
         if request.method != "POST":
             return _problem(405, f"{method} knows no {request.method}", "POST it", {"allow": "POST"})
         body = await body_within(request, MOST_BODY)
         if body is None:
             return _problem(413, f"the call is larger than {MOST_BODY} bytes", "send less of it", _CLOSE)
-        model, perform = self._METHODS[method]
+        model, params, event = METHODS[method]
         try:
-            return json_response(await perform(self, parse_document(model, body, method)))
+            call = parse_document(model, body, method)
+            given = call.model_dump(exclude=set(_Call.model_fields))
+            return json_response(
+                _told(await getattr(self._adapter, event)(params(session=self._session(call), **given)))
+            )
         except HarnessError as error:
             return _problem(400, error.message, error.remedy)
         except Exception as crash:  # noqa: BLE001 - an adapter may be a stranger's code: its crash ends no server
             return _problem(500, f"the adapter failed: {type(crash).__name__}: {crash}"[:300], "see its author")
-
-    async def _start(self, call: _Start) -> Said:
-        result = await self._adapter.on_session_start(
-            SessionStartParams(session=self._session(call), source=call.source)
-        )
-        return {"inject": result.inject, **_failure(result.reply)}
-
-    async def _prompt(self, call: _Prompt) -> Said:
-        params = PromptSubmitParams(
-            session=self._session(call), user_message=call.prompt, last_assistant_message=call.last_reply
-        )
-        result = await self._adapter.on_user_prompt_submit(params)
-        return {"inject": result.inject, **_failure(result.reply)}
-
-    async def _end(self, call: _End) -> Said:
-        params = SessionEndParams(session=self._session(call), transcript=call.transcript, reason=call.reason)
-        return _failure(await self._adapter.on_session_end(params))
-
-    async def _pre_compaction(self, call: _PreCompaction) -> Said:
-        params = PreCompactionParams(session=self._session(call), message_count=call.count)
-        result = await self._adapter.on_pre_compaction(params)
-        return {"summaryPrompt": result.summary_prompt, "guidelines": result.guidelines, **_failure(result.reply)}
-
-    async def _compacted(self, call: _Compacted) -> Said:
-        params = CompactionCompleteParams(session=self._session(call), summary=call.summary)
-        return _failure(await self._adapter.on_compaction_complete(params))
 
     def _session(self, call: _Call) -> SessionIdentity:
         """The identity of a call's session. Raises IdentityError, or StepError where its project is unknown."""
@@ -159,17 +147,13 @@ class RuntimeAdapterServer:
             self._known.popitem(last=False)
         return identity
 
-    _METHODS: ClassVar[Mapping[str, tuple[type[_Call], Callable[[RuntimeAdapterServer, Any], Awaitable[Said]]]]] = {
-        "onSessionStart": (_Start, _start),
-        "onUserPromptSubmit": (_Prompt, _prompt),
-        "onSessionEnd": (_End, _end),
-        "onPreCompaction": (_PreCompaction, _pre_compaction),
-        "onCompactionComplete": (_Compacted, _compacted),
-    }
 
-
-def _failure(reply: Reply) -> Said:
-    return {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}
+def _told(result: Any) -> Said:
+    """A result as JSON: what is injected or asked for, and why there is nothing."""
+    reply = result if isinstance(result, Reply) else result.reply
+    told = {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}
+    members = {"inject": "inject", "summary_prompt": "summaryPrompt", "guidelines": "guidelines"}
+    return {shown: getattr(result, name) for name, shown in members.items() if hasattr(result, name)} | told
 
 
 def _problem(

@@ -142,30 +142,15 @@ class Publisher(TurnListener):
 class WatchedRun:
     """A run that is under way, as its events: iterate over it once. The last one is :class:`RunFinished`."""
 
-    def __init__(self, queue: EventQueue, run: str, task: asyncio.Task[TurnResult]) -> None:
-        self.run = run
-        """The run's id."""
+    def __init__(self, queue: EventQueue, task: asyncio.Task[TurnResult]) -> None:
         self._queue = queue
         self._task = task
-        self._taken: deque[events.Event] = deque()
 
-    def __aiter__(self) -> AsyncIterator[events.Event]:
+    async def __aiter__(self) -> AsyncIterator[events.Event]:
         """The events as they come."""
-        return self
-
-    async def __anext__(self) -> events.Event:
-        """The next event."""
-        if not self._taken:
-            self._taken.extend(await self._queue.arrived_and_taken())
-        if not self._taken:
-            raise StopAsyncIteration
-        return self._taken.popleft()
-
-    @property
-    def result(self) -> TurnResult | None:
-        """The result of the turn, once it is over; None before that, and if it was cancelled or crashed."""
-        over = self._task.done() and not self._task.cancelled() and self._task.exception() is None
-        return self._task.result() if over else None
+        while taken := await self._queue.arrived_and_taken():
+            for event in taken:
+                yield event
 
     def cancel(self) -> None:
         """Cancel the turn. The stream goes on to its last event, which says so."""
@@ -229,7 +214,7 @@ async def watch(
     task = asyncio.create_task(perform())
     task.add_done_callback(settle)
     try:
-        yield WatchedRun(queue, run, task)
+        yield WatchedRun(queue, task)
     finally:
         task.cancel()
         await asyncio.wait([task])

@@ -222,7 +222,7 @@ def test_one_key_is_one_session(daemon: DaemonTransport) -> None:
         ("acme", {"agent": "acme"}, "agent 'acme' is the name of the harness"),
         ("default", {}, "agent 'default' is the name of the harness"),
         ("acme", {"runtime_path": "hooks"}, "the runtime path is 'hooks'"),
-        ("acme", {"daemon_url": "ftp://x"}, "the daemon's address is not an http or https URL"),
+        ("acme", {"daemon_url": "ftp://x"}, "the daemon's address is not an http or https URL: 'ftp://x'"),
         ("acme", {"daemon_url": "http://me:hidden@x"}, "the daemon's address holds credentials"),
     ],
 )
