@@ -99,6 +99,19 @@ def test_misspelt_request_is_the_cause_of_what_was_never_seen() -> None:
     assert message == f"{sent} was sent in place of {meant} (SIG-HTTP-003); declared but never seen: session-end"
 
 
+def test_a_connector_that_is_switched_off_is_no_cause() -> None:
+    """It registers nothing while its user bypasses it, and that says nothing of the other recordings."""
+    on = Mark(seq=2, t=0.0, name="bypass", data={"on": True}, line=2)
+    nothing = Mark(seq=3, t=0.0, name="registered", data={"handlers": 0, "tools": 0, "refused": 0}, line=3)
+    listed = exchange(1, "/api/memories", "GET")
+    bypassed = trace(listed, marks=[on, nothing, _ended()], capabilities=("session-end",))
+    silent = trace(listed, marks=[nothing, _ended()], capabilities=("session-end",))
+    heard = trace(listed, marks=[_ended()], capabilities=("session-end",))
+    assert judge_run([bypassed, heard]).together[COVERAGE].message == "declared but never seen: session-end"
+    said = judge_run([silent, heard]).together[COVERAGE].message
+    assert said == "registered: 0 handlers, 0 tools (SIG-LOAD-001); declared but never seen: session-end"
+
+
 def test_cause_that_the_driver_knows_stands_before_its_effects() -> None:
     """A message may be cut, and a list of operations leads nowhere."""
     cause = Mark(seq=2, t=0.0, name="remark", data={"text": "the host registers nothing", "unheard": True}, line=2)

@@ -21,6 +21,7 @@ from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Declared, Trace
 from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import (
+    BypassMark,
     InstalledMark,
     KitMark,
     LoadedMark,
@@ -338,6 +339,9 @@ class WholeRun(Struct, frozen=True):
         told = dict.fromkeys(refusals(self.traces))
         silent = LIFECYCLE.isdisjoint(self.operations)
         for trace in self.traces:
+            if any(mark.is_on for mark in marks_of(trace, BypassMark)):
+                # A connector that its user has switched off may register and call nothing.
+                continue
             strays = (mark.address for mark in marks_of(trace, StrayMark))
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
             remarks = (str(mark.text) for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
