@@ -43,6 +43,9 @@ def test_a_folder_holds_each_recording_once(tmp_path: Path) -> None:
     assert recordings_in(tmp_path) == [daemon]
     assert list(trace_files([str(tmp_path)]).files) == [str(daemon)]
     assert list(trace_files([f"{tmp_path}/*.jsonl"]).files) == [str(daemon)]
+    model = tmp_path / "a.model.jsonl"
+    assert list(trace_files([str(daemon), str(model)]).files) == [str(daemon)]
+    assert list(trace_files([str(model)]).files) == [str(model)]
     with pytest.raises(TraceError, match="is one side of a recording"):
         read_recording(str(tmp_path / "a.model.jsonl"))
 

@@ -122,6 +122,9 @@ def trace_files(arguments: Iterable[str]) -> TraceFiles:
                     remedy="check the path and its permissions",
                 )
             )
+    # A shell that expands a glob names both sides.
+    for file in [file for file in given.files if is_model_side(file) and daemon_side(file) in given.files]:
+        del given.files[file]
     return given
 
 
