@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from signet_recording_proxy.redaction.redactor import Redactor
-from signet_recording_proxy.redaction.secret_kinds import KINDS
+from signet_recording_proxy.redaction.secret_patterns import KINDS
 
 HEX, LOWER = "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz0123456789"
 MIXED = LOWER + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

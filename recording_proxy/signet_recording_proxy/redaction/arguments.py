@@ -16,21 +16,6 @@ from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 from signet_recording_proxy.redaction.tables import Expression, read_table
 
-PARTS: Final = {
-    "OPTION_VALUE": (
-        r"(?:\\{0,4}'([^'\\\n]{4,256}+)\\{0,4}'|\\{0,4}\"([^\"\\$\n]{4,256}+)\\{0,4}\""
-        r"|\\{0,4}[\"']?([^\s\"'\\|;&<>$-][^\s\"'\\|;&<>]{3,255}+))"
-    ),
-    "QUOTED_VALUE": r"\\{0,4}[\"'`]([^\s\"'`\\]{8,256}+)\\{0,4}[\"'`]",
-    "SENSITIVE_NAME": (
-        r"(?i:passw(?:or[dt]|d)|pass_?phrase|secret|token"
-        r"|(?:api|app|secret|access|private|auth|signing|encryption|master|licen[cs]e)_?key)"
-    ),
-    "DIGIT_AHEAD": r"(?=[^\s\"'`<&]{0,255}[0-9])",
-    "UP_TO_A_DIGIT": r"[^\s\"'`\\]{0,60}[0-9]",
-    "LINE_BREAK": LINE_BREAK,
-}
-"""What `{NAME}` stands for in `arguments.json`; its schema explains each."""
 _ACCEPTS: Final = {
     "value": is_value,
     "random_or_key": is_random_or_key,
@@ -131,6 +116,6 @@ class _Tables(Struct):
     """Beside function calls, settings and phrases of output."""
 
 
-_TABLES: Final = read_table("arguments.json", _Tables, PARTS)
+_TABLES: Final = read_table("arguments.json", _Tables, LINE_BREAK=LINE_BREAK)
 ARGUMENTS: Final = Arguments((*_TABLES.commands, *_TABLES.calls))
 """The secrets of all programs and calls."""

@@ -8,16 +8,15 @@ statements of SQL, netrc and pgpass.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.secret_kinds import KEY_BLOCKS, KINDS
 from signet_recording_proxy.redaction.secret_names import is_placeholder, is_value, mixes
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.tables import Expression, read_table
 
-LONGEST: Final = 512
 # A port, or what stands for one in documents and templates.
 _PORT = re.compile(
     r"(?:[0-9]{1,5}|[$%]?[a-z_]{0,16}port|%[ds]|\*|[^/?#]{0,256}[{}][^/?#]{0,256})(?:[/?#]|\Z)", re.IGNORECASE
@@ -62,90 +61,6 @@ def _in_authority(rest: str, authority: str) -> int:
     return end
 
 
-_BLANKS = r"\s{1,64}+"
-_WORD = r"\S{1,255}+"
-# A sentence about machines names none: `the machine has login and password fields`.
-_MACHINE = r"(?=\S{0,253}[.:0-9-]|localhost\s)" + _WORD
-_IN_QUOTES = r"(?:\\{0,4}'((?:[^'\\\n]|''|\\[^'\n])++)\\{0,4}'|\\{0,4}\"((?:[^\"\\\n]|\\[^\"\n])++)\\{0,4}\")"
-_PASSWORD = rf"password{_BLANKS}(\S{{3,256}}+)"
-_ANY_OR_NAME = r"(?:\*|[A-Za-z_][A-Za-z0-9_.-]{0,63}+)"
-_OWNERS = (
-    *("admin", "auth", "bot", "cert", "current", "database", "db", "ftp", "github", "gitlab", "http", "https", "key"),
-    *("keystore", "ldap", "login", "mail", "mongo", "mysql", "new", "old", "pg", "postgres", "proxy", "redis"),
-    *("registry", "root", "service", "smtp", "ssh", "store", "truststore", "user", "vault"),
-)
-"""Whose password an option may give: `--no-password` and `--ask-password` give none."""
-
-
-def _is_mixed(value: str) -> bool:
-    return is_value(value) and mixes(value)
-
-
-_BEHIND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
-    (
-        ("identified ",),
-        rf"\b(?i:identified (?:with{_BLANKS}{_WORD}{_BLANKS})?(?:by|as){_BLANKS}(?:password{_BLANKS})?){_IN_QUOTES}",
-        is_value,
-    ),
-    # In small letters a sentence may say it of a field: password 'must not be empty'.
-    (("password '", "password('"), r"\bPASSWORD(?: |\()" + _IN_QUOTES, is_value),
-    (
-        ("machine",),
-        (
-            rf"\bmachine{_BLANKS}{_MACHINE}{_BLANKS}(?:(?:(?:login|account){_BLANKS}{_WORD}{_BLANKS}){{1,2}}+{_PASSWORD}"
-            rf"|{_PASSWORD}(?={_BLANKS}login\s))"
-        ),
-        is_value,
-    ),
-    (
-        ("default login",),
-        rf"\bdefault login{_BLANKS}{_WORD}{_BLANKS}{_PASSWORD}",
-        _is_mixed,
-    ),
-    (
-        ("recovery key",),
-        r"\b(?i:recovery key)[\"'*]{0,3}\s{0,4}[:=]?[\"'*]{0,3}\s{1,4}[`\"']?([0-9]{6}(?:-[0-9]{6}){7})(?![0-9-])",
-        is_value,
-    ),
-    (
-        ("mnemonic", "seed phrase", "recovery phrase", "seed_phrase"),
-        (
-            r"\b(?i:mnemonic|(?:seed|recovery)[ _]phrase)\\{0,4}[\"']?\s{0,4}(?:(?:is|was)\s{0,2}:?|[:=])"
-            r"\s{0,4}\\{0,4}[\"']?"
-            r"((?:[a-z]{3,8} ){11,23}[a-z]{3,8})(?![A-Za-z])"
-        ),
-        is_value,
-    ),
-)
-"""Beginnings in lower case, one of which what it matches begins with; expression; what has the last word on it."""
-_AROUND_A_STEM: Final[tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...]] = (
-    (
-        ("password '",),
-        r"\b(?i:(?:create|alter)\s{1,8}(?:role|user)\s[^;\n']{0,200}?\spassword )" + _IN_QUOTES,
-        is_value,
-    ),
-    (
-        tuple(f"-{kind} " for kind in ("password", "passphrase", "token", "secret", "key")),
-        (
-            rf"(?<![A-Za-z0-9-])--(?:(?:{'|'.join(_OWNERS)})-){{1,3}}"
-            r"(?:api-key|password|passphrase|token|secret) {1,4}"
-            r"(?:\\{0,4}[\"'])?([^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{7,255}+)"
-        ),
-        _is_mixed,
-    ),
-    # The ports that databases listen at: `main.ts:1234:15:error:TS2304` is a place in a file.
-    (
-        (":*:", ":5432:", ":5433:", ":5434:"),
-        (
-            r"(?:(?<=[\s\"'/])|(?<=\\n)|(?<![\s\S]))(?:\*|[A-Za-z0-9._-]{1,255}+):(?:\*|543[234]):"
-            rf"{_ANY_OR_NAME}:{_ANY_OR_NAME}:([^\s\"'\\:]{{3,256}}+)(?![^\s\"'\\])"
-        ),
-        is_value,
-    ),
-)
-"""Parts in lower case, one of which stands in what it matches; the others as above."""
-
-
 # A shape may follow a letter when that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
@@ -158,70 +73,8 @@ def _is_spelled_out(secret: str) -> bool:
     return not is_placeholder(secret)
 
 
-class TextPattern(Struct, frozen=True):
-    """One shape. Text without any of `stems` (lower case) cannot hold it.
-
-    The last group that took part in a match is the secret; without groups it is the whole match. `length` returns how
-    many of its characters are secret, 0 for no secret. `accepts` decides last. With `may_name`, a match is not a secret
-    in a member that identifies the caller.
-    """
-
-    stems: tuple[str, ...]
-    pattern: re.Pattern[str]
-    accepts: Callable[[str], bool] = _is_spelled_out
-    may_name: bool = False
-    length: Callable[[re.Match[str]], int] | None = None
-    stem_first: bool = True
-    """Whether what matches begins with a stem."""
-    reach: tuple[int, int] | None = (640, 1100)
-    """How far others extend before and behind their stem, up to the end of a word; None: to the end of the text."""
-
-    def occurs(self, text: str) -> bool:
-        """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
-        return re.search(self.pattern.pattern.removeprefix(_START), text) is not None
-
-    def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[Span]:
-        """Where the secrets are whose stems begin at these places, in order."""
-        match, search, done = self.pattern.match, self.pattern.search, 0
-        for at in stems:
-            if at < done:
-                continue
-            if self.stem_first:
-                found = match(text, at)
-            else:
-                found = search(text, max(done, at - _MOST_BEFORE), at + _MOST_BEHIND)
-                found = found if found is None else match(text, found.start())
-            if found is None:
-                continue
-            group, done = found.lastindex or 0, found.end()
-            if self.accepts(found[group]):
-                yield found.span(group)
-
-    def replace_at(self, stems: Sequence[int], text: str, token: Token) -> str:
-        """As `replace`, where the stems are known to stand; for a pattern that begins with one."""
-        return replace_spans(text, self.spans_at(text, stems), token)
-
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        return replace_spans(text, self._spans(text), token)
-
-    def _spans(self, text: str) -> Iterator[Span]:
-        for match in self.pattern.finditer(text):
-            start, end = match.span(match.lastindex or 0)
-            end = end if self.length is None else start + self.length(match)
-            if self.accepts(text[start:end]):
-                yield start, end
-
-
-def _value(shortest: int) -> str:
-    """A shell word: in double quotes, in single quotes, or bare; no variable, no option, nothing redacted.
-
-    Quotes that nothing escapes hold what is escaped.
-    """
-    quoted = r"(?<!\\)\"((?:[^\"\\<$]|\\[^\n])(?:[^\"\\]|\\[^\n])*+)"
-    quoted += "|" + quoted.replace('"', "'")
-    bare = rf"[^\s\"'<>;&|$\\`()-][^\s\"'<>;&|\\`()]{{{shortest - 1},}}+"
-    return rf"(?:{quoted}|\\{{0,4}}\"([^\"\\<$][^\"\\]*+)|\\{{0,4}}'([^'\\<$][^'\\]*+)|({bare}))"
+def _is_mixed(value: str) -> bool:
+    return is_value(value) and mixes(value)
 
 
 def _is_three_parts(candidate: str) -> bool:
@@ -235,82 +88,113 @@ def _has_no_word(candidate: str) -> bool:
     return any(not run.isalpha() and not run.isdigit() for run in runs)
 
 
-def _looks_secret(userinfo: str) -> bool:
+def _is_long_value(userinfo: str) -> bool:
     return len(userinfo) >= 16 and is_value(userinfo)
 
 
-ISSUED: tuple[TextPattern, ...] = (
-    *(
-        TextPattern(
-            kind.stems,
-            re.compile(_START + f"(?:{kind.expression})"),
-            may_name=kind.like_name,
-            stem_first=not kind.stem_inside,
-        )
-        for kind in KINDS
-    ),
-    TextPattern(("sig_sk_",), re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}+")),
-    TextPattern(
-        ("eyj",),
-        re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(?:\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?"),
-        _is_three_parts,
-    ),
-    TextPattern(("sk-",), re.compile(_START + r"sk-[A-Za-z0-9_-]{16,}+"), _has_no_word, may_name=True),
-    TextPattern(
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
-        re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{16,}+"),
-    ),
-    TextPattern(("xox",), re.compile(r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9_-]{8,}+")),
-    TextPattern(("akia", "asia"), re.compile(_START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    TextPattern(("aiza",), re.compile(r"AIza[A-Za-z0-9_-]{30,}+")),
-)
+_ACCEPTS: Final = {
+    "spelled_out": _is_spelled_out,
+    "value": is_value,
+    "mixed": _is_mixed,
+    "three_parts": _is_three_parts,
+    "no_word": _has_no_word,
+    "long_value": _is_long_value,
+}
+
+
+class TextPattern(Struct, frozen=True):
+    """One shape. Text without any of `stems` (lower case) cannot hold it.
+
+    The last group that took part in a match is the secret; without groups it is the whole match. With `in_url`, only
+    as much of it as `password_length` says. `accepts` names the function that decides last. With `may_name`, a match is
+    not a secret in a member that identifies the caller.
+    """
+
+    stems: tuple[str, ...]
+    expression: re.Pattern[str]
+    accepts: str = "spelled_out"
+    may_name: bool = False
+    in_url: bool = False
+    stem_first: bool = True
+    """Whether what matches begins with a stem."""
+    reach: tuple[int, int] | None = (640, 1100)
+    """How far others extend before and behind their stem, up to the end of a word; None: to the end of the text."""
+
+    def occurs(self, text: str) -> bool:
+        """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
+        return re.search(self.expression.pattern.removeprefix(_START), text) is not None
+
+    def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[Span]:
+        """Where the secrets are whose stems begin at these places, in order."""
+        match, search, done = self.expression.match, self.expression.search, 0
+        for at in stems:
+            if at < done:
+                continue
+            if self.stem_first:
+                found = match(text, at)
+            else:
+                found = search(text, max(done, at - _MOST_BEFORE), at + _MOST_BEHIND)
+                found = found if found is None else match(text, found.start())
+            if found is None:
+                continue
+            group, done = found.lastindex or 0, found.end()
+            if _ACCEPTS[self.accepts](found[group]):
+                yield found.span(group)
+
+    def replace_at(self, stems: Sequence[int], text: str, token: Token) -> str:
+        """As `replace`, where the stems are known to stand; for a pattern that begins with one."""
+        return replace_spans(text, self.spans_at(text, stems), token)
+
+    def replace(self, text: str, token: Token) -> str:
+        """`text` with each secret replaced by what `token` gives for it."""
+        return replace_spans(text, self._spans(text), token)
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        for match in self.expression.finditer(text):
+            start, end = match.span(match.lastindex or 0)
+            end = start + password_length(match[2], match[1]) if self.in_url else end
+            if _ACCEPTS[self.accepts](text[start:end]):
+                yield start, end
+
+
+class SecretKind(Struct, frozen=True):
+    """A token with a shape of its issuer: a run of fifteen characters or more that follows no letter or digit."""
+
+    issuer: str
+    stems: tuple[str, ...]
+    expression: Expression
+    stem_first: bool = True
+    may_name: bool = False
+
+    @property
+    def pattern(self) -> TextPattern:
+        """Its shape."""
+        expression = re.compile(f"{_START}(?:{self.expression})")
+        return TextPattern(self.stems, expression, stem_first=self.stem_first, may_name=self.may_name)
+
+
+class _Kinds(Struct):
+    kinds: tuple[SecretKind, ...]
+
+
+class _TextPatterns(Struct):
+    issued: tuple[TextPattern, ...]
+    blocks: tuple[TextPattern, ...]
+    others: tuple[TextPattern, ...]
+
+
+KINDS: Final = read_table("secret_kinds.json", _Kinds).kinds
+"""Written from what issuers publish. What ordinary text may look like is left to the names in `secret_names`."""
+_PATTERNS: Final = read_table("text_patterns.json", _TextPatterns, START=_START)
+
+ISSUED: Final = (*(kind.pattern for kind in KINDS), *_PATTERNS.issued)
 """Tokens with a shape of their issuer: runs of fifteen or more of `A-Za-z0-9_.~+/=@:-`.
 
 In the order in which they are applied, before all others: so they keep one token in any context.
 """
 
-BLOCKS: tuple[TextPattern, ...] = tuple(
-    TextPattern(stems, re.compile(shape), stem_first=False, reach=None) for _, stems, shape in KEY_BLOCKS
-)
+BLOCKS: Final = _PATTERNS.blocks
+"""Private keys in several lines."""
 
-TEXT_PATTERNS: tuple[TextPattern, ...] = (
-    *BLOCKS,
-    TextPattern(
-        ("@",),
-        re.compile(rf"://([^\s/?#@\"'<>:\\]{{0,256}}+):((?:[^\s\"'<>\\:]|:(?!//)){{1,{LONGEST}}}+)"),
-        is_value,
-        length=lambda match: password_length(match[2], match[1]),
-        stem_first=False,
-    ),
-    TextPattern(("@",), re.compile(r"://([^\s/?#@\"'<>:,\\]{1,256}+):?@"), _looks_secret, stem_first=False),
-    TextPattern(
-        ("authorization", "x-api-key"),
-        re.compile(
-            r"(?:[Aa]uthorization|AUTHORIZATION|[Xx]-[Aa][Pp][Ii]-[Kk][Ee][Yy])\\{0,4}[\"']?\s{0,4}[:=]\s{0,4}\\{0,4}[\"']?"
-            r"(?:[A-Za-z]{3,10}\s{1,4})?([^\s\"'\\,;<>]{16,}+)"
-        ),
-    ),
-    TextPattern(
-        ("bearer",),
-        re.compile(r"(?:[Bb]earer|BEARER)(?:[ \t]{1,4}|%20|\+)([A-Za-z0-9._~+/=-]{16,}+)"),
-    ),
-    TextPattern(
-        ("key=", "token=", "secret=", "password=", "passwd="),
-        re.compile(
-            r"(?:TOKEN|SECRET|PASSWORD|PASSWD|(?:(?<=API)|(?<=API_)|(?<=ACCESS_)|(?<=PRIVATE_)|(?<=SECRET_))KEY)="
-            + _value(4)
-        ),
-        is_value,
-    ),
-    *(TextPattern(stems, re.compile(shape), accepts) for stems, shape, accepts in _BEHIND_A_STEM),
-    *(TextPattern(stems, re.compile(shape), accepts, stem_first=False) for stems, shape, accepts in _AROUND_A_STEM),
-    TextPattern(
-        ("--api", "--token", "--access", "--auth", "--pass", "--secret", "--client"),
-        re.compile(
-            r"--(?:api-?key|token|access-token|auth-token|password|passphrase|secret|client-secret)(?:=|[ \t]{1,4})"
-            + _value(8)
-        ),
-        is_value,
-    ),
-)
+TEXT_PATTERNS: Final = (*BLOCKS, *_PATTERNS.others)
 """What stands around a secret, in the order in which they are applied."""

@@ -1,21 +1,19 @@
 """Reads the tables of patterns and words, which are JSON files beside this module.
 
-An expression is a text, or a list of texts that are joined. `{NAME}` in it stands for a part that several expressions
-have in common.
+An expression is a text, or a list of texts that are joined. `{NAME}` in it stands for one of the table's `parts`, in
+which parts above them may be named.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
 Table = TypeVar("Table")
-_PART = re.compile(r"\{([A-Z_]+)\}")
+_PART = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
 
 
 class Expression(str):
@@ -24,11 +22,20 @@ class Expression(str):
     __slots__ = ()
 
 
-def read_table(name: str, table: type[Table], parts: Mapping[str, str] = MappingProxyType({})) -> Table:
-    """The file `name` as a `table`, with `parts` put into its expressions."""
+class _Parts(msgspec.Struct):
+    parts: dict[str, str | list[str]] = {}
+
+
+def read_table(name: str, table: type[Table], **parts: str) -> Table:
+    """The file `name` as a `table`; `parts` are those that are not in the file."""
+    raw = Path(__file__).with_name(name).read_bytes()
+
+    def _filled(pieces: str | list[str]) -> str:
+        return _PART.sub(lambda match: parts[match[1]], "".join(pieces))
 
     def _expression(kind: type, pieces: str | list[str]) -> Expression | re.Pattern[str]:
-        text = _PART.sub(lambda match: parts[match[1]], "".join(pieces))
-        return Expression(text) if kind is Expression else re.compile(text)
+        return Expression(_filled(pieces)) if kind is Expression else re.compile(_filled(pieces))
 
-    return msgspec.json.decode(Path(__file__).with_name(name).read_bytes(), type=table, dec_hook=_expression)
+    for part, pieces in msgspec.json.decode(raw, type=_Parts).parts.items():
+        parts[part] = _filled(pieces)
+    return msgspec.json.decode(raw, type=table, dec_hook=_expression)

@@ -1,7 +1,7 @@
 """Secrets that their vendor's name gives away, with a value of its length: kinds of gitleaks' public rules, as data.
 
 `gitleaks.json` holds them with their version, `gitleaks.LICENSE` whose they are, and `ci/tools/renew_secret_kinds.py`
-renews them. Its kinds with a beginning of their own are among those of `secret_kinds`, which a test holds them against.
+renews them. Its kinds with a beginning of their own are among those of `secret_kinds.json`, as a test shows.
 """
 
 from __future__ import annotations
