@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_internal, runtime_path
@@ -65,12 +67,7 @@ def _names_an_agent(body: Any) -> bool:
     return bool(resolve_agent(body.get("agentId"), body.get("sessionKey")))
 
 
-_POLICY: Final = {
-    "mode": "hybrid",
-    "maxExpandedTools": 12,
-    "maxSearchResults": 8,
-    "updatedAt": "1970-01-01T00:00:00.000Z",
-}
+_BODIES: Final = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 
 HOME: Final = CannedHandler(
     None,
@@ -80,9 +77,9 @@ HOME: Final = CannedHandler(
 READY: Final = CannedHandler({"status": "ok"})
 
 # No server is registered here.
-MARKETPLACE: Final = CannedHandler({"servers": [], "count": 0, "scoped": False, "context": {}})
-MARKETPLACE_POLICY: Final = CannedHandler({"policy": _POLICY})
-MARKETPLACE_TOOLS: Final = CannedHandler({"tools": [], "servers": [], "count": 0, "context": {}, "policy": _POLICY})
+MARKETPLACE: Final = CannedHandler(_BODIES["marketplace"])
+MARKETPLACE_POLICY: Final = CannedHandler(_BODIES["marketplace_policy"])
+MARKETPLACE_TOOLS: Final = CannedHandler(_BODIES["marketplace_tools"])
 MARKETPLACE_SERVER: Final = CannedHandler({"error": "Server not found"}, 404)
 MARKETPLACE_CALL: Final = CannedHandler(
     {"error": "Server not found, disabled, or out of scope"},
@@ -104,16 +101,7 @@ HEARTBEAT: Final = CannedHandler(
 )
 
 # No synthesis worker runs here.
-SYNTHESIS_CONFIG: Final = CannedHandler(
-    {
-        "enabled": True,
-        "provider": "none",
-        "model": "none",
-        "timeout": 120_000,
-        "maxTokens": 8000,
-        "idleGapMinutes": 15,
-    }
-)
+SYNTHESIS_CONFIG: Final = CannedHandler(_BODIES["synthesis_config"])
 SYNTHESIS_GONE: Final = CannedHandler({"error": "Synthesis is done by the daemon", "code": "gone"}, 410)
 SYNTHESIS_COMPLETE: Final = CannedHandler(
     {"error": "Synthesis worker not running"}, 503, demands=((_gives("content"), "content is required"),)
@@ -127,20 +115,7 @@ NOTIFICATIONS: Final = CannedHandler(
 # Nothing is known of entities outside the memories that name them, and no agent has met or written to another.
 COMMUNITIES: Final = CannedHandler({"items": [], "count": 0})
 ENTITIES: Final = CannedHandler({"items": [], "limit": 50, "offset": 0})
-KNOWLEDGE: Final = CannedHandler(
-    dict.fromkeys(
-        (
-            *(f"{what}Count" for what in ("entity", "aspect", "attribute", "constraint", "dependency")),
-            "unassignedMemoryCount",
-            "coveragePercent",
-            "feedbackUpdatedAspectCount",
-            "averageAspectWeight",
-            "maxWeightAspectCount",
-            "minWeightAspectCount",
-        ),
-        0,
-    )
-)
+KNOWLEDGE: Final = CannedHandler(_BODIES["knowledge"])
 PRESENCE: Final = CannedHandler({"sessions": [], "count": 0}, scoped=True)
 INBOX: Final = CannedHandler({"items": [], "count": 0}, scoped=True)
 

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.state.texts import decides, graph_words, names_in
+from signet_conformance.daemon.state.texts import WORDS, decides, graph_words, names_in
 from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none
 
 if TYPE_CHECKING:
@@ -16,28 +16,8 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state.store import Store
 
 #: Types that an entity may have; with any other it is not kept.
-ENTITY_TYPES: Final = frozenset(
-    (
-        "person",
-        "organization",
-        "project",
-        "product",
-        "system",
-        "tool",
-        "artifact",
-        "document",
-        "source",
-        "place",
-        "event",
-    )
-)
-_NO_ENTITIES: Final = frozenset(
-    (
-        "assistant", "author", "because", "being", "current work", "despite", "from", "however", "intent", "once",
-        "pending tasks", "primary request", "read", "recipient", "sender", "someone", "summary", "system", "that",
-        "their", "them", "they", "this", "understand", "user", "want", "were", "with", "write", "your",
-    )
-)  # fmt: skip
+ENTITY_TYPES: Final = WORDS["entity_types"]
+_NO_ENTITIES: Final = WORDS["no_entities"]
 _MOST_BLOCK: Final = 1000
 
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from signet_conformance.daemon.values import BLANKS
@@ -128,44 +129,16 @@ def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> li
     return [f"{piece} {start}".strip(BLANKS) for piece, start in zip(pieces, following, strict=True)]
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[\w']+", text))
-
-
-#: Words that a full-text query leaves out.
-_COMMON: Final = _words(
-    """a an the is are was were be been being have has had do does did will would could should may might shall can
-    to of in for on with at by from as into through during before after above below between out off over under again
-    then once here there when where why how all each every both few more most other some such no nor not only own same
-    so than too very just because but and or if while about up what which who whom this that these those i me my we our
-    you your he him his she her it its they them their"""
-)
-
-#: Words of a prompt that say nothing about its subject.
-_SMALL_TALK: Final = _words(
-    """a about actually after all also am an and any are as at be been before but by can could did do does doing done
-    for from get go had has have hey hi how i if in into is it its just kind like make me more my need now of ok okay
-    on or our out please pretty really right say should so some something still sure thanks thank that the their them
-    then there these they this to too uh um use very want was we well were what when which who why will with would
-    yeah yes you your"""
-)
-
-#: Capitalised words that are no names.
-_NO_NAMES: Final = _COMMON | _words(
-    """any another much many like also really quite rather still already even never always often sometimes usually
-    since until onto without across along around behind near next last first second third new old good great best well
-    long high low big small large little different important sure true right left yes yet must note however therefore
-    thus moreover furthermore additionally meanwhile recently currently previously originally apparently specifically
-    essentially generally typically particularly especially actually unfortunately fortunately certainly obviously
-    basically exactly simply finally initially key facts preferences events relationships"""
-)
-
-_LONE_ACKNOWLEDGEMENTS: Final = frozenset(
-    (
-        "cool", "got it", "go ahead", "great", "k", "kk", "nice", "ok", "okay", "okay cool", "sounds good", "sure",
-        "thanks", "thank you", "yes", "yes please", "yep",
-    )
-)  # fmt: skip
+#: Lists of words by what they are for, as the real daemon has them.
+WORDS: Final = {
+    name: frozenset(words) for name, words in json.loads(Path(__file__).with_name("words.json").read_bytes()).items()
+}
+_COMMON: Final = WORDS["common"]
+"""What a full-text query leaves out."""
+_SMALL_TALK: Final = WORDS["small_talk"]
+"""What says nothing about the subject of a prompt."""
+_NO_NAMES: Final = _COMMON | WORDS["no_names"]
+"""What is no name, though it may be capitalised."""
 
 #: No more different words than these are asked of the index, which takes long over more.
 _MOST_WORDS: Final = 1024
@@ -237,7 +210,7 @@ def says_little(prompt: str) -> bool:
     if len(prompt) > _LONGEST_ACKNOWLEDGEMENT:
         return not subject_words(prompt)
     normal = phrase(prompt)
-    return not normal or normal in _LONE_ACKNOWLEDGEMENTS or not subject_words(normal)
+    return not normal or normal in WORDS["acknowledgements"] or not subject_words(normal)
 
 
 def names_in(text: str) -> list[str]:
