@@ -64,9 +64,36 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             elif not loses_words(recording, call):
                 yield _another_text(recording, call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
+    for call in rest:
+        if _is_a_summary(recording, call, others):
+            yield warn(
+                call,
+                message=_SUMMARY,
+                pointer=text_pointer(call),
+                expected="only what the user said, each in its turn",
+                received=call.text,
+                fold="summary",
+            )
     if rest:
-        why = "a prompt without a text" if turns else "without step marks the prompt of the turn is not known"
-        yield undecided(*rest[:20], message=why)
+        why = "a prompt without a text, or outside of every turn"
+        yield undecided(*rest[:20], message=why if turns else "without step marks the prompt of the turn is not known")
+
+
+_SUMMARY = "the summary of a compaction, submitted as the user's prompt"
+
+
+def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
+    """Whether a submission holds a summary that the kit gave, and nothing that the user said."""
+    text = plain(call.text or "")
+    summaries = (each for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
+    is_one = any(each in words_of(text) for each in summaries)
+    return is_one and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
+
+
+def _summaries(recording: Recording) -> AbstractSet[str]:
+    """What the kit gave as summaries of compactions."""
+    told = (mark.other.get("summary") for mark in recording.timeline.steps)
+    return {words_of(each) for each in told if isinstance(each, str)}
 
 
 def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -> bool:
@@ -101,6 +128,8 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
         message, fold = "the model's answer, submitted as a prompt", "reply"
     elif is_tool_output(recording, text, call.seq):
         message, fold = "what a tool gave back, submitted as the user's prompt", "tool output"
+    elif _is_a_summary(recording, call, others):
+        message, fold = _SUMMARY, "summary"
     elif beside:
         return undecided(call, message="a text that no step contains, beside the right one")
     else:
@@ -415,8 +444,7 @@ def _kind(
     others = {words_of(mark.text) for mark in timeline.steps if mark.seq < call.seq and mark.step in _SAYS}
     if any(words == each for each in others - now - before):
         return "what was said in another session", "another session"
-    summaries = {words_of(told) for mark in timeline.steps if isinstance(told := mark.other.get("summary"), str)}
-    if any(each and each in words for each in summaries):
+    if any(each and each in words for each in _summaries(recording)):
         return "the summary of a compaction", "summary"
     if any(each in words for each in now if len(each) >= SHORTEST_TEXT):
         return "the user's words inside the host's envelope, or with injected text", "envelope"
