@@ -63,9 +63,9 @@ def _name_of(folder: Path) -> str:
 def settings_text(connector: FoundConnector) -> str:
     """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
     if connector.language is None:
-        return _template("settings.known.toml.tmpl").format(name=connector.name)
+        return template("settings.known.toml.tmpl").format(name=connector.name)
     command = ", ".join(json.dumps(word) for word in connector.language.command)
-    return _template("settings.unknown.toml.tmpl").format(
+    return template("settings.unknown.toml.tmpl").format(
         name=connector.name, command=command, driver=connector.language.driver
     )
 
@@ -92,10 +92,11 @@ class Language(Struct, frozen=True):
 
     def driver_text(self) -> str:
         """The driver, with places to fill in."""
-        return _template(self.template)
+        return template(self.template)
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """A file of text in which `init` fills in names."""
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 

@@ -15,60 +15,13 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.github_action.discovery import build_lines
-from signet_conformance.github_action.inputs import FIELDS, PREFIX, Inputs, read_inputs
+from signet_conformance.github_action.discovery import build_lines, template
+from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, variable
 from signet_conformance.outcome import known_failures
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
 PYTHON = "actions/setup-python@5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0"
 UPLOAD = "actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0"
-
-_HEAD = """\
-# Drives the connector against Signet's daemon contract. Written by signet-conformance init; change it as you like.
-name: Signet conformance
-
-on:
-  push:
-  pull_request:
-
-permissions:
-  contents: read
-
-jobs:
-  conformance:
-    runs-on: ubuntu-24.04
-    timeout-minutes: 30
-"""
-
-_STEPS = f"""\
-    steps:
-      - uses: {CHECKOUT}
-        with:
-          persist-credentials: false
-      - uses: {PYTHON}
-        with:
-          python-version: "3.12"
-"""
-
-_ONE_OF_SEVERAL = """\
-    name: conformance (${{ matrix.target }})
-    strategy:
-      fail-fast: false
-      matrix:
-        include:
-"""
-
-_BUILD_OF_SEVERAL = """\
-      - if: ${{ matrix.build != '' }}
-        run: bash -euo pipefail -c "$BUILD"
-        working-directory: ${{ matrix.build-folder }}
-        env:
-          BUILD: ${{ matrix.build }}
-"""
-
-_NOTHING_TO_BUILD = """\
-      # Add the commands that build the connector here.
-"""
 
 
 class LaneConnector(Struct, frozen=True):
@@ -96,40 +49,33 @@ class Workflow(Struct, frozen=True):
         """The file."""
         if len(self.driven) == 1:
             (only,) = self.driven
-            return _HEAD + _STEPS + _lines(_built(only)) + _lines(self._lane(only.inputs))
-        names = dict.fromkeys(name for each in self.driven for name in each.inputs)
-        lane = _lines(self._lane({name: f"${{{{ matrix.{name} }}}}" for name in names}))
-        jobs = (_lines(_job(each, names)) for each in self.driven)
-        return _HEAD + _ONE_OF_SEVERAL + "".join(jobs) + _STEPS + _BUILD_OF_SEVERAL + lane
+            matrix, build, inputs = "", "\n".join(_built(only)), only.inputs
+        else:
+            names = dict.fromkeys(name for each in self.driven for name in each.inputs)
+            jobs = "\n".join(line for each in self.driven for line in _job(each, names))
+            matrix = template("workflow.matrix.yml.tmpl").format(jobs=jobs)
+            build = template("workflow.build.yml.tmpl").rstrip()
+            inputs = {name: f"${{{{ matrix.{name} }}}}" for name in names}
+        lane = "\n".join(self._lane(inputs))
+        return template("workflow.yml.tmpl").format(
+            checkout=CHECKOUT, python=PYTHON, matrix=matrix, build=build, lane=lane
+        )
 
     def _lane(self, inputs: Mapping[str, str]) -> Iterator[str]:
-        if self.pin is not None:
-            repository, _, commit = self.pin.partition("@")
-            yield f"      - uses: {repository}/ci/action@{commit} # signet-conformance {__version__}"
-            yield "        with:"
-            yield from (f'          {name}: "{value}"' for name, value in inputs.items())
+        if self.pin is None:
+            given = "\n".join(f'          {variable(name)}: "{value}"' for name, value in inputs.items())
+            index = template("workflow.index.yml.tmpl").rstrip()
+            yield index.format(version=__version__, inputs=given, upload=UPLOAD)
             return
-        yield "      # From your package index. If the index lacks it: pip install git+https://github.com/OWNER/REPOSITORY@COMMIT"
-        yield f"      - run: python -m pip install signet-conformance=={__version__}"
-        yield "      - id: lane"
-        yield "        run: signet-conformance lane"
-        yield "        env:"
-        yield from (f'          {PREFIX}{n.upper().replace("-", "_")}: "{value}"' for n, value in inputs.items())
-        yield "      - if: ${{ always() && steps.lane.outputs.report != '' }}"
-        yield f"        uses: {UPLOAD}"
+        repository, _, commit = self.pin.partition("@")
+        yield f"      - uses: {repository}/ci/action@{commit} # signet-conformance {__version__}"
         yield "        with:"
-        yield "          name: ${{ steps.lane.outputs.artifact }}"
-        yield "          path: ${{ steps.lane.outputs.report }}"
-        yield "          if-no-files-found: ignore"
-
-
-def _lines(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
+        yield from (f'          {name}: "{value}"' for name, value in inputs.items())
 
 
 def _built(driven: LaneConnector) -> Iterator[str]:
     if not driven.build:
-        yield _NOTHING_TO_BUILD.rstrip("\n")
+        yield "      # Add the commands that build the connector here."
     for line in driven.build:
         yield f"      - run: {line}"
         if driven.within != ".":
