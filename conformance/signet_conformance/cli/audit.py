@@ -205,11 +205,9 @@ class _Counting:
 
 def _tell(ending: AuditEnding, out: str, places: Any) -> None:
     from signet_conformance.audit.report import paragraphs
-    from signet_conformance.reports.terminal import draw, terminal_width, wants_colour
+    from signet_conformance.reports.terminal import print_drawn
 
-    where = "" if out == DEFAULT_OUT else out
-    for line in draw(paragraphs(ending, where, places), terminal_width(), wants_colour(sys.stdout)):
-        print(line)
+    print_drawn(paragraphs(ending, "" if out == DEFAULT_OUT else out, places))
 
 
 @command.command(

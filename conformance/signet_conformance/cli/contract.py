@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from signet_conformance.contract import contract_versions, requirements, schemas_folder, version_document, version_key
 from signet_conformance.errors import ContractError, UsageError, first_of, printable
-from signet_conformance.reports.terminal import STRONG, Paragraph, draw, terminal_width, wants_colour
+from signet_conformance.reports.terminal import STRONG, Paragraph, print_drawn
 
 if TYPE_CHECKING:
     from signet_conformance.probing import OtherAnswer, ProbedAnswers
@@ -46,11 +46,7 @@ def list_versions() -> None:
             Text(f"daemon {frozen['daemon_versions']['reference']}"),
             Text(f"{len(frozen['requirements']):>3} requirements, {len(frozen['operations'])} operations"),
         )
-    _print([table])
-
-
-def _print(things: Iterable[RenderableType]) -> None:
-    click.echo("\n".join(draw(things, terminal_width(), wants_colour(sys.stdout))), color=True)
+    print_drawn([table])
 
 
 def _example(words: str) -> str:
@@ -97,7 +93,7 @@ def diff(old: str, new: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(changed, indent=2))
     else:
-        _print(_describe_changes(changed))
+        print_drawn(_describe_changes(changed))
 
 
 _DAEMON = click.option(
@@ -129,7 +125,7 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
     if draft is not None and Path(draft).exists():
         raise UsageError("is there already", where=printable(draft, 400), remedy="name a folder that does not exist")
     learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
-    _print(_describe_learnt(learnt))
+    print_drawn(_describe_learnt(learnt))
     if draft is not None:
         from signet_conformance.probing import write_draft
 
@@ -147,7 +143,7 @@ def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
     version_document(version)
     learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
     others = list(learnt.other_answers(version))
-    _print(_describe_others(others, version, len(learnt.rows)))
+    print_drawn(_describe_others(others, version, len(learnt.rows)))
     return 1 if others else 0
 
 

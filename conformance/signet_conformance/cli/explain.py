@@ -9,7 +9,6 @@ Examples:
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,11 +34,9 @@ from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
     VerbatimLines,
-    draw,
     labelled,
     labelled_command,
-    terminal_width,
-    wants_colour,
+    print_drawn,
 )
 
 
@@ -62,7 +59,7 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             beside = [Text(f"and on the daemon's side {first} to {last}")]
             first, *_, last = harness_requirements()
             beside.append(Text(f"and on what reaches the model {first} to {last}"))
-            _print([_list(requirements()), *beside])
+            print_drawn([_list(requirements()), *beside])
         return 0
     names = list(dict.fromkeys(name for given in named for name in _meant(given, list(known))))
     if as_json:
@@ -70,7 +67,7 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
         _write(asked[0] if len(asked) == 1 else asked)
         return 0
     for place, name in enumerate(names):
-        _print([*([Text()] if place else []), *_page(known[name])])
+        print_drawn([*([Text()] if place else []), *_page(known[name])])
     return 0
 
 
@@ -80,10 +77,6 @@ def _meant(given: str, known: Sequence[str]) -> Sequence[str]:
     if not meant:
         raise unknown(given, known)
     return meant
-
-
-def _print(things: Sequence[RenderableType]) -> None:
-    print(*draw(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def _write(value: Any) -> None:

@@ -12,7 +12,6 @@ check: 0 no difference, 1 a difference, 2 wrong usage, 3 nothing to compare.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from signet_conformance.cli.output import report_stream
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import play_steps
 from signet_conformance.errors import NothingTestedError, UsageError, counted, printable
-from signet_conformance.reports.terminal import Paragraph, draw, terminal_width, wants_colour
+from signet_conformance.reports.terminal import Paragraph, print_drawn
 from signet_conformance.targets.drift import (
     drifts,
     hooks_observed,
@@ -65,7 +64,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
         told.append("what reaches the model is not compared: name the recordings of a played run of the scenarios, too")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
-    print(*draw(paragraphs, terminal_width(), wants_colour(sys.stdout)), sep="\n")
+    print_drawn(paragraphs)
     print(f"{len(differences)} differences" if differences else "no drift")
     return DRIFTED if differences else 0
 

@@ -27,7 +27,7 @@ from signet_conformance import targets
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.errors import NothingTestedError, UsageError, printable
-from signet_conformance.reports.terminal import STRONG, draw, labelled, terminal_width, wants_colour
+from signet_conformance.reports.terminal import STRONG, labelled, print_drawn
 from signet_conformance.targets.program import find_program_profile, program_names
 from signet_conformance.targets.program_releases import Releases, bisect, published_releases, releases_of
 from signet_conformance.targets.real import program_of
@@ -75,10 +75,7 @@ def command(
     if as_json:
         print(json.dumps({each.name: _document(each) for each in programs}, indent=2))
     else:
-        print(
-            *draw([block for each in programs for block in _block(each)], terminal_width(), wants_colour(sys.stdout)),
-            sep="\n",
-        )
+        print_drawn(block for each in programs for block in _block(each))
     return 0 if any(each.published for each in programs) else NothingTestedError.exit_status
 
 

@@ -23,11 +23,11 @@ import click
 
 from signet_conformance import __version__
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.cli.report_files import read_report, report_of
+from signet_conformance.cli.report_files import report_of
 from signet_conformance.cli.shared_options import matching, unknown
 from signet_conformance.errors import UsageError, counted, printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.report_document import Report, ReportTrace
+from signet_conformance.reports.report_document import Report, ReportTrace, read_report
 from signet_conformance.targets.settings import FILE as SETTINGS
 from signet_conformance.trace.recordings import open_recording
 

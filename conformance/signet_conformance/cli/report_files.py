@@ -9,16 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from signet_conformance.errors import TraceError, UsageError, printable
-from signet_conformance.files import read_json
 from signet_conformance.files.documents import demand
 from signet_conformance.reports import FORMATS
-from signet_conformance.reports.report_document import Report
+from signet_conformance.reports.report_document import Report, read_report
 from signet_conformance.trace import Trace, read
 from signet_conformance.trace.recordings import recordings_in
 
 FILE = FORMATS["json"].file
-MAX_BYTES = 1024 * 1024 * 1024
-_REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
 
 
 def report_of(path: str) -> str:
@@ -89,9 +86,3 @@ def reports_below(folder: Path) -> Iterator[Path]:
 def _says_report(path: Path) -> bool:
     with path.open("rb") as stream:
         return b'"signet-report/1"' in stream.read(200)
-
-
-def read_report(path: str) -> Report:
-    """Read a report. Raises UsageError when the file does not hold one."""
-    where = printable(path, 400)
-    return demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)

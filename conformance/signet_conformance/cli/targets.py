@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.facts.steps import steps_for
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.terminal import VERDICT_STYLES, draw, terminal_width, wants_colour
+from signet_conformance.reports.terminal import VERDICT_STYLES, print_drawn
 from signet_conformance.scenarios.features import possible_steps, said_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Prerequisite, examine
@@ -36,18 +35,14 @@ def command(as_json: bool, doctor: str | None) -> int:
         needs = list(examine(target))
         if target.kind.own_program and all(need.found is not None for need in needs):
             needs += handshake(target)
-        _print(_needs(needs))
+        print_drawn([_needs(needs)])
         return 2 if any(need.found is None for need in needs) else 0
     declared: dict[str, Declared] = {name: targets.load(name).declared for name in targets.known_names()}
     if as_json:
         print(json.dumps({name: declaration.to_json() for name, declaration in declared.items()}, indent=2))
     else:
-        _print(_list(declared))
+        print_drawn([_list(declared)])
     return 0
-
-
-def _print(table: Table) -> None:
-    print(*draw([table], terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def _needs(needs: list[Prerequisite]) -> Table:

@@ -22,10 +22,10 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
-from signet_conformance.cli.report_files import FILE, read_report, reports_below
+from signet_conformance.cli.report_files import FILE, reports_below
 from signet_conformance.errors import SignetConformanceError, UsageError, first_of, printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.report_document import Report
+from signet_conformance.reports.report_document import Report, read_report
 
 _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 

@@ -11,8 +11,7 @@ from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, DifferenceKind, texts
 from signet_conformance.diff.reports import BreachGroup, Change, ReportComparison
 from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
-from signet_conformance.reports.command_lines import explain_command, page_address
-from signet_conformance.reports.markdown import code, inline
+from signet_conformance.reports.markdown import code, inline, page_link
 from signet_conformance.reports.report_document import Report
 from signet_conformance.reports.terminal import (
     STRONG,
@@ -187,7 +186,5 @@ def _block(change: Change) -> Sequence[str]:
     block += [f"- **because**: {inline(printable(reason, 600))}" for reason in _reasons(change)]
     if requirement is not None:
         block.append(f"- **change**: {inline(requirement.fix)}")
-        address = page_address(breach.requirement)
-        page = f"[{inline(breach.requirement)}]({address})" if address else code(explain_command(breach.requirement))
-        block.append(f"- **page**: {page}")
+        block.append(f"- **page**: {page_link(breach.requirement)}")
     return [*block, ""]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from typing import TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -379,6 +380,18 @@ class Causes:
             *(Cause(name, led, self._traces, self._scenarios) for name, led in of_requirement.items()),
         ]
         return sorted(causes, key=_weight)
+
+
+class CauseReport:
+    """The beginning of a report that is written at the end of the run, from its causes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._causes = Causes()
+
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
+        """Take one trace."""
+        self._causes.add(judged, known)
 
 
 def _worst(breaches: Iterable[Evidence]) -> Verdict:

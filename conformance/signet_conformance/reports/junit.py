@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
-from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
@@ -21,21 +19,13 @@ _BROKEN = (Verdict.FAIL, Verdict.ERROR)
 _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 
 
-class JunitReport:
+class JunitReport(CauseReport):
     """Gathers what is breached, by cause, and writes the suite at the end.
 
     A MUST that is breached is a failure, what the kit could not judge an error, what was not tested is skipped. A WARN
     and a known failure pass, and say so in the suite's output. The document is valid by the schema of Jenkins' xUnit
     plugin (junit-10.xsd) and by that of Ant's reports (JUnit.xsd), which knows no output of a single case.
     """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._causes = Causes()
-
-    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace."""
-        self._causes.add(judged, known)
 
     def close(self, ending: RunEnding) -> None:
         """Write the document."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TextIO
 
 from signet_conformance import __version__
-from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, replay_words
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
@@ -30,16 +28,8 @@ _TAME = re.compile(r"(?!.*(?:www\.|:\S))[A-Za-z0-9 ,.;:'\"()/%…-]*")
 """Text in which Markdown finds nothing to do: no markup, link, mention, reference or emoji code."""
 
 
-class MarkdownReport:
+class MarkdownReport(CauseReport):
     """Gathers what is breached, by cause, and writes the document at the end."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._causes = Causes()
-
-    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace."""
-        self._causes.add(judged, known)
 
     def close(self, ending: RunEnding) -> None:
         """Write the document."""
@@ -101,14 +91,14 @@ def _counts(verdicts: Mapping[str, Verdict]) -> str:
     return f"| {heads} |\n|{' ---: |' * len(FOLDING_ORDER)}\n| {cells} |"
 
 
-def _page(name: str) -> str:
+def page_link(name: str) -> str:
     """The way to a requirement's page: a link where it has an address, else the command."""
     address = page_address(name)
     return f"[{inline(name)}]({address})" if address is not None else code(explain_command(name))
 
 
 def _undecided(name: str) -> str:
-    return f"- {inline(name)}: {_page(name)}" if known_requirement(name) is not None else f"- {inline(name)}"
+    return f"- {inline(name)}: {page_link(name)}" if known_requirement(name) is not None else f"- {inline(name)}"
 
 
 def _block(cause: Cause, options: Sequence[str]) -> str:
@@ -127,7 +117,7 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
     if requirement is not None:
         lines.append(f"- **why**: {inline(requirement.why)}")
         lines.append(f"- **change**: {inline(requirement.fix)}")
-        lines.append(f"- **page**: {_page(cause.requirement)}")
+        lines.append(f"- **page**: {page_link(cause.requirement)}")
     if cause.known_reason:
         lines.append(f"- **known**: {inline(cause.known_reason)}")
     if cause.first.file and (words := replay_words(cause, options)):
@@ -137,7 +127,7 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
 
 def _also(other: Evidence) -> str:
     head = f"{other.verdict.value} {inline(other.requirement)}{known_words(other)}"
-    return f"- **also**: {head}: {inline(other.what)} ({_page(other.requirement)})"
+    return f"- **also**: {head}: {inline(other.what)} ({page_link(other.requirement)})"
 
 
 def _example(breach: Evidence, *, around: bool) -> Iterator[str]:

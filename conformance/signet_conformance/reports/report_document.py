@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, refusal
+from signet_conformance.errors import printable
+from signet_conformance.files import read_json
+from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, demand, refusal
 from signet_conformance.finding import Verdict
 
 _POINTER = r"^(/([^~]|~[01])*)*$"
@@ -402,3 +404,13 @@ class Report(Document, _Open):
     """How the time of the run was spent; absent unless it was asked for."""
     events: Items[dict[str, Any]] = ()
     """The events of the run, in order."""
+
+
+MAX_BYTES = 1024 * 1024 * 1024
+_REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
+
+
+def read_report(path: str) -> Report:
+    """Read a report. Raises UsageError when the file does not hold one."""
+    where = printable(path, 400)
+    return demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)

@@ -10,6 +10,7 @@ import io
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -110,6 +111,11 @@ def draw(things: Iterable[RenderableType], width: int, colour: bool = False) -> 
     `width` is that of the terminal in columns; text is drawn no wider than what can be read with comfort.
     """
     return _draw(things, usable_width(width), colour)
+
+
+def print_drawn(things: Iterable[RenderableType]) -> None:
+    """Write `things` to standard output, as wide and as coloured as its terminal wants it."""
+    print(*draw(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def draw_table(table: Table, width: int | None, colour: bool = False) -> list[str]:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 from pydantic import ConfigDict, Field
 
 from signet_conformance.contract import contract_versions, document, version_document
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.files import read_json
 from signet_conformance.files.documents import DistinctItems, Document, Items, Maybe, Part
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.next_contract import later_words
+from signet_conformance.reports.report_document import Report, ReportRun, ReportTrace, read_report
 from signet_conformance.reports.values import cell
 from signet_conformance.rules import run_rules
 
-if TYPE_CHECKING:
-    from signet_conformance.reports.report_document import Report, ReportTrace
-
-MAX_BYTES = 1024 * 1024 * 1024
 UNNAMED = "unnamed"
-_REMEDY = "write one with: signet-conformance check TRACE... --json --output FILE"
 
 USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-"
 """Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
@@ -117,15 +112,11 @@ def surface() -> tuple[str, ...]:
 
 def read_columns(path: str) -> list[Column]:
     """The connectors of a report, one a target. Raises UsageError when it is not a signet-report/1."""
-    where = printable(path, 400)
-    from signet_conformance.files.documents import demand
-    from signet_conformance.reports.report_document import Report
-
-    report = demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)
+    report = read_report(path)
     if report.contract not in contract_versions():
         raise UsageError(
             f"is judged by contract {printable(report.contract, 20)}, which this kit does not know",
-            where=where,
+            where=printable(path, 400),
             remedy="upgrade the kit: pip install -U signet-conformance",
         )
     groups: dict[str, list[ReportTrace]] = {}
@@ -142,8 +133,6 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
     if alone:
         # Some requirements are decided by the run as a whole, which is one connector's only here.
         verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
-    from signet_conformance.reports.report_document import ReportRun
-
     declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
     observed = frozenset(operation for trace in traces for operation in trace.operations)
     real = next((f"{host.host} {host.release}" for host in report.played if host.real), None)
