@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from signet_conformance import rules
-from signet_conformance.children.forks import Forks
+from signet_conformance.children import forks
+from signet_conformance.children.forks import ForkedProcess, Forks
 
 # A rule is imported with the first recording that is judged.
 _RULES: Final = tuple(module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."))
@@ -32,6 +33,8 @@ _DRIVING: Final = (
     "signet_conformance.running.performance",
     "signet_conformance.running.run",
     "signet_conformance.targets.profile",
+    # What such a run starts.
+    *(module for modules in forks.PROGRAMS.values() for module in modules),
 )
 # Not the hooks, which pytest wants to see first.
 _PYTEST: Final = (
@@ -65,8 +68,18 @@ _HARNESS: Final = (
 )
 PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI, "signet_reference_harness.cli": _HARNESS}
 
+_WITH_SERVER: Final = str(Path(__file__).with_name("warm_program.py"))
+
 _forks = Forks()
 held = _forks.held
+
+
+def _start(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> ForkedProcess | None:
+    """A program as a fork that has a fork server of its own; None where it may not be one."""
+    python, option, program, *arguments = words
+    if option != "-m" or program not in PROGRAMS:
+        return None
+    return _forks.start([python, _WITH_SERVER, program, *arguments], env, folder, {_WITH_SERVER: PROGRAMS[program]})
 
 
 def finished(
@@ -76,7 +89,7 @@ def finished(
 
     Raises subprocess.TimeoutExpired, once the program and its group are killed.
     """
-    forked = _forks.start(words, env, folder, PROGRAMS)
+    forked = _start(words, folder, env)
     if forked is None:
         return subprocess.run(
             words,
