@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.bench.figures import demand_installed
 from signet_reference_harness.bench.performing import Latencies, MemoryRow, OpenDatabase, Player, StepMemories, Subject
 from signet_reference_harness.bench.suite import (
     OWN_SESSION,
@@ -24,33 +25,12 @@ from signet_reference_harness.bench.suite import (
     SuiteStart,
     SuiteTurn,
 )
-from signet_reference_harness.errors import ConfigError, pip_install
 
 SEARCH: Final = "search"
 WORD: Final = re.compile(r"\w+")
 
 
-class Collection(ABC):
-    """The texts of one agent, searched."""
-
-    @abstractmethod
-    def add(self, name: str, text: str) -> None:
-        """Add a text."""
-
-    @abstractmethod
-    def remove(self, name: str) -> None:
-        """Take a text out."""
-
-    @abstractmethod
-    def search(self, query: str, limit: int) -> list[MemoryRow]:
-        """The names of the best texts, best first; equal ones in the order in which they were added."""
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        return
-
-
-class FullText(Collection):
+class FullText:
     """SQLite FTS5 with the porter tokenizer, ranked by its bm25: any word of the query may occur."""
 
     def __init__(self) -> None:
@@ -81,22 +61,30 @@ class FullText(Collection):
         self._database.close()
 
 
-class Bm25(Collection):
-    """The package bm25s with its own defaults: Lucene's BM25, English stop words, no stemmer."""
+class KeptTexts:
+    """Texts by their names, in the order in which they came."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._index: Any = None
+        """Made when the texts are searched."""
 
     def add(self, name: str, text: str) -> None:
-        """Keep it; the index is made when it is searched."""
+        """Keep it."""
         self._texts[name] = text
         self._index = None
 
     def remove(self, name: str) -> None:
-        """Leave it out of the next index."""
+        """Forget it."""
         del self._texts[name]
         self._index = None
+
+    def close(self) -> None:
+        """Nothing: they are in memory."""
+
+
+class Bm25(KeptTexts):
+    """The package bm25s with its own defaults: Lucene's BM25, English stop words, no stemmer."""
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
         """Score every text; those that share no word are left out."""
@@ -106,39 +94,28 @@ class Bm25(Collection):
         if not names:
             return []
         if self._index is None:
-            index = bm25s.BM25()
-            index.index(bm25s.tokenize(list(self._texts.values()), show_progress=False), show_progress=False)
-            self._index = index
+            self._index = bm25s.BM25()
+            self._index.index(bm25s.tokenize(list(self._texts.values()), show_progress=False), show_progress=False)
         words = bm25s.tokenize([query], show_progress=False, return_ids=False)[0]
         scores = [float(score) for score in self._index.get_scores(words)] if words else []
         best = sorted((number for number, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], n))
         return [MemoryRow(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
 
 
-class RecentTexts(Collection):
+class RecentTexts(KeptTexts):
     """The last texts, newest first, whatever is asked."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-
-    def add(self, name: str, text: str) -> None:
-        """Keep its name."""
-        del text
-        self._names.append(name)
-
-    def remove(self, name: str) -> None:
-        """Forget its name."""
-        self._names.remove(name)
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
         """The newest ones."""
         del query
-        return [MemoryRow(name, None, SEARCH) for name in self._names[: -limit - 1 : -1]]
+        return [MemoryRow(name, None, SEARCH) for name in list(self._texts)[: -limit - 1 : -1]]
 
 
+Collection = FullText | Bm25 | RecentTexts
+"""The texts of one agent. A search names the best, best first; equal ones in the order in which they were added."""
 Collections = defaultdict[str, Collection]
 """The texts of one database by agent."""
-BASELINES: Final[dict[str, type[Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": RecentTexts}
+BASELINES: Final[dict[str, Callable[[], Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": RecentTexts}
 
 
 class BaselineSubject(Subject):
@@ -148,21 +125,16 @@ class BaselineSubject(Subject):
         self.name = name
         self._limit = limit
         if name == "bm25s":
-            try:
-                import bm25s  # noqa: F401
-            except ImportError:
-                raise ConfigError(
-                    "the baseline bm25s needs a package that is not installed", remedy=pip_install("bench")
-                ) from None
+            demand_installed(name)
 
     def describe(self) -> dict[str, Any]:
         """Its name."""
         return {"kind": "baseline", "name": self.name}
 
     @asynccontextmanager
-    async def open(self, database: str, number: int) -> AsyncIterator[OpenDatabase]:
+    async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
         """Collections that are empty."""
-        del database, number
+        del folder, database, number
         collections: Collections = defaultdict(BASELINES[self.name])
         latencies = Latencies()
         try:

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -34,7 +34,7 @@ from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
 from signet_reference_harness.bench.programs import Database
 from signet_reference_harness.bench.result import RESULT, Result, Times, subject_name, write_text
-from signet_reference_harness.bench.running import BenchPlan, run, run_id
+from signet_reference_harness.bench.running import BenchPlan, run
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.documents import StrictModel, demand, parse_yaml, read_file
@@ -179,29 +179,21 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
         if given.from_db is not None:
             raise ConfigError("--from-db needs a daemon of the run's own", remedy="leave it out, or --daemon")
     database = None if given.from_db is None else Database.load(given.from_db)
-    nowhere = Path()
-
-    def options(folder: Path) -> DaemonOptions:
-        return DaemonOptions(
-            folder=folder,
-            limit=given.limit,
-            begin_with=database,
-            traces=folder / "traces" if given.record else None,
-            keep=given.keep,
-            agent=given.agent,
-            clock=FIXED_CLOCK if given.clock == "fixed" else None,
-            token=_token() if _is_url(given.daemon) else None,
-        )
-
-    # The folder's name follows from what is measured, and what is measured works in the folder.
-    probe = BenchPlan(
-        suite=suite, subject=_subject(given, options(nowhere)), settings={"limit": given.limit}, folder=nowhere, jobs=1
+    options = DaemonOptions(
+        limit=given.limit,
+        begin_with=database,
+        record=given.record,
+        keep=given.keep,
+        agent=given.agent,
+        clock=FIXED_CLOCK if given.clock == "fixed" else None,
+        token=_token() if _is_url(given.daemon) else None,
     )
-    folder = (given.out or _folder(suite, probe)).absolute()
-    subject = _subject(given, options(folder))
-    _make(folder / "traces" if given.record else folder)
+    subject = _subject(given, options)
     jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
-    return BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=folder, jobs=jobs)
+    plan = BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=Path(), jobs=jobs)
+    folder = (given.out or _folder(plan)).absolute()
+    _make(folder / "traces" if given.record else folder)
+    return replace(plan, folder=folder)
 
 
 def _make(folder: Path) -> None:
@@ -239,9 +231,9 @@ def _words(command: str) -> list[str]:
     return words
 
 
-def _folder(suite: Suite, probe: BenchPlan) -> Path:
+def _folder(plan: BenchPlan) -> Path:
     """The newest folder of an unfinished run of this plan, else a new one."""
-    stem = f"{suite.head.name}-{probe.subject.name}-{run_id(probe.as_record())[:8]}"
+    stem = f"{plan.suite.head.name}-{plan.subject.name}-{plan.run[:8]}"
     number = 1
     while (RUNS / f"{stem}-{number}" / RESULT).exists():
         number += 1

@@ -26,13 +26,12 @@ LOOK_AGAIN_S: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonOptions:
-    """How daemons are used. `folder` is that of the run."""
+    """How daemons are used."""
 
-    folder: Path
     limit: int
     begin_with: programs.Database | None = None
-    traces: Path | None = None
-    """Where the recorder writes what is said to each daemon; without it nothing is recorded."""
+    record: bool = False
+    """A recorder writes what is said to each daemon into the folder `traces` of the run."""
     keep: bool = False
     """Keep the folders of the databases."""
     clock: str | None = None
@@ -60,9 +59,9 @@ class EmbeddedDaemon(Subject):
             "database": _sha256(self._options),
         }
 
-    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
+    def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A daemon with a workspace of its own."""
-        return _own(self._options, database, number, where="memories.db", serve=self._serve)
+        return _own(self._options, folder, database, number, where="memories.db", serve=self._serve)
 
     async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
         command = [
@@ -96,9 +95,9 @@ class CommandedDaemon(Subject):
         told = {"kind": "command", "command": self._command, "database": _sha256(self._options)}
         return told if self._options.agent is None else {**told, "agent": self._options.agent}
 
-    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
+    def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
         """A daemon with a workspace of its own."""
-        return _own(self._options, database, number, where="memory/memories.db", serve=self._serve)
+        return _own(self._options, folder, database, number, where="memory/memories.db", serve=self._serve)
 
     async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
         port = programs.free_port()
@@ -134,11 +133,11 @@ class RunningDaemon(Subject):
         return {"kind": "url", "url": self._url}
 
     @asynccontextmanager
-    async def open(self, database: str, number: int) -> AsyncIterator[OpenDatabase]:
+    async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
         """The daemon as it is; every database of the suite is in it, each with agents of its own."""
         async with AsyncExitStack() as stack:
-            said = self._options.folder / "programs.log"
-            url = await _recorded(stack, self._url, self._options, programs.folder_name(database, number), said)
+            name = programs.folder_name(database, number)
+            url = await _recorded(stack, self._url, self._options, folder, name, folder / "programs.log")
             yield await stack.enter_async_context(_client(url, self._options, mark=secrets.token_hex(4)))
 
 
@@ -152,11 +151,11 @@ def _sha256(options: DaemonOptions) -> str | None:
 
 @asynccontextmanager
 async def _own(
-    options: DaemonOptions, database: str, number: int, *, where: str, serve: Serve
+    options: DaemonOptions, folder: Path, database: str, number: int, *, where: str, serve: Serve
 ) -> AsyncIterator[OpenDatabase]:
     """A daemon of the run's own in a folder of its own."""
     name = programs.folder_name(database, number)
-    place = programs.DatabaseFolder(options.folder / "databases" / name)
+    place = programs.DatabaseFolder(folder / "databases" / name)
     place.prepare(options.begin_with, where)
     if options.agent is not None:
         # JSON is YAML.
@@ -164,7 +163,7 @@ async def _own(
     said = place.folder / "programs.log"
     async with AsyncExitStack() as stack:
         url = await serve(stack, place, said)
-        url = await _recorded(stack, url, options, name, said)
+        url = await _recorded(stack, url, options, folder, name, said)
         yield await stack.enter_async_context(_client(url, options))
     if not options.keep:
         place.remove()
@@ -202,15 +201,17 @@ async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Rep
     return None
 
 
-async def _recorded(stack: AsyncExitStack, url: str, options: DaemonOptions, name: str, said: Path) -> str:
+async def _recorded(
+    stack: AsyncExitStack, url: str, options: DaemonOptions, folder: Path, name: str, said: Path
+) -> str:
     """The address to speak to: the daemon's, or where traces are wanted that of a recorder before it."""
-    if options.traces is None:
+    if not options.record:
         return url
-    out = options.traces / f"{name}.jsonl"
+    out = folder / "traces" / f"{name}.jsonl"
     out.unlink(missing_ok=True)
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
     command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
     process = await stack.enter_async_context(
-        programs.running("the recorder", command, programs.DatabaseFolder(options.folder).environment(), said)
+        programs.running("the recorder", command, programs.DatabaseFolder(folder).environment(), said)
     )
     return str((await programs.ready_line("the recorder", process, said)).get("url"))

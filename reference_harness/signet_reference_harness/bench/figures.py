@@ -26,13 +26,12 @@ DIGITS: Final = 6
 Figures = dict[str, float]
 
 
-def demand_installed() -> None:
-    """Raise ConfigError when the packages that compute figures are not installed."""
-    missing = [name for name in PACKAGES if find_spec(name) is None]
+def demand_installed(*packages: str) -> None:
+    """Raise ConfigError when a package is not installed; by default one of those that compute figures."""
+    missing = [name for name in packages or PACKAGES if find_spec(name) is None]
     if missing:
         raise ConfigError(
-            f"figures are computed by packages that are not installed: {', '.join(missing)}",
-            remedy=pip_install("bench"),
+            f"packages that are not installed are needed: {', '.join(missing)}", remedy=pip_install("bench")
         )
 
 

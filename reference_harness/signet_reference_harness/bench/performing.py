@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.suite import (
     Asking,
     ScenarioRun,
-    Step,
-    SuiteClear,
-    SuiteCompaction,
-    SuiteEnd,
     SuiteFact,
     SuiteForget,
     SuiteQuery,
@@ -57,7 +54,7 @@ Note = Callable[[Record], None]
 
 
 class Player(ABC):
-    """Performs the steps of one scenario. A subject without sessions leaves the methods for these as they are.
+    """Performs the steps of one scenario, each by the method of its kind; a step without a method does nothing.
 
     Each method raises BenchFailureError when the subject cannot do what the step asks.
     """
@@ -81,22 +78,9 @@ class Player(ABC):
     async def prompt(self, step: SuiteTurn) -> StepMemories:
         """Take a turn; what was injected for it."""
 
+    @abstractmethod
     async def start(self, step: SuiteStart) -> StepMemories | None:
         """Open a session; what was injected."""
-        del step
-        return None
-
-    async def compaction(self, step: SuiteCompaction) -> None:
-        """Replace the conversation."""
-        del step
-
-    async def clear(self, step: SuiteClear) -> None:
-        """Take the conversation from the model."""
-        del step
-
-    async def end(self, step: SuiteEnd) -> None:
-        """Close a session."""
-        del step
 
     async def close(self) -> None:
         """Close the sessions that are open."""
@@ -126,8 +110,11 @@ class Subject(ABC):
         """Its description, equal for every run of it."""
 
     @abstractmethod
-    def open(self, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
-        """A database of its own, the `number`-th of the suite, empty or a copy of the one to begin with."""
+    def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
+        """A database of its own, the `number`-th of the suite, empty or a copy of the one to begin with.
+
+        `folder` is that of the run.
+        """
 
 
 async def perform(performance: ScenarioRun, player: Player, note: Note, stepped: Callable[[], None]) -> None:
@@ -138,7 +125,8 @@ async def perform(performance: ScenarioRun, player: Player, note: Note, stepped:
     line = performance.line
     try:
         for line, step in performance.steps:
-            brought = await _performed(player, step)
+            method = getattr(player, step.kind, None)
+            brought = await method(step) if method is not None else None
             if brought is not None and isinstance(step, Asking):
                 for record in _records(performance, line, step, brought, player):
                     note(record)
@@ -147,11 +135,6 @@ async def perform(performance: ScenarioRun, player: Player, note: Note, stepped:
     except BenchFailureError as failure:
         where = f"scenario {performance.scenario.id}, line {line}"
         raise BenchFailureError(f"{where}: {failure.message}", remedy=failure.remedy) from None
-
-
-async def _performed(player: Player, step: Step) -> StepMemories | None:
-    method: Callable[[Any], Awaitable[StepMemories | None]] = getattr(player, step.kind)
-    return await method(step)
 
 
 def _records(

@@ -42,12 +42,7 @@ class BenchPlan:
     @property
     def run(self) -> str:
         """The id of the run: it follows from the plan."""
-        return run_id(self.as_record())
-
-
-def run_id(told: Mapping[str, Any]) -> str:
-    """The id of a run by its plan."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.as_record(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +125,7 @@ async def _database(plan: BenchPlan, name: str, number: int, log: RunLog, attemp
     def note(record: Record) -> None:
         log.write({"kind": record["kind"], **where, **record})
 
-    async with plan.subject.open(name, number) as opened:
+    async with plan.subject.open(plan.folder, name, number) as opened:
         log.write({"kind": "begin", **where, "daemon_version": opened.version})
         for performance in plan.suite.databases[name]:
             await perform(performance, opened.player(performance), note, progress.step)

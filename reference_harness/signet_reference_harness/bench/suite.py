@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel
 
-from signet_reference_harness.documents import DocumentError, StrictModel, demand, read_file
+from signet_reference_harness.documents import DocumentError, StrictModel, parse_document, read_file
 
 FORMAT = "signet-bench-suite/1"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$")]
@@ -242,7 +241,7 @@ def parse_suite(data: bytes, where: str) -> Suite:
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             try:
-                reader.take(number, reader.parsed(number, line))
+                reader.take(number, parse_document(SuiteLine, line, f"{where}:{number}").root)
             except DocumentError as problem:
                 reader.problems.append(problem)
     return reader.suite(hashlib.sha256(data).hexdigest())
@@ -275,20 +274,6 @@ class _Reader:
         assert self._head is not None  # noqa: S101 - reported above
         performances = (ScenarioRun(line, scenario, tuple(steps)) for line, scenario, steps in self._performances)
         return Suite(self._where, sha256, self._head, tuple(performances))
-
-    def parsed(self, number: int, line: bytes) -> Any:
-        where = f"{self._where}:{number}"
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DocumentError(
-                f"{where}:{error.colno}: is not JSON: {error.msg}", remedy="one object a line"
-            ) from None
-        except (UnicodeDecodeError, RecursionError) as error:
-            raise DocumentError(f"{where}: is not JSON: {error}"[:300], remedy="one object a line, in UTF-8") from None
-        if not isinstance(value, dict):
-            raise DocumentError(f"{where}: is not an object", remedy="one object a line")
-        return demand(SuiteLine, value, where).root
 
     def take(self, number: int, line: Head | SuiteScenario | Step) -> None:
         if self._head is None:

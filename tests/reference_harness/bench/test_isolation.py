@@ -67,8 +67,8 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
     opened_files: list[Path] = []
 
     async def hold(number: int, met: asyncio.Barrier) -> None:
-        subject = EmbeddedDaemon(None, DaemonOptions(folder=tmp_path / f"run-{number}", limit=10))
-        async with subject.open("same name", 1) as opened:
+        subject = EmbeddedDaemon(None, DaemonOptions(limit=10))
+        async with subject.open(tmp_path / f"run-{number}", "same name", 1) as opened:
             await perform(performances[number], opened.player(performances[number]), notes[number].append, lambda: None)
             await met.wait()
             if number == 0:

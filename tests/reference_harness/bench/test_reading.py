@@ -34,8 +34,8 @@ def test_the_own_suite_can_be_read() -> None:
         ([SCENARIO], "s:1: the suite does not begin with its head"),
         ([HEAD, HEAD], "s:2: a second line of kind suite"),
         ([HEAD, FACT], "s:2: a fact before any scenario"),
-        ([HEAD, SCENARIO, '{"kind": "fact"'], "s:3:16: is not JSON"),
-        ([HEAD, SCENARIO, "[]"], "s:3: is not an object"),
+        ([HEAD, SCENARIO, '{"kind": "fact"'], "s:3:1:16: is not JSON"),
+        ([HEAD, SCENARIO, "[]"], "s:3: the whole: is a list"),
         ([HEAD, SCENARIO, {"kind": "fcat"}], "s:3: the whole: kind is 'fcat'"),
         ([HEAD, SCENARIO, {**FACT, "text": " "}], 's:3: /text: is " "'),
         ([HEAD, SCENARIO, {**FACT, "colour": 1}], "s:3: /colour: unknown member 'colour'"),
@@ -62,4 +62,4 @@ def test_every_fault_is_told_at_once() -> None:
     broken = lines(HEAD, SCENARIO, {"kind": "fcat"}, FACT, FACT, "{")
     with pytest.raises(SuiteError) as raised:
         parse_suite(broken, "s")
-    assert [problem.message.split(": ")[0] for problem in raised.value.problems] == ["s:3", "s:5", "s:6:2"]
+    assert [problem.message.split(": ")[0] for problem in raised.value.problems] == ["s:3", "s:5", "s:6:1:2"]
