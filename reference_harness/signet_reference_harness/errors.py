@@ -51,20 +51,11 @@ class ConfinementError(HarnessError):
 class ProviderError(HarnessError):
     """Raised by a provider that cannot complete; the turn is then undone, the session goes on.
 
-    `raw_reason` is the provider's own word for what went wrong, None where it gave none; `rate_limits` are the
-    RateLimits that it told.
+    `raw_reason` is the provider's own word for what went wrong, None where it gave none.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        remedy: str | None = None,
-        raw_reason: str | None = None,
-        rate_limits: tuple[Any, ...] = (),
-    ) -> None:
+    def __init__(self, message: str, *, remedy: str | None = None, raw_reason: str | None = None) -> None:
         self.raw_reason = raw_reason
-        self.rate_limits = rate_limits
         super().__init__(message, remedy=remedy)
 
 

@@ -70,17 +70,6 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
-    """One of the provider's limits. `scope` is its own word, such as `requests` or `tokens`."""
-
-    scope: str
-    limit: int | None = None
-    remaining: int | None = None
-    reset_s: float | None = None
-    """Seconds from the answer until the limit is full again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionResult:
     """The model's message and its tool calls.
 
@@ -94,7 +83,6 @@ class CompletionResult:
     usage: Usage = field(default_factory=Usage)
     raw_reason: str | None = None
     detail: str = ""
-    rate_limits: tuple[RateLimit, ...] = ()
     thinking: tuple[Thinking, ...] = ()
 
 

@@ -15,12 +15,11 @@ from signet_reference_harness.providers import (
     Api,
     CompletionChunk,
     CompletionResult,
-    RateLimit,
     StopReason,
     Usage,
     reason_of,
 )
-from signet_reference_harness.providers.failures import answer_too_long, rate_limits
+from signet_reference_harness.providers.failures import answer_too_long
 
 
 @dataclass(slots=True)
@@ -49,7 +48,6 @@ class AnswerInProgress:
     """Whether the provider has said that the answer is whole, with or without a reason."""
     detail: str = ""
     usage: Usage = field(default_factory=Usage)
-    rate_limits: tuple[RateLimit, ...] = ()
     refused: bool = False
     thinking: list[Thinking] = field(default_factory=list)
     unfinished: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -58,11 +56,6 @@ class AnswerInProgress:
     _text: StringIO = field(default_factory=StringIO)
     _calls: dict[object, _Call] = field(default_factory=dict)
     _size: int = 0
-
-    def begin(self, headers: Mapping[str, str], now: float) -> None:
-        """The provider answers, with these headers. `now` is in seconds since 1970."""
-        self.begun = True
-        self.rate_limits = rate_limits(headers, now)
 
     def text(self, piece: str) -> CompletionChunk:
         """The chunk that shows `piece`, which is kept."""
@@ -138,7 +131,6 @@ class AnswerInProgress:
             usage=self.usage,
             raw_reason=self.raw_reason,
             detail=detail,
-            rate_limits=self.rate_limits,
             thinking=tuple(self.thinking),
         )
 

@@ -16,43 +16,21 @@ from typing import Any, Final, Literal
 import httpx
 
 from signet_reference_harness.errors import with_cause
-from signet_reference_harness.providers import RateLimit
 
-ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>limit|remaining|reset)")
-OPENAI: Final = re.compile(r"x-ratelimit-(?P<fact>limit|remaining|reset)-(?P<scope>.+)")
+ANTHROPIC: Final = re.compile(r"anthropic-ratelimit-(?P<scope>.+)-(?P<fact>remaining|reset)")
+OPENAI: Final = re.compile(r"x-ratelimit-(?P<fact>remaining|reset)-(?P<scope>.+)")
 DURATION: Final = re.compile(
     r"(?:(\d+(?:\.\d+)?)d)?(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?"
 )
 SECONDS_OF_UNITS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
 
-def rate_limits(headers: Mapping[str, str], now: float) -> tuple[RateLimit, ...]:
-    """The limits that `headers` name, by scope in the order of their names. `now` is in seconds since 1970.
+def wait_asked(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that the provider asks to wait; None when it asks for none. `now` is in seconds since 1970.
 
-    Read are Anthropic's anthropic-ratelimit-SCOPE-limit, -remaining and -reset (a time of day) and OpenAI's
-    x-ratelimit-limit-SCOPE, -remaining- and -reset- (a duration such as 6m0s). What cannot be read is left out.
-    """
-    scopes: dict[str, dict[str, str]] = {}
-    for name, value in sorted(headers.items()):
-        match = ANTHROPIC.fullmatch(name.lower()) or OPENAI.fullmatch(name.lower())
-        if match is not None:
-            scopes.setdefault(match["scope"], {})[match["fact"]] = value
-    return tuple(
-        RateLimit(
-            scope=scope,
-            limit=_count(facts.get("limit")),
-            remaining=_count(facts.get("remaining")),
-            reset_s=_reset(facts.get("reset"), now),
-        )
-        for scope, facts in scopes.items()
-    )
-
-
-def wait_asked(headers: Mapping[str, str], limits: tuple[RateLimit, ...], now: float) -> float | None:
-    """Seconds that the provider asks to wait; None when it asks for none.
-
-    Retry-After-Ms goes before Retry-After (seconds or a date), and both before the reset of a limit that has
-    nothing remaining.
+    Retry-After-Ms goes before Retry-After (seconds or a date), and both before the reset of a limit that has nothing
+    remaining: Anthropic's anthropic-ratelimit-SCOPE-remaining and -reset (a time of day), OpenAI's
+    x-ratelimit-remaining-SCOPE and -reset- (a duration such as 6m0s). What cannot be read is left out.
     """
     lower = {name.lower(): value for name, value in headers.items()}
     milliseconds = _number(lower.get("retry-after-ms"))
@@ -65,16 +43,17 @@ def wait_asked(headers: Mapping[str, str], limits: tuple[RateLimit, ...], now: f
             seconds = _until(after, now, parsedate_to_datetime)
         if seconds is not None:
             return seconds
-    return max((limit.reset_s for limit in limits if limit.remaining == 0 and limit.reset_s is not None), default=None)
+    limits: dict[str, dict[str, str]] = {}
+    for name, value in lower.items():
+        match = ANTHROPIC.fullmatch(name) or OPENAI.fullmatch(name)
+        if match is not None:
+            limits.setdefault(match["scope"], {})[match["fact"]] = value
+    used_up = (facts.get("reset") for facts in limits.values() if _number(facts.get("remaining")) == 0)
+    return max((seconds for each in used_up if (seconds := _reset(each, now)) is not None), default=None)
 
 
 def _number(text: str | None) -> float | None:
     return float(text) if text is not None and re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text.strip()) else None
-
-
-def _count(text: str | None) -> int | None:
-    number = _number(text)
-    return None if number is None else int(number)
 
 
 def _reset(text: str | None, now: float) -> float | None:
@@ -122,14 +101,12 @@ class CallFailure(Exception):  # noqa: N818  # an event inside this package, nev
         *,
         words: tuple[str, ...] = (),
         status: int | None = None,
-        limits: tuple[RateLimit, ...] = (),
         wait_asked_s: float | None = None,
     ) -> None:
         self.kind = kind
         self.message = message
         self.words = words
         self.status = status
-        self.limits = limits
         self.wait_asked_s = wait_asked_s
         super().__init__(message)
 
@@ -188,7 +165,6 @@ def failure_of_answer(
     told = _error_member(body)
     words = tuple(word for word in (told.get("code"), told.get("type")) if isinstance(word, str) and word)
     message = told.get("message")
-    limits = rate_limits(headers, now)
     kind = next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), _kind_of_status(status, words))
     if headers.get("x-should-retry") == "false":
         kind = FailureKind.REFUSED
@@ -197,8 +173,7 @@ def failure_of_answer(
         (message if isinstance(message, str) and message else text)[:LONGEST_MESSAGE],
         words=words,
         status=status,
-        limits=limits,
-        wait_asked_s=wait_asked(headers, limits, now),
+        wait_asked_s=wait_asked(headers, now),
     )
 
 

@@ -137,9 +137,8 @@ class HttpProvider(ABC):
 
     async def _accept(self, answer: AnswerInProgress, response: httpx.Response) -> None:
         """Begin the answer. Raises CallFailure when the response is an error."""
-        now = self._timing.now()
         if response.status_code < 400:
-            answer.begin(response.headers, now)
+            answer.begun = True
             return
         content = await _beginning(response, LONGEST_ERROR)
         try:
@@ -147,7 +146,7 @@ class HttpProvider(ABC):
         except (ValueError, RecursionError):
             body = None
         text = content.decode(errors="replace") or response.reason_phrase
-        raise failure_of_answer(response.status_code, body, response.headers, text, now)
+        raise failure_of_answer(response.status_code, body, response.headers, text, self._timing.now())
 
     async def _events(
         self, answer: AnswerInProgress, body: Mapping[str, Any]
@@ -288,7 +287,6 @@ class _Call:
 
     def _result(self, answer: AnswerInProgress, failure: CallFailure, *, shown: bool) -> CompletionResult | None:
         """The result in which a failure ends the answer; None where there is nothing to keep."""
-        answer.rate_limits = failure.limits or answer.rate_limits
         raw = failure.words[0] if failure.words else None
         reason = reason_of_error(self._api, failure.words, failure.message)
         if reason is not None:
@@ -315,13 +313,11 @@ class _Call:
         if asked_s is not None:
             message = f"{message}; it asks to wait {asked_s:g} s"
         message = self._hide(message)
-        told: dict[str, Any] = {
-            "raw_reason": self._hide(failure.words[0]) if failure.words else None,
-            "rate_limits": failure.limits,
-        }
+        raw_reason = self._hide(failure.words[0]) if failure.words else None
         if asked_s is not None and self._settings.retry.too_long == "deferred":
-            return ProviderDeferredError(message, asked_s, remedy=f"try again in {asked_s:g} s", **told)
-        return ProviderError(message, remedy=self._remedy(failure), **told)
+            remedy = f"try again in {asked_s:g} s"
+            return ProviderDeferredError(message, asked_s, remedy=remedy, raw_reason=raw_reason)
+        return ProviderError(message, remedy=self._remedy(failure), raw_reason=raw_reason)
 
     @property
     def _where(self) -> str:

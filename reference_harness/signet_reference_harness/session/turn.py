@@ -29,7 +29,6 @@ from signet_reference_harness.providers import (
     CompletionOptions,
     CompletionResult,
     Provider,
-    RateLimit,
     StopReason,
     Usage,
 )
@@ -122,7 +121,6 @@ class TurnResult:
     usage: Usage = field(default_factory=Usage)
     rounds: int = 0
     """How often the model was asked."""
-    rate_limits: tuple[RateLimit, ...] = ()
     deferred_s: float | None = None
     """Seconds after which the provider wants to be asked again, where it put the turn off."""
     compacted: bool = False
@@ -162,7 +160,6 @@ class ModelLoop:
     last_usage: Usage = field(default_factory=Usage)
     """The tokens of the last completion: its input is the whole context."""
     rounds: int = 0
-    rate_limits: tuple[RateLimit, ...] = ()
     deferred_s: float | None = None
     remedy: str | None = None
     """The provider's advice when it could not be asked."""
@@ -225,7 +222,6 @@ class ModelLoop:
             detail=self.detail,
             usage=self.usage,
             rounds=self.rounds,
-            rate_limits=self.rate_limits,
             deferred_s=self.deferred_s,
             messages=tuple(self.messages[before:]) if self.has_answer else (),
         )
@@ -284,7 +280,6 @@ class ModelLoop:
         """Yield the provider's stream; instead of an exception, a last chunk with the failure."""
         complete, failure = False, "the stream closed without a reason"
         raw_reason: str | None = None
-        limits: tuple[RateLimit, ...] = ()
         size, most = 0, self.options.longest_answer
         try:
             async with _closing(self.provider.stream(messages, self.options)) as stream:
@@ -299,21 +294,17 @@ class ModelLoop:
         except ProviderError as error:
             complete, failure, raw_reason = False, error.message, error.raw_reason
             self.remedy = error.remedy
-            limits = error.rate_limits
             self.deferred_s = error.seconds if isinstance(error, ProviderDeferredError) else None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a provider is a stranger's code: its crash may not end the session
             complete, failure = False, f"the provider crashed: {type(error).__name__}: {error}"
         if not complete:
             reason = StopReason.MALFORMED if self.reply or failure.startswith("the stream") else StopReason.ERROR
-            broken = CompletionResult(
-                content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure, rate_limits=limits
-            )
+            broken = CompletionResult(content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure)
             yield CompletionChunk("", result=broken)
 
     def _count(self, completion: CompletionResult) -> None:
         self.last_usage = completion.usage
         self.usage = add_usage(self.usage, completion.usage)
-        self.rate_limits = completion.rate_limits or self.rate_limits
 
     async def _run_tool(self, call: ToolCall) -> None:
         result = self.past.result()

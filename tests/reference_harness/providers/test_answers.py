@@ -182,19 +182,6 @@ def test_arguments_that_are_no_object_are_the_fault_of_their_call(serve: Serve, 
     assert '{"q": ' in call.fault
 
 
-@pytest.mark.parametrize("api", [api for api in APIS if api != "ollama-chat"])
-def test_rate_limits_stay_with_the_result(serve: Serve, api: str) -> None:
-    """Scope, limit, remaining and seconds until the reset."""
-    limits = [
-        {"scope": "requests", "limit": 50, "remaining": 49, "reset_s": 90},
-        {"scope": "tokens", "limit": 9000, "remaining": 0, "reset_s": 0.5},
-    ]
-    requests, tokens = ask(api, serve(turns=[{"content": "ok", "rate_limits": limits}]).url).answer.rate_limits
-    assert (requests.scope, requests.limit, requests.remaining) == ("requests", 50, 49)
-    assert requests.reset_s == pytest.approx(90, abs=20)
-    assert (tokens.scope, tokens.remaining) == ("tokens", 0)
-
-
 def test_anthropic_gets_its_thinking_back_unchanged(serve: Serve) -> None:
     """Blocks that Anthropic signed stand first in the assistant's message; another provider's are left out."""
     served = serve(turns=[TWO_CALLS, {"content": "Done."}])

@@ -14,7 +14,6 @@ from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionResult,
-    RateLimit,
     StopReason,
     Usage,
 )
@@ -134,14 +133,11 @@ def test_a_provider_that_exits_ends_the_turn_alone(take: Take) -> None:
 
 
 def test_usage_is_that_of_all_rounds(take: Take) -> None:
-    """Tokens add up over the rounds; raw reason and rate limits are those of the last."""
-    limits = (RateLimit(scope="tokens", limit=10, remaining=3),)
-    first = CompletionResult(
-        content="", tool_calls=(SEARCH,), stop_reason=StopReason.TOOL_USE, usage=Usage(10, 2), rate_limits=limits
-    )
+    """Tokens add up over the rounds; the raw reason is that of the last."""
+    first = CompletionResult(content="", tool_calls=(SEARCH,), stop_reason=StopReason.TOOL_USE, usage=Usage(10, 2))
     last = CompletionResult(content="done", usage=Usage(20, 3), raw_reason="stop")
     result = take(ScriptedProvider([first, last]))
-    assert (result.usage, result.raw_reason, result.rate_limits) == (Usage(30, 5), "stop", limits)
+    assert (result.usage, result.raw_reason) == (Usage(30, 5), "stop")
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
@@ -239,10 +235,9 @@ def test_a_deferred_turn_says_for_how_long(take: Take) -> None:
 
 
 def test_what_the_provider_said_of_a_failure_stays_with_the_outcome(take: Take) -> None:
-    """Raw reason and rate limits of a call that failed are those of the turn."""
-    limits = (RateLimit(scope="requests", limit=5, remaining=0, reset_s=12.0),)
-    result = take(Stream(error=ProviderError("busy", raw_reason="rate_limit_error", rate_limits=limits)))
-    assert (result.outcome, result.raw_reason, result.rate_limits) == (StopReason.ERROR, "rate_limit_error", limits)
+    """The raw reason of a call that failed is that of the turn."""
+    result = take(Stream(error=ProviderError("busy", raw_reason="rate_limit_error")))
+    assert (result.outcome, result.raw_reason) == (StopReason.ERROR, "rate_limit_error")
 
 
 def test_tool_calls_of_a_reply_that_was_cut_are_not_run(take: Take) -> None:
