@@ -51,8 +51,17 @@ def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
 
 
 @settings(deadline=None)  # also where the profile of all tests is not loaded
-@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset-a",
-       "x-ratelimit-remaining-a", "anthropic-ratelimit-a-reset", "anthropic-ratelimit-a-remaining"]), st.text(max_size=40)))  # fmt: skip
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                *("retry-after", "retry-after-ms", "x-ratelimit-reset-a", "x-ratelimit-remaining-a"),
+                *("anthropic-ratelimit-a-reset", "anthropic-ratelimit-a-remaining"),
+            ]
+        ),
+        st.text(max_size=40),
+    )
+)
 def test_no_header_raises(headers: dict[str, str]) -> None:
     """A server may write anything."""
     asked = wait_asked(headers, NOW)

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from signet_conformance.selftest.harness import ServedModels
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, ToolCall
 from signet_reference_harness.providers import CompletionOptions, CompletionResult, StopReason
-from signet_reference_harness.providers.scripted import ServedModels
 from tests.reference_harness.llm_server.conftest import scripted_model, serve
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import make
