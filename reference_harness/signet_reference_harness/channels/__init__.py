@@ -132,18 +132,6 @@ class Closing:
             handler()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """The facts of the status line; `context` counts tokens of the model's context, the others those of the session."""
-
-    agent: str
-    session: str
-    model: str
-    input_tokens: int = 0
-    output_tokens: int = 0
-    context: int = 0
-
-
 class ChatFace(Channel, Protocol):
     """A channel to a person, which shows notes of the harness too."""
 

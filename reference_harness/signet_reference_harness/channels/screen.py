@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.filters import Condition, has_completions
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -44,7 +43,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 from rich.console import RenderableType
 
-from signet_reference_harness.channels import AgentOutput, Closing, Status, UserTurn
+from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
 from signet_reference_harness.session import events
 
@@ -72,13 +71,15 @@ class Screen(Closing):
     def __init__(
         self,
         *,
-        status: Callable[[], Status],
-        commands: Callable[[], Mapping[str, str]],
+        status: Callable[[], Sequence[str]],
+        commands: Mapping[str, str],
         history: Path | None,
         colour: bool,
         terminal: tuple[Input, Output],
     ) -> None:
-        """`commands` are those that begin with a slash, each with what it does; they are offered as one types.
+        """`status` returns the facts of the status line, the first of which are shown where there is little room.
+
+        `commands` are those that begin with a slash, each with what it does; they are offered as one types.
 
         `history` is the file of what was typed; None keeps none.
         """
@@ -102,7 +103,7 @@ class Screen(Closing):
         self._folded: dict[str, str] = {}
         """Pasted blocks, by what the line shows in their place."""
         self._buffer = Buffer(
-            completer=_Commands(commands),
+            completer=WordCompleter(list(commands), meta_dict=commands, sentence=True),
             complete_while_typing=Condition(lambda: _is_name(self._buffer.text)),
             history=_history(history),
             auto_suggest=AutoSuggestFromHistory(),
@@ -286,12 +287,6 @@ class Screen(Closing):
         width = self._width()
         if self._hint:
             return [("class:busy", _shorten(self._hint, width))]
-        status = self._status()
-        facts = [status.agent, status.session[:8], status.model]
-        if status.input_tokens or status.output_tokens:
-            facts.append(f"{_count(status.input_tokens)} in, {_count(status.output_tokens)} out")
-        if status.context:
-            facts.append(f"context {_count(status.context)}")
         busy = ""
         if self.is_busy():
             busy = f"{max(int(time.monotonic() - self._since), 0)} s"
@@ -300,7 +295,7 @@ class Screen(Closing):
                 busy = busy.partition(",")[0]
         text = ""
         room = width - get_cwidth(busy) - (2 if busy else 0)
-        for fact in facts:
+        for fact in self._status():
             longer = f"{text} · {one_line(fact, 60)}" if text else one_line(fact, 60)
             if get_cwidth(longer) > room:
                 break
@@ -360,19 +355,6 @@ class Screen(Closing):
         return keys
 
 
-class _Commands(Completer):
-    def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
-        self._names = commands
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002  the base class names it
-        """The commands that begin as the line does."""
-        typed = document.text_before_cursor
-        if _is_name(typed):
-            for name, about in self._names().items():
-                if name.startswith(typed):
-                    yield Completion(name, start_position=-len(typed), display_meta=one_line(about, 60))
-
-
 def _is_name(text: str) -> bool:
     return text.startswith("/") and "\n" not in text
 
@@ -385,10 +367,6 @@ def _history(path: Path | None) -> History:
     except OSError:
         return InMemoryHistory()
     return FileHistory(path)
-
-
-def _count(tokens: int) -> str:
-    return str(tokens) if tokens < 1_000 else f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
 
 
 def _shorten(text: str, width: int) -> str:

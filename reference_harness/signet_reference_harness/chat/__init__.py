@@ -10,10 +10,11 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.channels import ChatFace, Status
+from signet_reference_harness.channels import ChatFace
 from signet_reference_harness.channels.conversing import ChannelConversation
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.chat.chat_session import ChatSession
@@ -21,9 +22,10 @@ from signet_reference_harness.chat.commands import COMMANDS, ChatCommands, is_at
 from signet_reference_harness.config import bare_token
 from signet_reference_harness.errors import ConfigError, HarnessError, pip_install
 from signet_reference_harness.mcp_servers import McpServers, start_for
-from signet_reference_harness.providers import Provider
+from signet_reference_harness.providers import Provider, Usage
 from signet_reference_harness.run.inputs import Folders, Options, SessionPlan
 from signet_reference_harness.run.open_sessions import end_abandoned
+from signet_reference_harness.session.turn import add_usage
 
 INVALID: Final = 2
 ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -113,17 +115,14 @@ class _Chat:
     async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
         """The conversation; `missing` says why there is no daemon."""
 
-        def status() -> Status:
-            session = opened.session
-            used = list(opened.spent.values())
-            return Status(
-                agent=session.identity.agent,
-                session=session.identity.key,
-                model=opened.model,
-                input_tokens=sum(each.input_tokens for each in used),
-                output_tokens=sum(each.output_tokens for each in used),
-                context=session.context_tokens,
-            )
+        def status() -> list[str]:
+            session, spent = opened.session, reduce(add_usage, opened.spent.values(), Usage())
+            facts = [session.identity.agent, session.identity.key[:8], opened.model]
+            if spent != Usage():
+                facts.append(f"{_count(spent.input_tokens)} in, {_count(spent.output_tokens)} out")
+            if session.context_tokens:
+                facts.append(f"context {_count(session.context_tokens)}")
+            return facts
 
         face = self._face(plan.folders.state, status)
         plan.permissions.ask = face.ask
@@ -168,7 +167,7 @@ class _Chat:
             face.interrupt, face.waits = conversing.interrupt, lambda: conversing.waiting
             face.is_busy = lambda: conversing.is_busy
 
-    def _face(self, state: Path, status: Callable[[], Status]) -> ChatFace:
+    def _face(self, state: Path, status: Callable[[], list[str]]) -> ChatFace:
         if self._plain:
             return PlainFace(sys.stdin.fileno(), sys.stdout, sys.stderr, prompt=sys.stdin.isatty())
         try:
@@ -191,7 +190,7 @@ class _Chat:
         output = Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
         return Screen(
             status=status,
-            commands=lambda: {name: each.about for name, each in COMMANDS.items()},
+            commands={name: each.about for name, each in COMMANDS.items()},
             history=state / HISTORY,
             colour=not os.environ.get("NO_COLOR"),
             terminal=(create_input(sys.stdin), output),
@@ -218,6 +217,10 @@ class _Chat:
         finally:
             for number in (*ENDING_SIGNALS, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+
+def _count(tokens: int) -> str:
+    return str(tokens) if tokens < 1_000 else f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
 
 
 async def _serve(opened: ChatSession, port: int) -> None:

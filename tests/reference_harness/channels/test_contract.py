@@ -14,7 +14,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from signet_conformance.contracts import ChannelContract
-from signet_reference_harness.channels import Channel, Status, UserTurn
+from signet_reference_harness.channels import Channel, UserTurn
 from signet_reference_harness.channels.http import HttpChannel
 from signet_reference_harness.channels.plain import PlainFace
 from signet_reference_harness.channels.screen import Screen
@@ -61,8 +61,8 @@ class TestScreen(ChannelContract):
         self._keys = self._stack.enter_context(create_pipe_input())
         self._written = io.StringIO()
         screen = Screen(
-            status=lambda: Status(agent="atlas", session="s-1", model="scripted"),
-            commands=dict,
+            status=lambda: ["atlas", "s-1", "scripted"],
+            commands={},
             history=None,
             colour=False,
             terminal=(self._keys, Vt100_Output(self._written, lambda: Size(24, 60), term="xterm", enable_cpr=False)),

@@ -8,7 +8,9 @@ names them; `headers` are those of every answer.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -24,18 +26,8 @@ APIS: Final[Mapping[str, ModuleType]] = {
 }
 """By path."""
 
-CREATED: Final = 1_735_689_600
-CREATED_AT: Final = "2025-01-01T00:00:00Z"
-OLLAMA_VERSION: Final = "0.12.0"
-CONTEXT_LENGTH: Final = 131_072
-_DETAILS: Final = {
-    "parent_model": "",
-    "format": "gguf",
-    "family": "scripted",
-    "families": ["scripted"],
-    "parameter_size": "1B",
-    "quantization_level": "F16",
-}
+_ANSWERS: Final[Mapping[str, Any]] = json.loads(Path(__file__).with_name("vendor_answers.json").read_bytes())
+"""By method and path; beside these each vendor's description of a MODEL, and Ollama's longer one (`show`)."""
 _MODELS: Final = "/v1/models"
 Listed = tuple[int, Any]
 
@@ -44,57 +36,28 @@ def vendor_answer(
     method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
 ) -> Listed | None:
     """The status and JSON value (or text) that answer a request to another path; None where no vendor has it."""
-    what = ("GET" if method == "HEAD" else method, path)
-    if what[0] == "GET" and (path == _MODELS or path.startswith(f"{_MODELS}/")):
-        describe = _anthropic if "anthropic-version" in headers else _openai
-        if path == _MODELS:
-            return 200, _list([describe(model) for model in models], headers)
-        return 200, describe(path.removeprefix(f"{_MODELS}/"))
-    return _ollama(what, body, models)
-
-
-def _ollama(what: tuple[str, str], body: Mapping[str, Any], models: Sequence[str]) -> Listed | None:
-    if what == ("GET", "/"):
-        return 200, "Ollama is running"
-    if what == ("GET", "/api/version"):
-        return 200, {"version": OLLAMA_VERSION}
-    if what == ("GET", "/api/tags"):
-        return 200, {"models": [_tag(model) for model in models]}
-    if what == ("GET", "/api/ps"):
-        return 200, {"models": []}
-    if what == ("POST", "/api/show"):
+    what = f"{'GET' if method == 'HEAD' else method} {path}"
+    if what == f"GET {_MODELS}":
+        return 200, _list(models, headers)
+    if what.startswith(f"GET {_MODELS}/"):
+        return 200, _describe(
+            "anthropic" if "anthropic-version" in headers else "openai", path.removeprefix(f"{_MODELS}/")
+        )
+    if what == "GET /api/tags":
+        return 200, {"models": [_describe("ollama", model if ":" in model else f"{model}:latest") for model in models]}
+    if what == "POST /api/show":
         model = str(body.get("model") or body.get("name") or "")
         known = {name for each in models for name in (each, each.removesuffix(":latest"), f"{each}:latest")}
-        return (200, _model_info()) if model in known else (404, {"error": f"model '{model}' not found"})
-    return None
+        return (200, _ANSWERS["show"]) if model in known else (404, {"error": f"model '{model}' not found"})
+    return (200, _ANSWERS[what]) if what in _ANSWERS else None
 
 
-def _tag(model: str) -> dict[str, Any]:
-    name = model if ":" in model else f"{model}:latest"
-    return {"name": name, "model": name, "modified_at": CREATED_AT, "size": 0, "digest": "0" * 64, "details": _DETAILS}
+def _describe(vendor: str, model: str) -> dict[str, Any]:
+    return {name: model if value == "MODEL" else value for name, value in _ANSWERS[vendor].items()}
 
 
-def _model_info() -> dict[str, Any]:
-    return {
-        "modelfile": "",
-        "parameters": "",
-        "template": "",
-        "details": _DETAILS,
-        "model_info": {"general.architecture": "scripted", "scripted.context_length": CONTEXT_LENGTH},
-        "capabilities": ["completion", "tools", "thinking"],
-        "modified_at": CREATED_AT,
-    }
-
-
-def _list(described: list[dict[str, Any]], headers: Mapping[str, str]) -> dict[str, Any]:
+def _list(models: Sequence[str], headers: Mapping[str, str]) -> dict[str, Any]:
     if "anthropic-version" not in headers:
-        return {"object": "list", "data": described}
-    return {"data": described, "has_more": False, "first_id": described[0]["id"], "last_id": described[-1]["id"]}
-
-
-def _anthropic(model: str) -> dict[str, Any]:
-    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED_AT, "lifecycle": "active"}
-
-
-def _openai(model: str) -> dict[str, Any]:
-    return {"id": model, "object": "model", "created": CREATED, "owned_by": "signet"}
+        return {"object": "list", "data": [_describe("openai", model) for model in models]}
+    data = [_describe("anthropic", model) for model in models]
+    return {"data": data, "has_more": False, "first_id": models[0], "last_id": models[-1]}
