@@ -472,6 +472,7 @@ def test_a_plugin_that_is_switched_off_is_not_told_of_modes(runtime: str, made: 
         ("memory_modify", {"patches": [{"id": "m1", "pinned": True, "reason": "r"}]}, "pinned"),
         ("memory_forget", {"query": "ledgers", "mode": "execute", "reason": "r"}, "query"),
         ("memory_forget", {"id": "m1", "reason": "r"}, None),
+        ("memory_store", {"content": "Ledgers move."}, "content"),
     ],
 )
 def test_a_tool_is_not_called_for_what_it_cannot_do(
@@ -479,7 +480,8 @@ def test_a_tool_is_not_called_for_what_it_cannot_do(
 ) -> None:
     """No model calls it with what the schema leaves of the step: an id, and nothing to change."""
     module = tmp_path / "extension.mjs"
-    schema = "{ type: 'object', properties: { id: {}, content: {}, reason: {} } }"
+    members = "tags: {}" if tool == "memory_store" else "id: {}, content: {}, reason: {}"
+    schema = f"{{ type: 'object', properties: {{ {members} }} }}"
     run = "async (_id, given) => ({ content: [{ type: 'text', text: JSON.stringify(given) }] })"
     module.write_text(
         f"export default (pi) => pi.registerTool({{ name: '{tool}', parameters: {schema}, execute: {run} }});"
@@ -489,3 +491,19 @@ def test_a_tool_is_not_called_for_what_it_cannot_do(
     *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, step])
     expected = words and f"{tool} offers nothing of what the step asks by: {words}"
     assert got.get("skipped") == expected
+
+
+@of_the_host
+def test_a_tool_may_name_what_it_requires_otherwise(runtime: str, made: Made, tmp_path: Path) -> None:
+    """A model writes the one text of the step into the one member that the schema requires."""
+    module = tmp_path / "extension.mjs"
+    schema = "{ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }"
+    run = "async (_id, given) => ({ content: [{ type: 'text', text: JSON.stringify(given) }] })"
+    module.write_text(
+        f"export default (pi) => pi.registerTool({{ name: 'memory_store', parameters: {schema}, execute: {run} }});"
+    )
+    target = made("pi", module=str(module), runtime=runtime, tools={})
+    step = {"step": "tool", "session": "s1", "tool": "memory_store", "arguments": {"content": "Ledgers move."}}
+    *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, step])
+    assert "skipped" not in got
+    assert got["text"] == '{"text":"Ledgers move."}'

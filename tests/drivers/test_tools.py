@@ -59,6 +59,14 @@ IDS = {"mode": "execute", "ids": ["a", "b"], "reason": "old"}
         ("memory_forget", IDS, schema("ids"), {"ids": ["a", "b"]}, [{"ids": ["a", "b"]}]),
         ("memory_forget", {"query": "q", "limit": 3}, schema("query"), {"query": "q"}, [{"query": "q"}]),
         (
+            "memory_store", {"content": "c", "tags": "t"}, schema("text", "tags", required=["text"]),
+            {"text": "c", "tags": "t"}, [{"text": "c", "tags": "t"}],
+        ),
+        (
+            "memory_forget", {"id": "a", "reason": "old"}, schema("memory", required=["memory"]),
+            {"memory": "a"}, [{"memory": "a"}],
+        ),
+        (
             "memory_modify", {"patches": [{"id": "a", "pinned": True}, {"id": "b", "type": "t"}]}, schema("id", "type"),
             {"id": "b", "type": "t"}, [{"id": "b", "type": "t"}],
         ),
@@ -100,11 +108,21 @@ def test_tags_are_given_in_the_form_that_the_tool_wants(schema: Mapping[str, Any
     ]
 
 
-def test_tool_for_one_memory_is_given_no_query() -> None:
-    """A forget by query has no counterpart in it: the step is skipped."""
-    step = {"step": "tool", "tool": "memory_forget", "arguments": {"query": "q"}}
-    with pytest.raises(Skipped):
-        use_tool(step, {"memory_forget": schema("id")}, {}, lambda *_: ("", False), lambda *_: None)
+@pytest.mark.parametrize(
+    ("tool", "arguments", "offered"),
+    [
+        ("memory_forget", {"query": "q"}, schema("id")),
+        ("memory_forget", {"query": "q", "reason": "old"}, schema("id", "reason", required=["id"])),
+        ("memory_modify", {"id": "a", "content": "c"}, schema("id", "text", required=["id", "text"])),
+        ("memory_store", {"content": "c", "tags": "t"}, schema("tags")),
+        ("memory_get", {"id": "a"}, schema("memory")),
+    ],
+)
+def test_a_tool_is_not_called_for_what_it_cannot_do(tool: str, arguments: Mapping[str, Any], offered: Any) -> None:
+    """No model calls it with what its schema leaves of the step, such as a reason and nothing to forget."""
+    step = {"step": "tool", "tool": tool, "arguments": arguments}
+    with pytest.raises(Skipped, match=f"{tool} offers nothing of what the step asks by: "):
+        use_tool(step, {tool: offered}, {}, lambda *_: ("", False), lambda *_: None)
 
 
 def test_a_step_tells_what_the_tools_offer() -> None:

@@ -19,11 +19,16 @@ POLL_S = 0.1
 
 _TAKES_MORE = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
 """Members of a schema by which it may offer other members than its properties."""
+_MODIFY, _FORGET = "memory_modify", "memory_forget"
 _ASKS: Mapping[str, Sequence[str]] = {
-    "memory_modify": ("content", "type", "tags", "importance", "pinned"),
-    "memory_forget": ("id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"),
+    "memory_store": ("content",),
+    "memory_search": ("query",),
+    "memory_get": ("id",),
+    SECRET_EXEC: ("command",),
+    _MODIFY: ("content", "type", "tags", "importance", "pinned"),
+    _FORGET: ("id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"),
 }
-"""The members of a step that say what it changes, or which memories it forgets."""
+"""The members of a step that say what it stores, looks for or changes, and which memories it forgets."""
 _OWN_COMMANDS = ("/status", "/help")
 
 
@@ -95,16 +100,23 @@ def tool_calls(
     schema = schemas[name]
     given = step.get("arguments")
     asked = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
-    sensible = [each for each in asked if _is_sensible(wanted, each, offered_arguments(schema, each))]
+    sensible = [each for each in asked if _is_sensible(wanted, each, schema)]
     if not sensible:
         by = ", ".join(_asks(wanted, asked[0]))
         raise Skipped(f"{name} offers nothing of what the step asks by: {by}")
     return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in sensible]
 
 
-def _is_sensible(wanted: str, given: Mapping[str, Any], offered: Mapping[str, Any]) -> bool:
-    """Whether the tool can do any of what a call asks for. No model calls it with what is left of the others."""
-    return "patches" in offered or not _asks(wanted, given) or bool(_asks(wanted, offered))
+def _is_sensible(wanted: str, given: Mapping[str, Any], schema: Any) -> bool:
+    """Whether the tool can do any of what a call asks for. No model calls it with what is left of the others.
+
+    A tool may have another name for the one text that it requires, but not for what it changes.
+    """
+    offered = offered_arguments(schema, given)
+    if "patches" in offered or not _asks(wanted, given) or _asks(wanted, offered):
+        return True
+    may_be_renamed = "id" in given if wanted == _FORGET else wanted != _MODIFY
+    return may_be_renamed and bool(required_arguments(schema, given))
 
 
 def _asks(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:

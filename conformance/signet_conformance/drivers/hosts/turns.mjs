@@ -171,18 +171,38 @@ function offered(schema, given) {
   return Object.fromEntries(kept.map(([name, value]) => [name, inForm(value, properties[name])]));
 }
 
-/** The members of a step that say what it changes, or which memories it forgets. */
+/** What a model writes into a member that the tool requires and the step does not name, by the type of the member. */
+const plausible = (text) => ({ string: text, array: [text], number: 1, integer: 1, boolean: false, object: {} });
+
+/** Values for the members that the tool requires and the step does not name: the model would write some. */
+function required(schema, given) {
+  const texts = Object.values(given).filter((value) => typeof value === "string" && value !== "");
+  const missing = (schema?.required ?? []).filter((name) => !Object.hasOwn(given, name) && schema.properties?.[name] !== undefined);
+  const value = ({ enum: choices, type }) => (Array.isArray(choices) ? choices[0] : plausible(texts[0] ?? "billing")[type]);
+  const told = missing.map((name) => [name, value(schema.properties[name])]);
+  return Object.fromEntries(told.filter(([, each]) => each !== undefined));
+}
+
+/** The members of a step that say what it stores, looks for or changes, and which memories it forgets. */
 const ASKS = {
+  memory_store: ["content"],
+  memory_search: ["query"],
+  memory_get: ["id"],
+  secret_exec: ["command"],
   memory_modify: ["content", "type", "tags", "importance", "pinned"],
   memory_forget: ["id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"],
 };
 
-/** The calls that ask for something that the tool can do. No model calls it with what is left of the others. */
-function sensibleCalls(tool, name, given, made) {
-  const asks = (call) => ASKS[tool].filter((member) => call[member] !== undefined);
-  const sensible = made.filter((call, index) => asks(given[index]).length === 0 || asks(call).length > 0);
-  if (sensible.length === 0) throw new Skipped(`${name} offers nothing of what the step asks by: ${asks(given[0]).join(", ")}`);
-  return sensible;
+/**
+ * Whether the tool can do any of what a call asks for. No model calls it with what is left of the others. A tool may have
+ * another name for the one text that it requires, but not for what it changes.
+ */
+function isSensible(tool, given, schema) {
+  const asks = (call) => (ASKS[tool] ?? []).some((member) => call[member] !== undefined);
+  const kept = offered(schema, given);
+  if (kept.patches !== undefined || !asks(given) || asks(kept)) return true;
+  const mayBeRenamed = tool === "memory_forget" ? given.id !== undefined : tool !== "memory_modify";
+  return mayBeRenamed && Object.keys(required(schema, given)).length > 0;
 }
 
 /** The arguments of each call of a scenario's tool. Scenarios speak of batches; most tools are for one memory. */
@@ -191,8 +211,12 @@ function argumentsOfCalls({ tool, arguments: given = {} }, name, schema) {
   let calls = [given];
   if (Array.isArray(given.patches) && !offers("patches")) calls = given.patches;
   else if (Array.isArray(given.ids) && !offers("ids")) calls = given.ids.map((id) => ({ id, reason: given.reason }));
-  const made = calls.map((call) => offered(schema, call));
-  return tool in ASKS && !offers("patches") ? sensibleCalls(tool, name, calls, made) : made;
+  const sensible = calls.filter((call) => isSensible(tool, call, schema));
+  if (sensible.length === 0) {
+    const asked = ASKS[tool].filter((member) => calls[0][member] !== undefined);
+    throw new Skipped(`${name} offers nothing of what the step asks by: ${asked.join(", ")}`);
+  }
+  return sensible.map((call) => ({ ...required(schema, call), ...offered(schema, call) }));
 }
 
 /** What all calls of a tool step hand to the connector, as the step would say it. */
