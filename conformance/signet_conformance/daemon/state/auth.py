@@ -52,9 +52,7 @@ class Auth:
     def admit(self, call: DaemonRequest) -> tuple[Claims | None, DaemonAnswer | None]:
         """The bearer's claims, and the 401 for a request that may not pass."""
         token = _bearer(call.header("authorization"))
-        if not self._api_keys:
-            return self._admit_signed(call, token)
-        if call.path in _OPEN or call.path.startswith(("/api/auth/sso/", "/api/auth/saml/")) or _is_page(call):
+        if self._api_keys and _is_open(call):
             claims, _ = self._signed(token) if token else (None, None)
             return claims, None
         if self.mode == "local":
@@ -62,16 +60,8 @@ class Auth:
         near = self.mode == "hybrid" and call.peer in _LOOPBACK
         if not token:
             return None, None if near else _unauthorised("authentication required")
-        claims, problem = self._key(token) if token.startswith(_PREFIX) else self._signed(token)
-        return claims, None if near or claims else _unauthorised(problem or "invalid token")
-
-    def _admit_signed(self, call: DaemonRequest, token: str | None) -> tuple[Claims | None, DaemonAnswer | None]:
-        if self.mode == "local":
-            return None, None
-        near = self.mode == "hybrid" and call.peer in _LOOPBACK
-        if not token:
-            return None, None if near else _unauthorised("authentication required")
-        claims, problem = self._signed(token)
+        is_key = self._api_keys and token.startswith(_PREFIX)
+        claims, problem = self._key(token) if is_key else self._signed(token)
         return claims, None if near or claims else _unauthorised(problem or "invalid token")
 
     def _key(self, token: str) -> tuple[Claims | None, str | None]:
@@ -244,7 +234,10 @@ def _bearer(header: str | None) -> str | None:
     return parts[1] if len(parts) == 2 and parts[0] == "Bearer" and parts[1] else None
 
 
-def _is_page(call: DaemonRequest) -> bool:
+def _is_open(call: DaemonRequest) -> bool:
+    """Whether a request needs no credential: it signs in, or asks for a page."""
+    if call.path in _OPEN or call.path.startswith(("/api/auth/sso/", "/api/auth/saml/")):
+        return True
     if call.method not in ("GET", "HEAD") or call.path.startswith(("/api/", "/memory/", "/v1/")) or call.path == "/mcp":
         return False
     return call.path == "/" or "." in call.path or "text/html" in (call.header("accept") or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import uuid
@@ -20,13 +21,6 @@ from signet_conformance.daemon.values import (
     text_or_none,
 )
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, plain, present, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
-import hashlib
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
