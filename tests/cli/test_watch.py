@@ -16,7 +16,7 @@ from queue import SimpleQueue
 import httpx
 import pytest
 
-from signet_conformance.cli.watch import PageServer, PageState, RecordingWatcher, watched
+from signet_conformance.cli.watch import PageState, RecordingWatcher, served, watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support.browser import Browser, browser, missing
@@ -32,7 +32,7 @@ class Live:
         self.path = path
         self.told: SimpleQueue[PageState | str] = SimpleQueue()
         self.growing = RecordingWatcher([str(path)], Terms(), self.told.put)
-        self.server = PageServer(self.growing)
+        self.url = ""
 
     def grow(self, count: int) -> PageState:
         """Let the recording hold its first `count` exchanges; the state that is seen then."""
@@ -51,7 +51,7 @@ class Live:
 def live(tmp_path: Path) -> Iterator[Live]:
     """A page of a recording that does not exist yet."""
     made = Live(tmp_path / "run.jsonl")
-    with made.growing, made.server:
+    with served(made.growing) as made.url, made.growing:
         yield made
 
 
@@ -80,12 +80,12 @@ def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
 def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
     """The page names no other host; a question for a later state is answered when there is one."""
     seen = live.grow(3)
-    page = httpx.get(live.server.url, trust_env=False)
+    page = httpx.get(live.url, trust_env=False)
     assert page.status_code == 200
     assert "connect-src &#x27;self&#x27;" in page.text
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["x-frame-options"] == "DENY"
-    told = httpx.get(f"{live.server.url}version?after={seen.version - 1}", trust_env=False).json()
+    told = httpx.get(f"{live.url}version?after={seen.version - 1}", trust_env=False).json()
     assert (told["version"], told["exchanges"], told["ended"]) == (seen.version, 3, False)
 
 
@@ -103,15 +103,15 @@ def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
 )
 def test_another_page_is_told_nothing(live: Live, headers: dict[str, str]) -> None:
     """Who comes by another name or from another origin gets 404 and no word, with the right token too."""
-    for address in (live.server.url, f"{live.server.url}version?after=0"):
+    for address in (live.url, f"{live.url}version?after=0"):
         answer = httpx.get(address, headers=headers, trust_env=False)
         assert (answer.status_code, answer.text) == (404, "")
 
 
 def test_without_the_token_there_is_nothing(live: Live) -> None:
     """Neither the root, nor a guess, nor a name below the token that does not exist tells that there is a page."""
-    root = live.server.url.rsplit("/", 2)[0]
-    for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.server.url}other"):
+    root = live.url.rsplit("/", 2)[0]
+    for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.url}other"):
         answer = httpx.get(address, trust_env=False)
         assert (answer.status_code, answer.text) == (404, "")
 
@@ -122,14 +122,14 @@ def test_a_broken_recording_is_told_once(live: Live) -> None:
     complaint = live.told.get(timeout=TIMEOUT_S)
     assert isinstance(complaint, str)
     assert str(live.path) in complaint
-    assert httpx.get(live.server.url, trust_env=False).status_code == 200
+    assert httpx.get(live.url, trust_env=False).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named(live: Live) -> None:
     """The error names the port."""
-    port = httpx.URL(live.server.url).port or 0
-    with pytest.raises(UsageError, match=f"127.0.0.1:{port}"):
-        PageServer(live.growing, port)
+    port = httpx.URL(live.url).port or 0
+    with pytest.raises(UsageError, match=f"127.0.0.1:{port}"), served(live.growing, port):
+        pass
 
 
 @pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
@@ -137,7 +137,7 @@ def test_the_page_grows_under_its_reader(live: Live) -> None:
     """New exchanges and findings appear without a reload; the exchange that is read stays, with the focus."""
     live.grow(2)
     with browser() as window:
-        window.visit(live.server.url)
+        window.visit(live.url)
         window.script("window.same = true; document.querySelector('#session-view button[data-seq=\"2\"]').click()")
         window.script("document.querySelector('#session-view button[data-seq=\"2\"]').focus()")
         live.grow(5)
@@ -147,7 +147,7 @@ def test_the_page_grows_under_its_reader(live: Live) -> None:
         assert window.complaints() == []
         asked = window.requests()
         assert asked
-        assert [url for url in asked if not url.startswith(live.server.url)] == []
+        assert [url for url in asked if not url.startswith(live.url)] == []
 
 
 def _told(window: Browser) -> list[object]:

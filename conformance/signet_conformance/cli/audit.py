@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -159,7 +159,7 @@ def recordings(
             judges = stack.enter_context(Cluster(scheduler))
         if resumed:
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
-        batches = judge_all(manifest, folder, judges, stack.enter_context(_Counting()))
+        batches = judge_all(manifest, folder, judges, stack.enter_context(_counting()))
         summary = write_tables(folder, batches, len(manifest.entries), form)
     ending = AuditEnding(summary, failures, fail_on)
     _tell(ending, out, manifest.places())
@@ -177,30 +177,25 @@ def recordings(
     return ending.status
 
 
-class _Counting:
+@contextmanager
+def _counting() -> Iterator[Callable[[int, int], None]]:
     """Count batches on a terminal; write nothing to a log until the end."""
+    from signet_conformance.reports.terminal import is_live, steps
 
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._step: Callable[[str, bool], None] | None = None
-        self._done = 0
+    step: Callable[[str, bool], None] | None = None
+    counted = 0
+    with ExitStack() as stack:
 
-    def __enter__(self) -> Callable[[int, int], None]:
-        return self._tell_progress
+        def tell_progress(done: int, total: int) -> None:
+            nonlocal step, counted
+            if not is_live(sys.stderr):
+                return
+            step = step or stack.enter_context(steps(total, "judging batches", sys.stderr))
+            for _ in range(done - counted):
+                step("", False)
+            counted = done
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def _tell_progress(self, done: int, total: int) -> None:
-        from signet_conformance.reports.terminal import is_live, steps
-
-        if not is_live(sys.stderr):
-            return
-        if self._step is None:
-            self._step = self._stack.enter_context(steps(total, "judging batches", sys.stderr))
-        for _ in range(done - self._done):
-            self._step("", False)
-        self._done = done
+        yield tell_progress
 
 
 def _tell(ending: AuditEnding, out: str, places: Any) -> None:

@@ -90,9 +90,9 @@ def _is_there(name: str) -> bool:
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
     """Within it, the recordings are served as a page; its address and findings are written to stderr."""
     growing = RecordingWatcher(names, terms, _tell)
-    with PageServer(growing, port) as server:
+    with served(growing, port) as address:
         # The address comes first: a program that waits for this line takes any other for its absence.
-        _say(f"watch it: {server.url}")
+        _say(f"watch it: {address}")
         with growing:
             yield
 
@@ -242,30 +242,24 @@ _WAIT_S = 20.0
 """How long a question for a later state is held."""
 
 
-class PageServer:
-    """A server for one growing page. A context manager; `url` is where it is seen, its token included.
+@contextmanager
+def served(growing: RecordingWatcher, port: int = 0) -> Iterator[str]:
+    """Within it, the growing page is served; yield its address, which contains a token.
 
     Raises UsageError when nothing can listen at that port.
     """
-
-    def __init__(self, growing: RecordingWatcher, port: int = 0) -> None:
-        token = secrets.token_urlsafe(16)
-        remedy = "choose another port, or none for a free one"
-        with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
-            self._server = _Server(("127.0.0.1", port), _Handler)
-        self._server.growing = growing
-        self._server.token = token
-        self.url = f"http://127.0.0.1:{self._server.server_port}/{token}/"
-        self._thread = threading.Thread(target=self._server.serve_forever, name="signet page", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    remedy = "choose another port, or none for a free one"
+    with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
+        server = _Server(("127.0.0.1", port), _Handler)
+    server.growing, server.token = growing, secrets.token_urlsafe(16)
+    thread = threading.Thread(target=server.serve_forever, name="signet page", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/{server.token}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 class _Server(ThreadingHTTPServer):
