@@ -36,6 +36,15 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "held by what the model says": (
         [*HEAD, asks(messages=[{"role": "user", "content": NEXT}, {"role": "assistant", "content": SUMMARY}])], [PASS]
     ),
+    "held, and told from its beginning alone": (
+        [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:26]), said(NEXT), asks(SUMMARY, NEXT)], [WARN]
+    ),
+    "held and told without its end": (
+        [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:40]), said(NEXT), asks(SUMMARY, NEXT)], [PASS]
+    ),
+    "told in other words than the step's": (
+        [*BEGUN, step("compact", summary=f"{SUMMARY} {SUMMARY}"), told(), said(NEXT), asks(SUMMARY, NEXT)], [PASS]
+    ),
     "lacked": ([*HEAD, asks("", NEXT)], [WARN]),
     "lacked by the first of two": ([*HEAD, asks("", NEXT), asks(SUMMARY, NEXT)], [WARN]),
     "lacked by the second of two": ([*HEAD, asks(SUMMARY, NEXT), asks("", NEXT)], [PASS]),

@@ -183,7 +183,16 @@ def _judge_summary(
     wanted = expect_text(recording, session, call, summary, lines)
     here = wanted.standing_in(first)
     said_before = (said for said in turns_of(recording, session) if said.high <= call.seq)
-    if here is Standing.HELD:
+    if here is Standing.HELD and (whole := _cut_from(recording, call, first)) is not None:
+        yield breach(
+            call,
+            asked=[first],
+            message="the daemon gets only the beginning of the summary that the model goes on with",
+            expected=whole[:400],
+            received=summary,
+            fold="cut summary",
+        )
+    elif here is Standing.HELD:
         yield PASS
     elif here is not Standing.UNKNOWABLE and (here is not Standing.LACKED or turn.unread):
         yield unclear(call, asked=[first], message=wanted.in_words(first, "the summary"))
@@ -198,6 +207,17 @@ def _judge_summary(
             received=first.excerpt,
             fold="without the summary",
         )
+
+
+def _cut_from(recording: Recording, call: Call, first: ModelCall) -> str | None:
+    """The summary of the step of a compaction, of which the daemon was told less than half, and the model the whole."""
+    step = recording.timeline.step_at(call.seq)
+    whole = None if step is None else step.other.get("summary")
+    if not isinstance(whole, str):
+        return None
+    told, words = plain_words(str(call.body.get("summary"))), plain_words(whole)
+    is_cut = words.startswith(told) and len(told) * 2 < len(words)
+    return whole if is_cut and says(words, first.everything) else None
 
 
 def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:
