@@ -41,7 +41,7 @@ PACKAGE = ROOT / "conformance" / "signet_conformance"
 MODULES = (
     *sorted((PACKAGE / "rules").rglob("*.py")),
     *sorted((PACKAGE / "engine").glob("*.py")),
-    *(PACKAGE / "facts" / name for name in ("switches.py", "timeline.py")),
+    *(PACKAGE / "facts" / name for name in ("sessions.py", "timeline.py")),
 )
 WITNESSES = [str(ROOT / "tests" / room) for room in ("rules", "engine", "facts")]
 PAGE = Path(__file__).with_name("rule-mutation.md")

@@ -163,7 +163,7 @@ _COMPACTS = frozenset({StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPA
 def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
     """The ends in a step of a compaction after which the session keeps its id: it goes on."""
     timeline = recording.timeline
-    for call in recording.of(END) if timeline.host_ids.sessions else ():
+    for call in recording.of(END):
         step, session = timeline.step_at(call.seq), timeline.session_of(call.key)
         if step is None or step.step not in _COMPACTS or session != step.session or timeline.was_skipped(step):
             continue
@@ -175,7 +175,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
             continue
         until = timeline.end_of(step)
         before, after = timeline.host_ids.at(session, step.seq), timeline.host_ids.at(session, until)
-        if before is None or before != after:
+        if before is None or after is None or before.id != after.id:
             continue
         if recording.may_last(step):
             yield undecided(call, message="the host may give the session another id, and the recording is not complete")

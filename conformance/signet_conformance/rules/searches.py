@@ -84,21 +84,16 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         message, read = f"step {mark.index}: reads another memory than the tool was asked for", call.memory_id
         return warn(call, message=message, pointer="/request/path", expected=wanted, received=read, fold="other id")
     sent = _read_members(recording, call)
+    unclear: Finding | None = None
     for name, wanted in given.items():
         if _name(name) in _OWN or wanted in (None, False, "", [], {}):
             continue
         value = sent.get(_name(name))
         if _is_asked(_name(name), value, wanted, [*sent.values()]):
             continue
-        if _name(name) == "limit" and _may_be_the_most(value, wanted):
-            return undecided(
-                call, message=f"step {mark.index}: a lower limit, which may be the most that the tool takes"
-            )
-        if REDACTION in f"{value}{wanted}":
-            return undecided(call, message=f"step {mark.index}: {name} was redacted")
-        if value is None and _name(name) not in _known_names(recording):
-            why = f"{name} is the tool's own member, and no search of the contract has it"
-            return undecided(call, message=f"step {mark.index}: {why}")
+        if (why := _unclear_member(recording, name, value, wanted)) is not None:
+            unclear = undecided(call, message=f"step {mark.index}: {why}")
+            continue
         place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
         message = f"the request has another {name} than the tool was given"
         if value is None:
@@ -112,6 +107,17 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
             received=value,
             fold=f"missing {_name(name)}" if value is None else f"other {_name(name)}",
         )
+    return unclear
+
+
+def _unclear_member(recording: Recording, name: str, value: object, wanted: object) -> str | None:
+    """Why a member that is missing or other may be as it was asked; None where it is not."""
+    if _name(name) == "limit" and _may_be_the_most(value, wanted):
+        return "a lower limit, which may be the most that the tool takes"
+    if REDACTION in f"{value}{wanted}":
+        return f"{name} was redacted"
+    if value is None and _name(name) not in _known_names(recording):
+        return f"{name} is the tool's own member, and no search of the contract has it"
     return None
 
 

@@ -300,7 +300,7 @@ def _switches(recording: Recording) -> Iterator[Outcome]:
                     continue
                 if several_agents and turn.agent != call.agent:
                     continue
-                if (uses[old] and uses[old][-1] > call.seq) or recording.timeline.is_session_beside(turn, call):
+                if uses[old][-1] > call.seq or recording.timeline.is_session_beside(turn, call):
                     parallel = True
                     continue
                 first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
@@ -357,7 +357,7 @@ def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> boo
     is_sub_agent = named.pop("harnessAgentId") is not None
     parents = [parent for parent in named.values() if parent is not None]
     later = recording.later(start)
-    ended = any(hook.operation == END and hook.seq < end.seq for hook in later)
+    ended = any(hook.operation == END for hook in later)
     is_inside = old in map(normalised_key, parents) if parents else is_sub_agent
     return is_inside and ended and all(hook.seq < end.seq for hook in later)
 

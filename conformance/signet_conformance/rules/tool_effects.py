@@ -391,7 +391,7 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
 
 def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
     """What to say of a preview that shows other memories than the tool was given; the connector may show more."""
-    previews = [call for call in step.calls if call.operation == FORGET and call.accepted and not is_executed(call)]
+    previews = [call for call in step.calls if call.operation == FORGET and not is_executed(call)]
     if not previews or not step.undisturbed:
         return None
     first = previews[0]
@@ -404,10 +404,10 @@ def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
             first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
         )
     filters = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
-    others = [_other_filter(call, filters) for call in previews]
-    name = others[0]
-    if name is None or None in others:
+    others = [other for call in previews if (other := _other_filter(call, filters)) is not None]
+    if len(others) < len(previews):
         return None
+    name = others[0]
     return step.fail(
         first,
         f"the preview is of another {name} than was asked for",
