@@ -263,6 +263,9 @@ class Server(BaseHTTPRequestHandler):
             self._tell_idle()
             time.sleep(0.5)
         said = body["parts"][0]["text"]
+        if said == "lose":
+            self.events.put({"type": "session.error", "properties": {"sessionID": self.path.split("/")[2]}})
+            return
         self.events.put({"type": "message.updated", "properties": {"text": said}})
         turn(said)
         self._tell_idle()

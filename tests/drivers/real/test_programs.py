@@ -203,6 +203,14 @@ def test_what_ends_a_compaction_ends_no_turn_after_it(run: Run) -> None:
 
 
 @needs_node
+def test_a_turn_that_a_plugin_loses_before_it_begins_is_over(run: Run) -> None:
+    """OpenCode tells of the error, and never that the session is idle; its model hears of the turns around."""
+    recorded, error = run("opencode", say("Which database?", "lose", "And then?"))
+    assert error is None
+    assert [mark.name for mark in recorded.marks if mark.name == "model"] == ["model", "model"]
+
+
+@needs_node
 def test_no_words_of_a_user_end_what_opencode_tells(run: Run) -> None:
     """It repeats them in its events, with the line separators that JSON leaves as they are: the next turn ends too."""
     recorded, error = run("opencode", say("One line\u2028another\x85a third", "And then?"))

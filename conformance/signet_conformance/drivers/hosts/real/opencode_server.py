@@ -39,6 +39,7 @@ class OpencodeServer(OneProcess):
         self._over = threading.Event()
         self._over.set()
         self._idle_at = -_HEARD_S
+        self._busy = False
         self._summarized = threading.Event()
         self._summarized.set()
         self._heard = threading.Event()
@@ -179,13 +180,21 @@ class OpencodeServer(OneProcess):
         match event.get("type"):
             case "server.connected":
                 self._heard.set()
+            case "session.status" if about.get("sessionID") == self._id:
+                self._busy = object_in(about.get("status")).get("type") == "busy"
             case "session.idle" if about.get("sessionID") == self._id:
-                self._idle_at = time.monotonic()
-                self._over.set()
+                self._end_turn()
             case "session.deleted":
                 self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])
+                # A turn that a plugin loses before it begins ends with this; of any other the end is told besides.
+                if about.get("sessionID") == self._id and not self._busy:
+                    self._end_turn()
+
+    def _end_turn(self) -> None:
+        self._idle_at = time.monotonic()
+        self._over.set()
 
 
 def _lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
