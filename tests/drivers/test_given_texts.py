@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.drivers.launch import launch
@@ -21,6 +23,11 @@ export default async () => {
     tool: { memory_search: { execute: async () => "Found." } },
   };
 };
+"""
+OPENCODE_SYSTEM = """
+export default async () => ({
+  "experimental.chat.system.transform": async (_input, output) => { DOES; },
+});
 """
 PI = """
 export default (pi) => {
@@ -85,6 +92,23 @@ def test_opencode_tells_what_each_request_was_given(runtime: str, made: Made, tm
         {"given": given(**{source: "context 3"})},
         {"given": given(**{source: "context 4", "experimental.session.compacting": "guidelines"})},
     ]
+
+
+@pytest.mark.parametrize(
+    ("does", "texts"),
+    [
+        ('output.system.push("rules", "context")', ["rules\ncontext"]),
+        ('output.system.push(42, "context")', ["42\ncontext"]),
+        ('output.system = [...output.system, "rules"]', []),
+    ],
+    ids=["two texts", "a number among texts", "another list"],
+)
+def test_opencode_joins_what_a_plugin_put_into_its_own_list(
+    does: str, texts: Sequence[str], runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """What is joined is a text, whatever it was. OpenCode does not look at a list in the place of its own."""
+    (turn,) = told(made, tmp_path, runtime, "opencode", OPENCODE_SYSTEM.replace("DOES", does), START, PROMPT)
+    assert [each["text"] for each in turn.get("given", ())] == texts
 
 
 def test_pi_tells_what_an_extension_put_among_the_messages(runtime: str, made: Made, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ TAKEN = {
     ("openclaw", "openclaw-2026.9.6"): [
         "openclaw 2026.9.6 took 5 handlers and 1 tool in the mode full; 5 handlers and 1 tool in the mode discovery"
     ],
-    ("opencode", None): ["opencode 1.18.33 took 4 handlers and 0 tools"],
+    ("opencode", None): ["opencode 1.18.33 took 5 handlers and 0 tools"],
     ("pi", None): ["pi 0.73.1 took 5 handlers and 0 tools, and refused 1 more"],
     ("pi", "pi-0.54"): ["pi 0.54.2 took 5 handlers and 0 tools, and refused 1 more"],
     ("sdk", None): [],
@@ -117,7 +117,9 @@ def test_handler_that_throws_stops_no_turn(runtime: str, made: Made, tmp_path: P
     ("mode", "takes_place", "lost"),
     [
         ("throws-at-the-message", False, [True]),
+        ("throws-at-the-messages", False, [True]),
         ("throws-at-the-system", False, [None, True]),
+        ("numbers-the-system", False, [True]),
         ("throws-at-the-title", True, [None]),
     ],
 )
@@ -129,6 +131,26 @@ def test_plugin_of_opencode_that_throws_loses_the_turn(
     _, turn = performed(target, tmp_path / "home", [START, PROMPT])
     assert turn["turn"] is takes_place
     assert [call.get("lost") for call in turn["calls"] if "thrown" in call] == lost
+
+
+@pytest.mark.parametrize(
+    ("mode", "events"),
+    [
+        ("throws-at-the-message", ["session.error"]),
+        ("throws-at-the-messages", ["session.status", "session.idle", "session.error"]),
+        ("throws-at-the-system", ["session.error", *["session.status", "session.idle"] * 2]),
+        ("numbers-the-system", ["session.error", *["session.status", "session.idle"] * 2]),
+    ],
+)
+def test_what_opencode_tells_of_a_lost_turn(
+    mode: str, events: Sequence[str], runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """As observed in OpenCode 1.18.33: idle before the error, after it or never."""
+    target = made("opencode", mode=mode, module=str(FIXTURES / "opencode_plugin.mjs"), runtime=runtime)
+    _, turn = performed(target, tmp_path / "home", [START, PROMPT])
+    told = [call["event"].removeprefix("event ") for call in turn["calls"] if call["event"].startswith("event session")]
+    told = [name for name in told if name != "session.updated"]
+    assert told[-len(events) :] == events
 
 
 @pytest.mark.parametrize(

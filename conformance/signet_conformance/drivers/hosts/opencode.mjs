@@ -110,7 +110,8 @@ class Server {
 
   /**
    * What a plugin's hook made of the output. OpenCode awaits those of a turn and catches nothing: undefined where
-   * one threw, for the user's turn is lost with it.
+   * one threw, for the user's turn is lost with it. It goes on with the objects that it handed over as the output: of
+   * one that a plugin puts in their place it takes only a text, or the texts for a compaction.
    */
   async #hook(session, name, bag, output, { ofTurn = false } = {}) {
     const members = this.#face.hooks[name];
@@ -183,9 +184,12 @@ class Server {
     const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
     const bag = { sessionID, model: MODEL, messageID: message.id };
     const heard = await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true });
-    if (heard === undefined) return { turn: false };
+    if (heard === undefined) {
+      await this.#fail(session, this.#calls.words());
+      return { turn: false };
+    }
     this.#messages.get(sessionID).push({ info: message, parts });
-    const said = heard.parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : [])).join("\n\n");
+    const said = parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : [])).join("\n\n");
     if (said !== step.text) session.changed = said;
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
@@ -195,29 +199,43 @@ class Server {
       return { turn: false };
     }
     const system = await this.#callModel(session, step.session);
-    if (system === undefined) {
-      await this.#idle(session);
-      return { turn: false };
-    }
+    if (system === undefined) return { turn: false };
     session.turn = { reply: step.reply ?? "Understood.", name: step.session };
     if (!step.more) await this.#endTurn(session);
     return { turn: true, injected: system.filter((text) => text !== SYSTEM_PROMPT).join("\n") };
   }
 
+  /** The system texts of a request; undefined where a plugin takes the turn away, or leaves no text in a text's place. */
   async #system(session, ofTurn) {
     const model = { id: MODEL.modelID, providerID: MODEL.providerID };
-    const output = { system: [SYSTEM_PROMPT] };
+    const system = [SYSTEM_PROMPT];
     const bag = { sessionID: session.id, model };
-    return (await this.#hook(session, "experimental.chat.system.transform", bag, output, { ofTurn }))?.system;
+    const heard = await this.#hook(session, "experimental.chat.system.transform", bag, { system }, { ofTurn });
+    if (heard === undefined) return undefined;
+    // Several texts of plugins are joined, and anything joined is a text.
+    const joins = system.length > 2 && system[0] === SYSTEM_PROMPT;
+    const texts = joins ? [SYSTEM_PROMPT, system.slice(1).join("\n")] : system;
+    if (texts.every((text) => typeof text === "string")) return texts;
+    if (ofTurn) this.#calls.refuse("Invalid prompt: The messages do not match the ModelMessage[] schema.");
+    return undefined;
   }
 
   /** What the kit writes the request from: the system text that the plugin gave for it, and the title's before. */
   #told(session, system) {
-    const given = (texts) => givenFor({ "experimental.chat.system.transform": (texts ?? []).filter((text) => text !== SYSTEM_PROMPT) });
+    const given = (texts) => givenFor({ "experimental.chat.system.transform": texts.filter((text) => text !== SYSTEM_PROMPT) });
     const { titled, changed } = session;
     Object.assign(session, { titled: undefined, changed: undefined });
     const beside = titled === undefined ? {} : { beside: [{ for: "title", given: given(titled) }] };
     return { ...beside, ...(changed === undefined ? {} : { said: changed }), given: given(system) };
+  }
+
+  /** The title generator asks the model beside the first turn, and takes what a plugin has ready for the next call. */
+  async #title(session) {
+    if (session.title !== undefined) return;
+    const asks = this.#face.answers?.beside?.title ?? true;
+    if (asks) session.titled = await this.#system(session, false);
+    session.title = "A session";
+    await this.#event(session, "session.updated", { info: this.#info(session) });
   }
 
   /** What the plugin is asked before each call of the model; undefined where the user's turn is lost with it. */
@@ -225,16 +243,23 @@ class Server {
     await this.#busy(session);
     const messages = structuredClone(this.#messages.get(session.id));
     const heard = await this.#hook(session, "experimental.chat.messages.transform", {}, { messages }, { ofTurn });
-    if (heard === undefined) return undefined;
-    if (session.title === undefined) {
-      // The title generator asks the model first, and takes what a plugin has ready for the next call.
-      const asks = this.#face.answers?.beside?.title ?? true;
-      if (asks) session.titled = (await this.#system(session, false)) ?? [];
-      session.title = "A session";
-      await this.#event(session, "session.updated", { info: this.#info(session) });
+    if (heard === undefined) {
+      const words = this.#calls.words();
+      await this.#idle(session);
+      await this.#fail(session, words);
+      await this.#title(session);
+      return undefined;
     }
+    await this.#title(session);
     await this.#busy(session);
-    return this.#system(session, ofTurn);
+    const system = await this.#system(session, ofTurn);
+    if (system === undefined && ofTurn) {
+      await this.#fail(session, this.#calls.words());
+      // The call of the model says that it has ended, and so does the turn.
+      await this.#idle(session);
+      await this.#idle(session);
+    }
+    return system;
   }
 
   async #callModel(session, name, { ofTurn = true, given = [] } = {}) {
@@ -273,6 +298,11 @@ class Server {
     await this.#event(session, "session.status", { status: { type: "busy" } });
   }
 
+  /** The user's turn is lost. */
+  async #fail(session, message) {
+    await this.#event(session, "session.error", { error: { name: "UnknownError", data: { message } } });
+  }
+
   async #idle(session) {
     await this.#event(session, "session.status", { status: { type: "idle" } });
     await this.#event(session, "session.idle");
@@ -297,15 +327,15 @@ class Server {
     return useTool(step, schemaOf, this.#options.tools, Object.keys(own), async (tool, args) => {
       const { id: sessionID } = session;
       const callID = identifier("call");
-      const given = await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });
+      await this.#hook(session, "tool.execute.before", { tool, sessionID, callID }, { args });
       const messageID = identifier("msg");
       const context = { sessionID, messageID, agent: "build", abort: new AbortController().signal, metadata: () => {} };
-      const run = () => tools[tool].execute(given.args, { ...context, directory: session.directory, worktree: session.directory });
+      const run = () => tools[tool].execute(args, { ...context, directory: session.directory, worktree: session.directory });
       const said = await this.#calls.tool(tool, run, this.#registry.toolsThrow);
       const text = said?.isError ? toolText(said) : said?.output;
       const output = { title: "", output: typeof said === "string" ? said : (text ?? ""), metadata: said?.metadata ?? {} };
-      await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args: given.args }, output);
-      this.#keepCall(session, tool, callID, given.args, output.output);
+      await this.#hook(session, "tool.execute.after", { tool, sessionID, callID, args }, output);
+      this.#keepCall(session, tool, callID, args, output.output);
       return said?.isError ? said : output.output;
     });
   }
@@ -326,7 +356,6 @@ class Server {
     const system = await this.#prepared(session, true);
     if (system === undefined) {
       session.turn = undefined;
-      await this.#idle(session);
       return answer;
     }
     return { ...answer, ...this.#told(session, system) };

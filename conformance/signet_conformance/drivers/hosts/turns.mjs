@@ -74,6 +74,16 @@ export class Calls {
     return true;
   }
 
+  /** What the last call threw. */
+  words() {
+    return this.#calls.at(-1)?.thrown;
+  }
+
+  /** The harness itself ends the user's turn over what the last call left behind, with these words. */
+  refuse(words) {
+    Object.assign(this.#calls.at(-1), { thrown: words, lost: true });
+  }
+
   /**
    * Run a tool. With `throws` the harness has its tools throw to tell the model of a failure, and hands it the error's
    * words; an error of the code itself is noted as that of any handler.
