@@ -25,64 +25,47 @@ _NAMED_BY_ANSWER = frozenset({"id", "memoryId", "jobId"})
 _EMPTY: Mapping[str, Any] = {}
 
 
-class Exchanges(Struct, frozen=True):
-    """Compares the exchanges of one matched pair of sessions, in order: links grow from one to the next."""
+class ExchangePair(Struct, frozen=True):
+    """Two aligned exchanges of a matched pair of sessions; `links` grow from one pair of exchanges to the next."""
 
     session: int
     volatile: VolatileClasses
     links: Links
+    first: Call
+    second: Call
 
-    def differences(self, first: Call, second: Call) -> Iterator[Difference]:
-        """What differs between two aligned exchanges; times are not compared."""
-        yield from self._path(first, second)
-        yield from self._query(first, second)
-        yield from self._headers(first, second)
-        yield from self._body("body", "request", first, second)
-        yield from self._outcome(first, second)
-        if first.exchange.response is not None and second.exchange.response is not None:
-            yield from self._body("answer", "response", first, second)
+    def differences(self) -> Iterator[Difference]:
+        """What differs between them; times are not compared."""
+        yield from self._path()
+        ours, theirs = (call.exchange.request for call in (self.first, self.second))
+        yield from self._named("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
+        if ours.headers != theirs.headers:
+            headers = (self._read_headers(request.headers) for request in (ours, theirs))
+            yield from self._named("header", "request header", *headers)
+        yield from self._body("body", "request")
+        yield from self._outcome()
+        if self.first.exchange.response is not None and self.second.exchange.response is not None:
+            yield from self._body("answer", "response")
 
-    def _changed(
-        self,
-        first: Call,
-        second: Call,
-        member: str,
-        place: DifferingPlace,
-        requirements: tuple[str, ...],
-        note: str = "",
-    ) -> Difference:
+    def _readers(self, part: str, name: str = "") -> ReadingRequirements:
+        return readers_of(part, self.first.operation, name)
+
+    def _changed(self, member: str, place: DifferingPlace, requirements: tuple[str, ...], note: str = "") -> Difference:
+        first = SideValue(self.first.seq, place.first_pointer, place.first)
+        second = SideValue(self.second.seq, place.second_pointer, place.second)
         return Difference(
-            DifferenceKind.CHANGED,
-            self.session,
-            name_of(first),
-            member,
-            SideValue(first.seq, place.first_pointer, place.first),
-            SideValue(second.seq, place.second_pointer, place.second),
-            requirements,
-            note,
+            DifferenceKind.CHANGED, self.session, name_of(self.first), member, first, second, requirements, note
         )
 
-    def _path(self, first: Call, second: Call) -> Iterator[Difference]:
-        parts, others = first.path.split("/"), second.path.split("/")
+    def _path(self) -> Iterator[Difference]:
+        parts, others = self.first.path.split("/"), self.second.path.split("/")
         same = len(parts) == len(others)
         for part, other in zip(parts, others, strict=False):
             # Every part is looked at, so that each becomes a counterpart.
             same = self.links.same(part, other, strict=True) and same
-        if not same or first.method != second.method:
-            place = DifferingPlace("/request/path", "/request/path", first.path, second.path)
-            yield self._changed(first, second, "path", place, readers_of("path", first.operation).requirements())
-
-    def _query(self, first: Call, second: Call) -> Iterator[Difference]:
-        pairs, others = first.exchange.request.query, second.exchange.request.query
-        if pairs or others:
-            yield from self._compare_named("query", "query parameter", first, second, _by_name(pairs), _by_name(others))
-
-    def _headers(self, first: Call, second: Call) -> Iterator[Difference]:
-        pairs, others = first.exchange.request.headers, second.exchange.request.headers
-        if pairs != others:
-            yield from self._compare_named(
-                "header", "request header", first, second, self._read_headers(pairs), self._read_headers(others)
-            )
+        if not same or self.first.method != self.second.method:
+            place = DifferingPlace("/request/path", "/request/path", self.first.path, self.second.path)
+            yield self._changed("path", place, self._readers("path").requirements())
 
     def _read_headers(self, pairs: Sequence[Sequence[str]]) -> dict[str, tuple[int, str]]:
         headers = _by_name(pairs, lower=True)
@@ -94,50 +77,40 @@ class Exchanges(Struct, frozen=True):
             headers["authorization"] = place, value.split(" ", 1)[0]
         return headers
 
-    def _compare_named(
-        self,
-        part: str,
-        words: str,
-        first: Call,
-        second: Call,
-        ours: Mapping[str, tuple[int, str]],
-        theirs: Mapping[str, tuple[int, str]],
+    def _named(
+        self, part: str, words: str, ours: Mapping[str, tuple[int, str]], theirs: Mapping[str, tuple[int, str]]
     ) -> Iterator[Difference]:
         folder = "/request/headers" if part == "header" else "/request/query"
         for name in dict.fromkeys((*ours, *theirs)):
             place, value = ours.get(name, (None, ABSENT))
             other_place, other = theirs.get(name, (None, ABSENT))
-            readers = readers_of(part, first.operation, name)
+            readers = self._readers(part, name)
             if isinstance(value, str) and isinstance(other, str):
                 if self.links.same(value, other, strict=VALUE in readers.by_mode):
                     continue
                 requirements = readers.requirements(VALUE, *([TEXT] if blank(value) != blank(other) else []))
             else:
                 requirements = readers.requirements()
-            pointers = [f"{folder}/{at}/1" if at is not None else "" for at in (place, other_place)]
-            parted = DifferingPlace(pointers[0], pointers[1], value, other)
-            yield self._changed(first, second, f"{words} {name}", parted, requirements)
+            here, there = (f"{folder}/{at}/1" if at is not None else "" for at in (place, other_place))
+            yield self._changed(f"{words} {name}", DifferingPlace(here, there, value, other), requirements)
 
-    def _outcome(self, first: Call, second: Call) -> Iterator[Difference]:
-        if first.status != second.status:
-            place = DifferingPlace("/response/status", "/response/status", first.status, second.status)
-            note = "" if first.status is not None and second.status is not None else "one side was not answered"
-            yield self._changed(
-                first, second, "status", place, readers_of("status", first.operation).requirements(), note
-            )
-        if first.exchange.error != second.exchange.error:
-            place = DifferingPlace("/error/kind", "/error/kind", first.exchange.error, second.exchange.error)
-            yield self._changed(
-                first, second, "error", place, readers_of("outcome", first.operation, "error").requirements()
-            )
-        if (ours := _fault(first)) != (theirs := _fault(second)):
-            place = DifferingPlace("/fault", "/fault", ours, theirs)
-            yield self._changed(
-                first, second, "fault", place, readers_of("outcome", first.operation, "fault").requirements()
-            )
+    def _outcome(self) -> Iterator[Difference]:
+        first, second = self.first, self.second
+        statuses = first.status, second.status
+        note = "one side was not answered" if None in statuses else ""
+        yield from self._compare("status", "/response/status", *statuses, self._readers("status"), note)
+        failed = self._readers("outcome", "error")
+        yield from self._compare("error", "/error/kind", first.exchange.error, second.exchange.error, failed)
+        yield from self._compare("fault", "/fault", _fault(first), _fault(second), self._readers("outcome", "fault"))
 
-    def _body(self, part: str, side: str, first: Call, second: Call) -> Iterator[Difference]:
-        body, other = _body_of(first, side), _body_of(second, side)
+    def _compare(
+        self, member: str, pointer: str, ours: Any, theirs: Any, readers: ReadingRequirements, note: str = ""
+    ) -> Iterator[Difference]:
+        if ours != theirs:
+            yield self._changed(member, DifferingPlace(pointer, pointer, ours, theirs), readers.requirements(), note)
+
+    def _body(self, part: str, side: str) -> Iterator[Difference]:
+        body, other = _body_of(self.first, side), _body_of(self.second, side)
         if body is None and other is None:
             return
         ours, theirs = _object(body), _object(other)
@@ -146,34 +119,24 @@ class Exchanges(Struct, frozen=True):
             pointers = (_folder(side, body), _folder(side, other))
             for name in dict.fromkeys((*ours, *theirs)):
                 at = f"{pointers[0]}/{escape(name)}", f"{pointers[1]}/{escape(name)}"
-                yield from self._member(part, words, first, second, name, ours, theirs, at)
+                yield from self._member(part, words, name, ours.get(name, ABSENT), theirs.get(name, ABSENT), at)
             return
         value, counterpart = _whole(body), _whole(other)
-        kinds = json_type(value), json_type(counterpart)
         structure = Structure(self.volatile, self.links)
-        places = list(islice(structure.places("", value, counterpart, f"/{side}/body", strict=False), 2))
-        if places:
-            changed = kinds[0] != kinds[1] or (part == "body" and blank(value) != blank(counterpart))
-            requirements = readers_of(part, first.operation).requirements() if changed else ()
+        if next(structure.places("", value, counterpart, f"/{side}/body", strict=False), None) is not None:
+            changed = json_type(value) != json_type(counterpart)
+            changed = changed or (part == "body" and blank(value) != blank(counterpart))
+            requirements = self._readers(part).requirements() if changed else ()
             place = DifferingPlace(f"/{side}/body", f"/{side}/body", value, counterpart)
-            yield self._changed(first, second, words, place, requirements)
+            yield self._changed(words, place, requirements)
 
     def _member(
-        self,
-        part: str,
-        words: str,
-        first: Call,
-        second: Call,
-        name: str,
-        ours: Mapping[str, Any],
-        theirs: Mapping[str, Any],
-        at: tuple[str, str],
+        self, part: str, words: str, name: str, value: Any, other: Any, at: tuple[str, str]
     ) -> Iterator[Difference]:
-        readers = readers_of(part, first.operation, name)
-        value, other = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+        readers = self._readers(part, name)
+        whole = DifferingPlace(*at, value, other)
         if value is ABSENT or other is ABSENT:
-            place = DifferingPlace(*at, value, other)
-            yield self._changed(first, second, f"{words} /{name}", place, readers.requirements())
+            yield self._changed(f"{words} /{name}", whole, readers.requirements())
             return
         strict = VALUE in readers.by_mode or (part == "answer" and name in _NAMED_BY_ANSWER)
         structure = Structure(self.volatile, self.links)
@@ -182,17 +145,12 @@ class Exchanges(Struct, frozen=True):
             return
         requirements = _readers_of_change(readers, value, other)
         if len(places) > MAX_PLACES:
-            note = f"in more than {MAX_PLACES} places"
-            yield self._changed(
-                first, second, f"{words} /{name}", DifferingPlace(*at, value, other), requirements, note
-            )
+            yield self._changed(f"{words} /{name}", whole, requirements, f"in more than {MAX_PLACES} places")
             return
         for place in places:
-            parted = DifferingPlace(
-                at[0] + place.first_pointer, at[1] + place.second_pointer, place.first, place.second
-            )
-            member = f"{words} /{name}{place.first_pointer}"
-            yield self._changed(first, second, member, parted, requirements, _why(place))
+            pointers = at[0] + place.first_pointer, at[1] + place.second_pointer
+            parted = DifferingPlace(*pointers, place.first, place.second)
+            yield self._changed(f"{words} /{name}{place.first_pointer}", parted, requirements, _why(place))
 
 
 def name_of(call: Call) -> str:

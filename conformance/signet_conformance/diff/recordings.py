@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from signet_conformance.contract import requirements
 from signet_conformance.diff.alignment import Item, Pair, Session, SessionPair, align, match, sessions
 from signet_conformance.diff.difference import ABSENT, Comparison, Difference, DifferenceKind, SideValue
-from signet_conformance.diff.exchanges import ORDER, PRESENCE, Exchanges, name_of, readers_of
+from signet_conformance.diff.exchanges import ORDER, PRESENCE, ExchangePair, name_of, readers_of
 from signet_conformance.diff.volatile import KeyNames, Links, VolatileClasses
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.values import as_text
@@ -106,7 +106,7 @@ class _Pair:
         self._volatile = volatile
         self._ours = pair.first.calls if pair.first is not None else []
         self._theirs = pair.second.calls if pair.second is not None else []
-        self._exchanges = Exchanges(pair.number, volatile, Links(ours.plain, theirs.plain))
+        self._links = Links(ours.plain, theirs.plain)
         self._operations = (_labels(pair.first), _labels(pair.second))
         self.met: list[_Met] = []
 
@@ -132,7 +132,7 @@ class _Pair:
     def _meeting(self, index: int, other: int) -> Iterator[Difference]:
         first, second = self._ours[index], self._theirs[other]
         self.met.append((first.seq, second.seq, self._pair.number))
-        return self._exchanges.differences(first, second)
+        return ExchangePair(self._pair.number, self._volatile, self._links, first, second).differences()
 
     def _item(self, call: Call) -> Item:
         label = f"{call.method} {call.operation or self._volatile.plain(call.path).skeleton}"
