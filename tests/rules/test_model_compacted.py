@@ -39,6 +39,9 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "held, and told from its beginning alone": (
         [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:26]), said(NEXT), asks(SUMMARY, NEXT)], [WARN]
     ),
+    "held, and told in two words": (
+        [*BEGUN, step("compact", summary=SUMMARY), told("Decided th"), said(NEXT), asks(SUMMARY, NEXT)], [WARN]
+    ),
     "held and told without its end": (
         [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:40]), said(NEXT), asks(SUMMARY, NEXT)], [PASS]
     ),

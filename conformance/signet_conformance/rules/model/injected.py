@@ -167,7 +167,12 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
         # What the daemon has said itself is before the model without the summary.
         heard = heard_by(recording, session, turn.began)
         lines = tuple(line for line in lines if not says(line, heard))
-        if lines and not _taken_away(recording, session, call.seq, turn.low):
+        if _taken_away(recording, session, call.seq, turn.low):
+            continue
+        cut = _cut_from(recording, call, turn)
+        if cut is not None:
+            yield cut
+        elif lines:
             yield from _judge_summary(recording, call, session, turn, lines)
 
 
@@ -183,16 +188,7 @@ def _judge_summary(
     wanted = expect_text(recording, session, call, summary, lines)
     here = wanted.standing_in(first)
     said_before = (said for said in turns_of(recording, session) if said.high <= call.seq)
-    if here is Standing.HELD and (whole := _cut_from(recording, call, first)) is not None:
-        yield breach(
-            call,
-            asked=[first],
-            message="the daemon gets only the beginning of the summary that the model goes on with",
-            expected=whole[:400],
-            received=summary,
-            fold="cut summary",
-        )
-    elif here is Standing.HELD:
+    if here is Standing.HELD:
         yield PASS
     elif here is not Standing.UNKNOWABLE and (here is not Standing.LACKED or turn.unread):
         yield unclear(call, asked=[first], message=wanted.in_words(first, "the summary"))
@@ -209,15 +205,25 @@ def _judge_summary(
         )
 
 
-def _cut_from(recording: Recording, call: Call, first: ModelCall) -> str | None:
-    """The summary of the step of a compaction, of which the daemon was told less than half, and the model the whole."""
+def _cut_from(recording: Recording, call: Call, turn: ModelTurn) -> Outcome | None:
+    """A breach where the daemon was told the beginning of a step's summary, under half of it, and the model all."""
     step = recording.timeline.step_at(call.seq)
     whole = None if step is None else step.other.get("summary")
-    if not isinstance(whole, str):
+    summary = call.body.get("summary")
+    first = next((request for request in turn.main if request.t0 >= call.t0), None)
+    if not isinstance(whole, str) or not isinstance(summary, str) or first is None:
         return None
-    told, words = plain_words(str(call.body.get("summary"))), plain_words(whole)
-    is_cut = words.startswith(told) and len(told) * 2 < len(words)
-    return whole if is_cut and says(words, first.everything) else None
+    told, words = plain_words(summary), plain_words(whole)
+    if not told or not words.startswith(told) or len(told) * 2 >= len(words) or not says(words, first.everything):
+        return None
+    return breach(
+        call,
+        asked=[first],
+        message="the daemon gets only the beginning of the summary that the model goes on with",
+        expected=whole[:400],
+        received=summary,
+        fold="cut summary",
+    )
 
 
 def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:
