@@ -23,7 +23,7 @@ from signet_reference_harness.bench.suite import (
 )
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply
+from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClass, Reply
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import CompletionResult
 from signet_reference_harness.providers.scripted import ScriptedProvider
@@ -106,8 +106,7 @@ class TimedClient(AdapterClient):
     """A daemon client that notes how long each call took, and keeps the last reply of each operation."""
 
     def __init__(self, origin: str, token: str | None, latencies: Latencies) -> None:
-        patient = dict.fromkeys(("health", "session-start", "user-prompt-submit", *_SLOW), PATIENCE_S)
-        super().__init__(HarnessConfig(origin=origin, token=token, timeouts_s=patient))
+        super().__init__(HarnessConfig(origin=origin, token=token, timeouts_s=dict.fromkeys(OPERATIONS, PATIENCE_S)))
         self._latencies = latencies
         self.last: dict[str, tuple[Reply, float]] = {}
         self.lost: Reply | None = None
@@ -131,17 +130,6 @@ class TimedClient(AdapterClient):
         gone = lost.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}
         what = "the daemon is gone" if gone else "the daemon refused or broke off"
         raise BenchFailureError(f"{what}: {lost.operation}: {lost.failure}: {lost.detail or lost.error}")
-
-
-_SLOW: Final = (
-    "session-end",
-    "pre-compaction",
-    "compaction-complete",
-    "session-checkpoint-extract",
-    "memory-recall",
-    "hooks-remember",
-    "memory-forget",
-)
 
 
 class DaemonPlayer(Player):

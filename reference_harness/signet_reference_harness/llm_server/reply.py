@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from signet_reference_harness.errors import HarnessError
@@ -23,6 +24,8 @@ _WORD = re.compile(r"\s*\S+\s*")
 ARGUMENT_CHUNK = 16
 """Characters of a tool call's arguments in one chunk."""
 _CHARACTERS_A_TOKEN = 4
+WORDS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("words.json").read_bytes())
+"""By interface: its words for reasons to stop, its types of errors by status, and its refusal of what is too long."""
 
 
 class UnspeakableError(HarnessError):

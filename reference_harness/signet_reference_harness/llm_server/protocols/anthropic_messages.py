@@ -9,6 +9,7 @@ from typing import Any, Final
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.reply import (
+    WORDS,
     Piece,
     TurnReply,
     arguments_of,
@@ -24,28 +25,8 @@ COUNT_PATH: Final = "/v1/messages/count_tokens"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
 
-STOPS: Final[Mapping[script.StopReason, str]] = {
-    "end_turn": "end_turn",
-    "stop_sequence": "stop_sequence",
-    "tool_use": "tool_use",
-    "length": "max_tokens",
-    "context_limit": "model_context_window_exceeded",
-    "refusal": "refusal",
-    "pause": "pause_turn",
-}
-_ERRORS: Final = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
+STOPS: Final = WORDS[NAME]["stops"]
 write = server_sent
-_TOO_LONG: Final = "prompt is too long: 212345 tokens > 200000 maximum"
 
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
@@ -154,8 +135,8 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     status = 400 if error.kind == "context_limit" else error.status
-    message = error.message or (_TOO_LONG if error.kind == "context_limit" else "scripted")
-    told = {"type": error.type or _ERRORS.get(status, "api_error"), "message": message}
+    message = error.message or (WORDS[NAME]["too_long"] if error.kind == "context_limit" else "scripted")
+    told = {"type": error.type or WORDS[NAME]["errors"].get(str(status), "api_error"), "message": message}
     return status, {"type": "error", "error": told, "request_id": "req_scripted"}
 
 

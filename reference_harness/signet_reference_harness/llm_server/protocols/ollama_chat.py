@@ -10,20 +10,14 @@ from typing import Any, Final, Literal
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"
 MEDIA_TYPE: Final = "application/x-ndjson"
 GARBAGE: Final = '{"model":"scripted","message":{"role":"assis\n'
 
-STOPS: Final[Mapping[script.StopReason, str]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "stop",
-    "length": "length",
-}
-_TOO_LONG: Final = "the input length exceeds the context length"
+STOPS: Final = WORDS[NAME]["stops"]
 _NANOSECONDS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
 _EVALUATION: Final = 1_000_000
 
@@ -106,7 +100,7 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     if error.kind == "context_limit":
-        return 400, {"error": error.message or _TOO_LONG}
+        return 400, {"error": error.message or WORDS[NAME]["too_long"]}
     return error.status, {"error": error.message or "scripted"}
 
 

@@ -8,32 +8,23 @@ from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.reply import (
+    WORDS,
+    Piece,
+    TurnReply,
+    arguments_of,
+    chunks_of,
+    server_sent,
+    whole,
+)
 
 NAME: Final[script.ApiName] = "openai-completions"
 PATH: Final = "/v1/chat/completions"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'data: {"id":"chatcmpl-scripted","object":"chat.completion.chunk","choi\n\n'
 
-STOPS: Final[Mapping[script.StopReason, str]] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "length": "length",
-    "content_filter": "content_filter",
-    "refusal": "stop",
-}
-_ERRORS: Final = {
-    400: ("invalid_request_error", None),
-    401: ("invalid_request_error", "invalid_api_key"),
-    403: ("invalid_request_error", "unsupported_country_region_territory"),
-    404: ("invalid_request_error", "model_not_found"),
-    429: ("requests", "rate_limit_exceeded"),
-}
+STOPS: Final = WORDS[NAME]["stops"]
 write = server_sent
-_TOO_LONG: Final = (
-    "This model's maximum context length is 128000 tokens. However, your messages resulted in 212345 tokens."
-)
 
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
@@ -163,9 +154,11 @@ def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     too_long = error.kind == "context_limit"
     status = 400 if too_long else error.status
-    kind, code = _ERRORS.get(status, ("invalid_request_error" if status < 500 else "server_error", None))
+    kind, code = WORDS[NAME]["errors"].get(
+        str(status), ("invalid_request_error" if status < 500 else "server_error", None)
+    )
     told = {
-        "message": error.message or (_TOO_LONG if too_long else "scripted"),
+        "message": error.message or (WORDS[NAME]["too_long"] if too_long else "scripted"),
         "type": error.type or kind,
         "param": "messages" if too_long else None,
         "code": error.code or ("context_length_exceeded" if too_long else code),

@@ -8,38 +8,27 @@ from typing import Any, Final
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, arguments_of, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.reply import (
+    WORDS,
+    Piece,
+    TurnReply,
+    arguments_of,
+    chunks_of,
+    server_sent,
+    whole,
+)
 
 NAME: Final[script.ApiName] = "openai-responses"
 PATH: Final = "/v1/responses"
 MEDIA_TYPE: Final = "text/event-stream; charset=utf-8"
 GARBAGE: Final = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n'
 
-_COMPLETED: Final = script.ResponsesStop(status="completed")
 STOPS: Final[Mapping[script.StopReason, script.ResponsesStop]] = {
-    "end_turn": _COMPLETED,
-    "tool_use": _COMPLETED,
-    "refusal": _COMPLETED,
-    "length": script.ResponsesStop(status="incomplete", reason="max_output_tokens"),
-    "content_filter": script.ResponsesStop(status="incomplete", reason="content_filter"),
+    reason: script.ResponsesStop(**stop) for reason, stop in WORDS[NAME]["stops"].items()
 }
 _WITHIN = "__"
 """Separates the name of a namespace from that of a tool in it."""
-_ECHOED: Final[Mapping[str, Any]] = {
-    "instructions": None,
-    "max_output_tokens": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "previous_response_id": None,
-    "reasoning": {"effort": None, "summary": None},
-    "store": True,
-    "temperature": 1.0,
-    "text": {"format": {"type": "text"}},
-    "tool_choice": "auto",
-    "tools": [],
-    "top_p": 1.0,
-    "truncation": "disabled",
-}
+_ECHOED: Final[Mapping[str, Any]] = WORDS[NAME]["echoed"]
 """Members of the request that a response repeats, with their values when the request lacks them."""
 write = server_sent
 headers = openai_completions.headers
