@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import io
 import os
-import threading
 from collections.abc import Sequence
 from typing import Final, TextIO
 
@@ -17,6 +16,7 @@ from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
 from signet_reference_harness.channels.drawing import in_brief, one_line
 from signet_reference_harness.errors import printable
 from signet_reference_harness.session.events import MemoryUsed, Notice, ToolCalled
+from signet_reference_harness.tools.registry import in_thread
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
 """Bytes of one turn; a longer line is parted there."""
@@ -38,7 +38,7 @@ class PlainFace(Closing):
         self._out = out
         self._err = err
         self._prompt = prompt
-        self._wanted = threading.Semaphore(0)
+        self._wanted = asyncio.Semaphore(0)
         self._answered = asyncio.Event()
         self._answered.set()
         self._in_line = False
@@ -50,24 +50,18 @@ class PlainFace(Closing):
 
     async def run(self) -> None:
         """Read lines as they are asked for, until there are no more."""
-        loop = asyncio.get_running_loop()
-        ended = loop.create_future()
+        ended = asyncio.Event()
+        self.on_close(ended.set)
+        reading = asyncio.create_task(self._read_lines())
+        await ended.wait()
+        # It may hang in a read.
+        reading.cancel()
 
-        def end() -> None:
-            if not ended.done():
-                ended.set_result(None)
-
-        def read_lines() -> None:
-            with contextlib.suppress(RuntimeError, OSError, ValueError):  # the loop, or the stream, is gone
-                while self._wanted.acquire() and not self.closed and (line := self._read_line()):
-                    text = line.decode("utf-8", "replace").rstrip("\r\n")
-                    loop.call_soon_threadsafe(self._arrived, text)
-                loop.call_soon_threadsafe(self.close)
-
-        self.on_close(end)
-        # A daemon thread, which does not delay the exit: it may hang in a read.
-        threading.Thread(target=read_lines, name="lines", daemon=True).start()
-        await ended
+    async def _read_lines(self) -> None:
+        with contextlib.suppress(OSError):  # the stream is gone
+            while await self._wanted.acquire() and (line := await in_thread(self._read_line)):
+                self._arrived(line.decode("utf-8", "replace").rstrip("\r\n"))
+        self.close()
 
     def _read_line(self) -> bytes:
         """The next line; empty at the end.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import json
 import os
@@ -12,6 +11,8 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
@@ -119,17 +120,22 @@ class ToolRegistry:
                 return _failed(name, complaint)
             if isinstance(tool, DaemonTool):
                 return await _operate(tool, arguments, session, client, results)
-            context = ToolContext(
-                session_key=session.key,
-                project=session.project,
-                agent_id=session.agent,
-                daemon_url=client.config.origin,
-                results=results.path,
-            )
             if isinstance(tool, ServedTool):
-                content = await _served_in_time(tool, arguments)
+                made, timeout_s = tool.call(arguments), tool.timeout_s
             else:
-                content = await _run_in_time(tool, arguments, context)
+                context = ToolContext(
+                    session_key=session.key,
+                    project=session.project,
+                    agent_id=session.agent,
+                    daemon_url=client.config.origin,
+                    results=results.path,
+                )
+                made = in_thread(partial(_perform, tool, arguments, context))
+                timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
+            try:
+                content = await asyncio.wait_for(made, timeout_s)
+            except TimeoutError:
+                return _failed(name, f"the tool gave no result within {timeout_s:g} s and was given up")
             told, file = bound_result(content, name, results)
         except HarnessError as error:
             return _failed(name, error.message)
@@ -152,59 +158,31 @@ async def _operate(
     return ToolResult(tool.name, True, told, "", reply, file)
 
 
-async def _served_in_time(tool: ServedTool, arguments: Mapping[str, Any]) -> Any:
+def _perform(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+    """Run a tool to its end, in a thread."""
     try:
-        return await asyncio.wait_for(tool.call(arguments), tool.timeout_s)
-    except TimeoutError:
-        raise _given_up(tool.timeout_s) from None
-
-
-def _given_up(timeout_s: float) -> ToolFailedError:
-    return ToolFailedError(f"the tool gave no result within {timeout_s:g} s and was given up")
-
-
-async def _run_in_time(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-    def run() -> Any:
-        try:
-            value = tool.execute(arguments, context)
-            return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
-        except HarnessError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
-            raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}") from None
-
-    timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
-    try:
-        return await asyncio.wait_for(in_thread(run), timeout_s)
-    except TimeoutError:
-        raise _given_up(timeout_s) from None
+        value = tool.execute(arguments, context)
+        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+    except HarnessError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
+        raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}") from None
 
 
 async def in_thread(call: Callable[[], Value]) -> Value:
     """Run `call` in a thread of its own, which delays neither the loop nor the exit, even if it never ends."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Value] = loop.create_future()
-
-    def settle(value: Any, error: Exception | None) -> None:
-        if ended.done():
-            return
-        if error is None:
-            ended.set_result(value)
-        else:
-            ended.set_exception(error)
+    ended: Future[Value] = Future()
+    # Else who waits no longer would cancel it.
+    ended.set_running_or_notify_cancel()
 
     def run() -> None:
-        value, error = None, None
         try:
-            value = call()
-        except Exception as raised:  # noqa: BLE001 - it is raised again where the value is awaited
-            error = raised
-        # The loop may have ended meanwhile.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, value, error)
+            ended.set_result(call())
+        except Exception as error:  # noqa: BLE001 - it is raised again where the value is awaited
+            ended.set_exception(error)
 
     threading.Thread(target=run, name="call", daemon=True).start()
-    return await ended
+    return await asyncio.wrap_future(ended)
 
 
 async def _awaited(value: Any) -> Any:
