@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel
 
@@ -262,78 +261,58 @@ class _Reader:
 
     def suite(self, sha256: str) -> Suite:
         if self._head is None and not self.problems:
-            self.problems.append(
-                DocumentError(f"{self._where}:1: the file holds no line", remedy="begin it with a line of kind suite")
-            )
-        if not self._performances and not self.problems:
-            self.problems.append(
-                DocumentError(f"{self._where}:1: the suite holds no scenario", remedy="add a line of kind scenario")
-            )
-        if self.problems:
+            self._refuse(1, "the file holds no line", "begin it with a line of kind suite")
+        elif not self._performances and not self.problems:
+            self._refuse(1, "the suite holds no scenario", "add a line of kind scenario")
+        if self._head is None or self.problems:
             raise SuiteError(self.problems)
-        assert self._head is not None  # noqa: S101 - reported above
         performances = (ScenarioRun(line, scenario, tuple(steps)) for line, scenario, steps in self._performances)
         return Suite(self._where, sha256, self._head, tuple(performances))
 
     def take(self, number: int, line: Head | SuiteScenario | Step) -> None:
-        if self._head is None:
-            if not isinstance(line, Head):
-                # One complaint is enough: the lines that follow may be good.
-                self._head = Head(kind="suite", format="signet-bench-suite/1", name="unnamed", licence="unknown")
-                self._refuse(number, "the suite does not begin with its head", "put a line of kind suite first")
-            self._head = line
-        elif isinstance(line, Head):
-            self._refuse(number, "a second line of kind suite", "take it out: a file holds one suite")
+        if isinstance(line, Head):
+            if self._head is not None:
+                self._refuse(number, "a second line of kind suite", "take it out: a file holds one suite")
+            self._head = self._head or line
+        elif self._head is None:
+            # One complaint is enough: the lines that follow may be good.
+            self._head = Head(kind="suite", format="signet-bench-suite/1", name="unnamed", licence="unknown")
+            self._refuse(number, "the suite does not begin with its head", "put a line of kind suite first")
         elif isinstance(line, SuiteScenario):
-            self._begin(number, line)
+            before = self._scenarios.setdefault(line.id, number)
+            self._performances.append((number, line, []))
+            self._ids, self._items, self._sessions = {}, set(), {OWN_SESSION}
+            if before != number:
+                self._refuse(number, f"scenario {line.id!r} is in line {before} already", "give it another id")
         elif not self._performances:
             self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
         else:
-            # Kept also when it is refused below, so that what builds on it is not refused too.
+            # Kept also when it is refused, so that what builds on it is not refused too.
             self._performances[-1][2].append((number, line))
-            for problem in self._problems_of(number, line):
-                self.problems.append(problem)
+            self._check(number, line)
 
-    def _begin(self, number: int, scenario: SuiteScenario) -> None:
-        before = self._scenarios.setdefault(scenario.id, number)
-        self._performances.append((number, scenario, []))
-        self._ids, self._items, self._sessions = {}, set(), {OWN_SESSION}
-        if before != number:
-            self._refuse(number, f"scenario {scenario.id!r} is in line {before} already", "give it another id")
-
-    def _problems_of(self, number: int, step: Step) -> Iterator[DocumentError]:
-        session = step.session
+    def _check(self, number: int, step: Step) -> None:
         if isinstance(step, SuiteStart):
-            self._sessions.add(session)
-        elif session not in self._sessions:
-            yield self._problem(
-                number, f"session {session!r} has not been started", f"add a line of kind start for {session!r}"
-            )
-        if isinstance(step, SuiteForget) and step.fact not in self._items:
-            yield self._unknown(number, "fact", step.fact)
+            self._sessions.add(step.session)
+        elif step.session not in self._sessions:
+            remedy = f"add a line of kind start for {step.session!r}"
+            self._refuse(number, f"session {step.session!r} has not been started", remedy)
+        named = [("fact", step.fact)] if isinstance(step, SuiteForget) else []
         if isinstance(step, SuiteQuery | SuiteStart | SuiteTurn):
-            for member in ("evidence", "expect", "absent"):
-                for name in getattr(step, member):
-                    if name not in self._items:
-                        yield self._unknown(number, member, name)
-        name = getattr(step, "id", None)
-        if name is None:
+            members = ("evidence", "expect", "absent")
+            named = [(member, name) for member in members for name in getattr(step, member)]
+        for member, name in named:
+            if name not in self._items:
+                told = f"{member} {name!r} is not the id of a fact or prompt above it in this scenario"
+                self._refuse(number, told, "name one that is stored before it is asked for, or take it out")
+        own = getattr(step, "id", None)
+        if own is None:
             return
-        before = self._ids.setdefault(name, number)
+        before = self._ids.setdefault(own, number)
         if before != number:
-            yield self._problem(number, f"id {name!r} is in line {before} already", "give each step its own id")
+            self._refuse(number, f"id {own!r} is in line {before} already", "give each step its own id")
         if isinstance(step, SuiteFact | SuiteTurn):
-            self._items.add(name)
+            self._items.add(own)
 
-    def _unknown(self, number: int, member: str, name: str) -> DocumentError:
-        return self._problem(
-            number,
-            f"{member} {name!r} is not the id of a fact or prompt above it in this scenario",
-            "name one that is stored before it is asked for, or take it out",
-        )
-
-    def _problem(self, number: int, message: str, remedy: str) -> DocumentError:
-        return DocumentError(f"{self._where}:{number}: {message}", remedy=remedy)
-
-    def _refuse(self, number: int, message: str, remedy: str) -> NoReturn:
-        raise self._problem(number, message, remedy)
+    def _refuse(self, number: int, message: str, remedy: str) -> None:
+        self.problems.append(DocumentError(f"{self._where}:{number}: {message}", remedy=remedy))
