@@ -69,18 +69,15 @@ class _HostConversation(Conversation):
 
     def __init__(self) -> None:
         super().__init__()
-        self._count = 0
+        self.counted = 0
+        """How many messages the harness counts."""
         self.handed_over = ""
         """The transcript that the harness gave at the last end."""
 
     @property
     def message_count(self) -> int:
-        """How many messages the harness counts."""
-        return self._count
-
-    @message_count.setter
-    def message_count(self, count: int) -> None:
-        self._count = count
+        """As the harness counts."""
+        return self.counted
 
     def add_prompt(self, prompt: str, last_reply: str | None) -> None:
         """The user says `prompt`, to `last_reply` where that is known."""
@@ -177,7 +174,7 @@ class SessionAdapter(RuntimeAdapter):
     async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
         """Tell that a compaction begins."""
         async with self._turn(params.session) as held:
-            held.conversation.message_count = params.message_count
+            held.conversation.counted = params.message_count
             return await held.session.pre_compaction()
 
     async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:

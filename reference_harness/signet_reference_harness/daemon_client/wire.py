@@ -106,7 +106,8 @@ class Wire:
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:
             async with asyncio.timeout(self._config.timeout_s(operation)), slots or contextlib.nullcontext():
-                reply = await self._send(operation, method, target, headers=headers, content=content, progress=progress)
+                request = self._request(method, target, headers, content, progress)
+                reply = await self._send(operation, request, progress)
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
@@ -125,26 +126,21 @@ class Wire:
             await self._open.aclose()
             self._open = None
 
-    async def _send(
-        self,
-        operation: str,
-        method: str,
-        target: str,
-        *,
-        headers: Mapping[str, str],
-        content: bytes,
-        progress: _Progress,
-    ) -> Reply:
-        if self._open is None:
-            self._open = self._transport or _transport_to(self._config.origin)
+    def _request(
+        self, method: str, target: str, headers: Mapping[str, str], content: bytes, progress: _Progress
+    ) -> httpx.Request:
         # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
-        request = httpx.Request(
+        return httpx.Request(
             method,
             _url(self._config.origin + target),
             headers={**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})},
             content=content or None,
             extensions={"trace": progress.note},
         )
+
+    async def _send(self, operation: str, request: httpx.Request, progress: _Progress) -> Reply:
+        if self._open is None:
+            self._open = self._transport or _transport_to(self._config.origin)
         response = await self._open.handle_async_request(request)
         try:
             progress.status = response.status_code

@@ -143,8 +143,9 @@ class ConnectedServer:
     async def _begin(self, stack: contextlib.AsyncExitStack) -> Any:
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
-                streams = await stack.enter_async_context(transports.connected(self.settings, self._tail, self._lose))
-                session = await self._join(stack, *streams)
+                connection = transports.connection(self.settings, self._tail, self._lose)
+                read, write, *_ = await stack.enter_async_context(connection)
+                session = await self._join(stack, read, write)
                 await session.initialize()
                 await self._list(session)
                 return session

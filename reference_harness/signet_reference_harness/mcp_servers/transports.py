@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -74,15 +75,12 @@ class Tail(asyncio.Protocol):
         return self._kept.decode(errors="replace").strip()
 
 
-@contextlib.asynccontextmanager
-async def connected(server: ServerSettings, tail: Tail, lost: Lost) -> AsyncIterator[tuple[Any, Any]]:
-    """The two streams of messages from and to a server; its process, if it has one, is gone at the end.
+def connection(server: ServerSettings, tail: Tail, lost: Lost) -> AbstractAsyncContextManager[Any]:
+    """The streams of messages from and to a server, and perhaps more; its process, if it has one, is gone at the end.
 
     `lost` is called when an answer over HTTP breaks off, with the reason: the package would wait for it for ever.
     """
-    streams = _over_http(server, lost) if server.url else _over_stdio(server, tail)
-    async with streams as both:
-        yield both[0], both[1]
+    return _over_http(server, lost) if server.url else _over_stdio(server, tail)
 
 
 @contextlib.asynccontextmanager
