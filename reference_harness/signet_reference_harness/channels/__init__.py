@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+from msgspec import Struct
+
 from signet_reference_harness.errors import HarnessError
 from signet_reference_harness.session.events import Event, RunFinished
 from signet_reference_harness.tools import ToolResult
@@ -19,21 +22,19 @@ class ChannelClosedError(HarnessError):
     """Raised by :meth:`Channel.receive` once the channel is closed: nothing more comes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Struct, frozen=True, kw_only=True):
     """A file beside a turn. The harness takes none: a turn that has one is refused, and says so."""
 
-    name: str
-    media_type: str = ""
+    name: str = ""
+    media_type: str = msgspec.field(default="", name="mediaType")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserTurn:
+class UserTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A message from the other side of a channel; its `metadata` comes back with the answer."""
 
     content: str
     attachments: tuple[Attachment, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 def refusal_of(turn: UserTurn) -> str:

@@ -17,15 +17,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
-from pydantic import ConfigDict, Field, JsonValue
+import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from signet_reference_harness.channels import AgentOutput, Attachment, Closing, UserTurn, refusal_of
-from signet_reference_harness.documents import DocumentError, StrictModel, parse_document
+from signet_reference_harness.channels import AgentOutput, Closing, UserTurn, refusal_of
 from signet_reference_harness.local_server import body_within, foreign
 from signet_reference_harness.session.events import as_json
 from signet_reference_harness.tools import ToolResult
@@ -33,19 +32,6 @@ from signet_reference_harness.tools import ToolResult
 LARGEST_BODY: Final = 4 * 1024 * 1024
 HELD: Final = 1_024
 """Outputs that are held for a reader before pieces of an answer are dropped."""
-
-
-class _Attached(StrictModel):
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
-
-    name: str = ""
-    media_type: str = Field("", alias="mediaType")
-
-
-class _Turn(StrictModel):
-    content: str
-    attachments: tuple[_Attached, ...] = Field((), strict=False)
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class HttpChannel(Closing):
@@ -112,11 +98,9 @@ class HttpChannel(Closing):
         if body is None:
             return JSONResponse({"error": f"the body is larger than {LARGEST_BODY} bytes"}, 413)
         try:
-            turn = parse_document(_Turn, body, "the body")
-        except DocumentError as error:
-            return JSONResponse({"error": error.message}, 400)
-        attachments = tuple(Attachment(name=each.name, media_type=each.media_type) for each in turn.attachments)
-        said = UserTurn(content=turn.content, attachments=attachments, metadata=turn.metadata)
+            said = msgspec.json.decode(body, type=UserTurn)
+        except msgspec.MsgspecError as error:
+            return JSONResponse({"error": f"the body: {error}"}, 400)
         refusal = refusal_of(said)
         if refusal:
             return JSONResponse({"error": refusal}, 422)

@@ -61,32 +61,35 @@ def routing_table(environ: Mapping[str, str]) -> RoutingTable | None:
         # Documents import pydantic, which is needed for such a file only.
         from signet_reference_harness.daemon_client.routes_file import read_routes
 
-        told = read_routes(Path(file)).items()
-        return RoutingTable(
-            {_agent(name, file): _route(name, url, variable, file, environ) for name, (url, variable) in told}, file
-        )
-    if not listed:
+        told = read_routes(Path(file))
+    elif listed:
+        told = _read_list(listed)
+    else:
         return None
-    routes: dict[str, DaemonRoute] = {}
+    where = file or ROUTES
+    return RoutingTable(
+        {agent: _route(agent, url, variable, where, environ) for agent, (url, variable) in told.items()}, where
+    )
+
+
+def _read_list(listed: str) -> dict[str, tuple[str, str | None]]:
+    """URL of each agent's daemon; no variable names a token in a list."""
+    told: dict[str, tuple[str, str | None]] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         name, _, url = (part.strip() for part in entry.partition("="))
         if not url:
             raise ConfigError(
                 f"{ROUTES}: {entry!r} is not of the form agent=url", remedy=f"set {ROUTES}=atlas=http://…"
             )
-        if name in routes:
+        if name in told:
             raise ConfigError(f"{ROUTES}: agent {name!r} is named twice", remedy="name each agent once")
-        routes[_agent(name, ROUTES)] = _route(name, url, None, ROUTES, environ)
-    return RoutingTable(routes, ROUTES)
-
-
-def _agent(name: str, where: str) -> str:
-    if not name.strip() or name != name.strip():
-        raise ConfigError(f"{where}: {name!r} cannot be the id of an agent", remedy="write the bare id")
-    return name
+        told[name] = url, None
+    return told
 
 
 def _route(agent: str, url: str, token_env: str | None, where: str, environ: Mapping[str, str]) -> DaemonRoute:
+    if not agent.strip() or agent != agent.strip():
+        raise ConfigError(f"{where}: {agent!r} cannot be the id of an agent", remedy="write the bare id")
     place = f"{where}: the daemon of agent {agent!r}"
     origin = origin_of(url, place, remedy="write an origin such as http://127.0.0.1:3850")
     if token_env is None:

@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 from signet_reference_harness.documents import StrictModel, demand, parse_yaml, read_file
 from signet_reference_harness.errors import ConfigError, os_errors
 from signet_reference_harness.providers import Api
+from signet_reference_harness.providers.failures import CallFailure, FailureKind
 
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
 """In the order in which the daemon looks for them."""
@@ -30,19 +31,55 @@ class PricePart(StrictModel):
     output: Annotated[float, Field(ge=0, strict=False)]
 
 
-class RetryPart(StrictModel):
-    """How a call is tried again; what is not said stays as it is. Times are in seconds."""
+class RetryPolicy(StrictModel):
+    """When a failed call is tried again. Times are in seconds.
 
-    attempts: Annotated[int, Field(ge=1, le=20)] | None = None
-    total_s: Seconds | None = None
-    longest_wait_s: Seconds | None = None
-    shortest_wait_s: Seconds | None = None
-    longest_backoff_s: Seconds | None = None
-    network: bool | None = None
-    timeouts: bool | None = None
-    rate_limits: bool | None = None
-    server_errors: bool | None = None
-    too_long: Literal["deferred", "error"] | None = None
+    At most `attempts` calls, none begun later than `total_s` after the first. Without a wish of the provider the
+    wait is between `shortest_wait_s` and a ceiling that doubles up to `longest_backoff_s`. A wait that the provider
+    asks for is kept to exactly; one above `longest_wait_s`, or beyond `total_s`, is not waited for: it ends as
+    DeferredError or as an error, as `too_long` says. The four switches name what is tried again at all.
+    """
+
+    attempts: Annotated[int, Field(ge=1, le=20)] = 3
+    total_s: Seconds = 60.0
+    longest_wait_s: Seconds = 20.0
+    shortest_wait_s: Seconds = 0.5
+    longest_backoff_s: Seconds = 8.0
+    network: bool = True
+    timeouts: bool = True
+    rate_limits: bool = True
+    server_errors: bool = True
+    too_long: Literal["deferred", "error"] = "deferred"
+
+    def covers(self, kind: FailureKind) -> bool:
+        """Whether a failure of this kind is tried again at all."""
+        switches = {
+            FailureKind.NETWORK: self.network,
+            FailureKind.TIMEOUT: self.timeouts,
+            FailureKind.RATE_LIMIT: self.rate_limits,
+            FailureKind.SERVER: self.server_errors,
+        }
+        return switches.get(kind, False)
+
+    def is_too_long(self, failure: CallFailure, elapsed_s: float) -> bool:
+        """Whether the call would be tried again, if the provider did not ask for a longer wait than it is given."""
+        asked_s = failure.wait_asked_s
+        if asked_s is None or not self.covers(failure.kind):
+            return False
+        return asked_s > self.longest_wait_s or elapsed_s + asked_s > self.total_s
+
+    def wait_s(self, failure: CallFailure, *, attempt: int, elapsed_s: float, chance: float) -> float | None:
+        """The wait after the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began.
+
+        None where the call is not tried again. `chance` is a number from 0 to 1.
+        """
+        if not self.covers(failure.kind) or attempt >= self.attempts or self.is_too_long(failure, elapsed_s):
+            return None
+        if failure.wait_asked_s is not None:
+            return failure.wait_asked_s
+        ceiling = min(self.longest_backoff_s, self.shortest_wait_s * 2**attempt)
+        wait_s = self.shortest_wait_s + chance * max(0.0, ceiling - self.shortest_wait_s)
+        return wait_s if elapsed_s + wait_s <= self.total_s else None
 
 
 class McpServerPart(StrictModel):
@@ -77,7 +114,7 @@ class RuntimePart(StrictModel):
     timeout_s: Seconds | None = None
     longest_answer: Annotated[int | None, Field(ge=1)] = None
     """bytes of one answer"""
-    retry: RetryPart = RetryPart()
+    retry: RetryPolicy = RetryPolicy()
     prices: dict[str, PricePart] = Field(default_factory=dict)
     """of models, by their names"""
     mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict)

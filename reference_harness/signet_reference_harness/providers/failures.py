@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import httpx
 
@@ -196,58 +196,6 @@ def _kind_of_status(status: int | None, words: tuple[str, ...]) -> FailureKind:
         # The answer began well and an error came within it.
         return FailureKind.REFUSED if "invalid_request_error" in words else FailureKind.SERVER
     return FailureKind.SERVER if status >= 500 else FailureKind.REFUSED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """When a failed call is tried again. Times are in seconds.
-
-    At most `attempts` calls, none begun later than `total_s` after the first. Without a wish of the provider the
-    wait is between `shortest_wait_s` and a ceiling that doubles up to `longest_backoff_s`. A wait that the provider
-    asks for is kept to exactly; one above `longest_wait_s`, or beyond `total_s`, is not waited for: it ends as
-    DeferredError or as an error, as `too_long` says. The four switches name what is tried again at all.
-    """
-
-    attempts: int = 3
-    total_s: float = 60.0
-    longest_wait_s: float = 20.0
-    shortest_wait_s: float = 0.5
-    longest_backoff_s: float = 8.0
-    network: bool = True
-    timeouts: bool = True
-    rate_limits: bool = True
-    server_errors: bool = True
-    too_long: Literal["deferred", "error"] = "deferred"
-
-    def covers(self, kind: FailureKind) -> bool:
-        """Whether a failure of this kind is tried again at all."""
-        switches = {
-            FailureKind.NETWORK: self.network,
-            FailureKind.TIMEOUT: self.timeouts,
-            FailureKind.RATE_LIMIT: self.rate_limits,
-            FailureKind.SERVER: self.server_errors,
-        }
-        return switches.get(kind, False)
-
-    def is_too_long(self, failure: CallFailure, elapsed_s: float) -> bool:
-        """Whether the call would be tried again, if the provider did not ask for a longer wait than it is given."""
-        asked_s = failure.wait_asked_s
-        if asked_s is None or not self.covers(failure.kind):
-            return False
-        return asked_s > self.longest_wait_s or elapsed_s + asked_s > self.total_s
-
-    def wait_s(self, failure: CallFailure, *, attempt: int, elapsed_s: float, chance: float) -> float | None:
-        """The wait after the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began.
-
-        None where the call is not tried again. `chance` is a number from 0 to 1.
-        """
-        if not self.covers(failure.kind) or attempt >= self.attempts or self.is_too_long(failure, elapsed_s):
-            return None
-        if failure.wait_asked_s is not None:
-            return failure.wait_asked_s
-        ceiling = min(self.longest_backoff_s, self.shortest_wait_s * 2**attempt)
-        wait_s = self.shortest_wait_s + chance * max(0.0, ceiling - self.shortest_wait_s)
-        return wait_s if elapsed_s + wait_s <= self.total_s else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

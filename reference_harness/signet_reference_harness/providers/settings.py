@@ -13,8 +13,7 @@ from typing import Any, Final
 from signet_reference_harness.config import Secret, url_problem
 from signet_reference_harness.errors import ConfigError, load_plugin
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
-from signet_reference_harness.providers.agent_file import AgentFile, PricePart, read_agent_file
-from signet_reference_harness.providers.failures import RetryPolicy
+from signet_reference_harness.providers.agent_file import AgentFile, PricePart, RetryPolicy, read_agent_file
 
 DEFAULT: Final = "anthropic"
 
@@ -128,7 +127,6 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
             f"the provider {provider!r} needs a key, and {variable} is not set",
             remedy=f"set {variable}, or name another provider by --provider",
         )
-    given = runtime.retry.model_dump(exclude_none=True) if runtime is not None else {}
     return ProviderSettings(
         provider=provider,
         provider_source=provider_source,
@@ -141,7 +139,7 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
         timeout_s=(runtime.timeout_s if runtime is not None else None) or DEFAULT_TIMEOUT_S,
         prices=runtime.prices if runtime is not None else {},
         options=CompletionOptions(longest_answer=(runtime and runtime.longest_answer) or LONGEST_ANSWER),
-        retry=RetryPolicy(**given),
+        retry=runtime.retry if runtime is not None else RetryPolicy(),
     )
 
 

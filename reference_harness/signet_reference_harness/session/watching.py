@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from io import StringIO
 from typing import Final
 from uuid import uuid4
 
@@ -21,7 +20,9 @@ from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
 
 CAPACITY: Final = 4_096
-"""Events that are held for a reader before droppable ones are dropped."""
+"""Events that are held for a reader before droppable ones are dropped, or pieces of a text become one."""
+LONGEST_JOINED: Final = 65_536
+"""Characters of such a piece: longer ones would take longer to join than they spare."""
 
 
 class EventQueue:
@@ -34,9 +35,6 @@ class EventQueue:
     def __init__(self, capacity: int | None = CAPACITY) -> None:
         self._capacity = capacity
         self._held: deque[events.Event] = deque()
-        self._joined = StringIO()
-        """The text of the pieces that came after those held, all of one type."""
-        self._joins: type[events.TextPiece | events.ThinkingPiece] | None = None
         self._arrival = threading.Condition()
         self._reading: asyncio.Future[None] | None = None
         """The future that a reader in the event loop awaits."""
@@ -50,10 +48,7 @@ class EventQueue:
                 return
             if event.droppable and self._capacity is not None and len(self._held) >= self._capacity:
                 self._drop()
-            elif isinstance(event, events.TextPiece | events.ThinkingPiece) and len(self._held) >= CAPACITY:
-                self._join(event)
-            else:
-                self._hold_joined()
+            elif len(self._held) < CAPACITY or not self._join(event):
                 self._held.append(event)
                 self.finished = isinstance(event, events.RunFinished)
             self._arrival.notify()
@@ -67,21 +62,18 @@ class EventQueue:
         else:
             self._held.append(events.StreamOverflow(1))
 
-    def _join(self, event: events.TextPiece | events.ThinkingPiece) -> None:
-        if type(event) is not self._joins:
-            self._hold_joined()
-            self._joins = type(event)
-        self._joined.write(event.text)
-
-    def _hold_joined(self) -> None:
-        if self._joins is not None:
-            self._held.append(self._joins(self._joined.getvalue()))
-            self._joined, self._joins = StringIO(), None
+    def _join(self, event: events.Event) -> bool:
+        """Put a piece of a text to the one before it, if that is of the same kind."""
+        last = self._held[-1]
+        if not isinstance(last, events.TextPiece | events.ThinkingPiece) or len(last.text) > LONGEST_JOINED:
+            return False
+        if isinstance(event, type(last)):
+            self._held[-1] = type(last)(last.text + event.text)
+        return isinstance(event, type(last))
 
     def take(self) -> list[events.Event]:
         """All that is held, in order; they are the reader's now."""
         with self._arrival:
-            self._hold_joined()
             taken = list(self._held)
             self._held.clear()
             return taken

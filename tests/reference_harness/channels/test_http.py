@@ -48,7 +48,7 @@ def test_a_turn_comes_with_its_metadata() -> None:
         ({"content": "Hi."}, {"origin": "http://elsewhere.example"}, 403, "foreign page"),
         ({"content": " "}, {}, 422, "the message is blank"),
         ({"content": "Hi.", "attachments": [{"name": "a.pdf", "mediaType": "application/pdf"}]}, {}, 422, "a.pdf"),
-        ({"content": 7}, {}, 400, "/content"),
+        ({"content": 7}, {}, 400, "$.content"),
         ({"words": "Hi."}, {}, 400, "words"),
         ({"content": "x" * 5_000_000}, {}, 413, "larger than"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.providers import StopReason
-from signet_reference_harness.providers.failures import RetryPolicy
+from signet_reference_harness.providers.agent_file import RetryPolicy
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask
 from tests.support.ports import unheard_port

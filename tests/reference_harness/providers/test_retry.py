@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from signet_reference_harness.providers.failures import (
-    CallFailure,
-    FailureKind,
-    RetryPolicy,
-)
+from signet_reference_harness.providers.agent_file import RetryPolicy
+from signet_reference_harness.providers.failures import CallFailure, FailureKind
 
 SWITCHES = {
     FailureKind.NETWORK: "network",

@@ -80,7 +80,8 @@ def test_what_waits_for_a_slow_reader_takes_hardly_more_room_than_its_text() -> 
     queue.publish(TextPiece("c"))
     taken = queue.take()
     assert len(taken) < 5_000
-    assert taken[-2:] == [ThinkingPiece("b" * 100_000), TextPiece("c")]
+    assert taken[-1] == TextPiece("c")
+    assert "".join(event.text for event in taken if isinstance(event, ThinkingPiece)) == "b" * 100_000
 
 
 def test_nothing_follows_the_last_event() -> None:

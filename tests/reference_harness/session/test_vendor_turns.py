@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from signet_reference_harness.providers import StopReason
-from signet_reference_harness.providers.failures import RetryPolicy, Timing
+from signet_reference_harness.providers.agent_file import RetryPolicy
+from signet_reference_harness.providers.failures import Timing
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
 from tests.reference_harness.llm_server.conftest import scripted_model, serve
