@@ -147,8 +147,8 @@ def _token(given: Mapping[str, str]) -> str | None:
 
 def bare_token(token: str, what: str, *, remedy: str) -> str:
     """`token`, when a header can carry it. Raises ConfigError, which calls it `what` and does not show it."""
-    if not all("!" <= character <= "~" for character in token):
-        raise ConfigError(f"{what} holds blanks or characters that no header can carry", remedy=remedy)
+    if not token or not all("!" <= character <= "~" for character in token):
+        raise ConfigError(f"{what} is empty, or holds blanks or characters that no header can carry", remedy=remedy)
     return token
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -10,10 +11,16 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
-from signet_reference_harness.config import Secret, url_problem
+from signet_reference_harness.config import Secret, bare_token, url_problem
 from signet_reference_harness.errors import ConfigError, load_plugin
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
-from signet_reference_harness.providers.agent_file import AgentFile, PricePart, RetryPolicy, read_agent_file
+from signet_reference_harness.providers.agent_file import (
+    AgentFile,
+    PricePart,
+    RetryPolicy,
+    RuntimePart,
+    read_agent_file,
+)
 
 DEFAULT: Final = "anthropic"
 
@@ -22,7 +29,7 @@ DEFAULT: Final = "anthropic"
 class ProviderKind:
     """One provider. Without `base_url` the address must be configured; `needs_key` holds at that address only."""
 
-    api: Api
+    api: Api | None = None
     base_url: str | None = None
     needs_key: bool = False
     key_variable: str | None = None
@@ -32,7 +39,7 @@ class ProviderKind:
 KINDS: Final[Mapping[str, ProviderKind]] = {
     name: ProviderKind(**kind) for name, kind in json.loads(Path(__file__).with_name("kinds.json").read_bytes()).items()
 }
-OF_API: Final[Mapping[str, str]] = {kind.api: name for name, kind in reversed(list(KINDS.items()))}
+OF_API: Final[Mapping[str, str]] = {str(kind.api): name for name, kind in reversed(list(KINDS.items()))}
 """The provider of an API that is named without one; an API's name names it, too."""
 CLASSES: Final[Mapping[Api, str]] = {
     "anthropic-messages": "signet_reference_harness.providers.anthropic:AnthropicProvider",
@@ -42,6 +49,7 @@ CLASSES: Final[Mapping[Api, str]] = {
 }
 
 DEFAULT_TIMEOUT_S: Final = 300.0
+BARE: Final = "give the bare key, without 'Bearer'"
 VARIABLES: Final[Mapping[str, str]] = {
     name: f"SIGNET_HARNESS_{name.upper()}" for name in ("provider", "api", "model", "base_url", "api_key")
 }
@@ -80,7 +88,7 @@ class _Value:
     source: str
 
 
-_Layer = Mapping[str, _Value]
+_Layer = dict[str, _Value]
 
 
 def workspace_of(environ: Mapping[str, str]) -> Path:
@@ -96,33 +104,30 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     belong to that provider. Raises ConfigError when a value cannot be used, or when what is needed is not named.
     """
     file = read_agent_file(workspace) if workspace is not None else None
-    layers = [_flag_layer(flags), _variables(environ, VARIABLES)]
-    if file is not None:
-        layers.append(_file_layer(file, environ))
-    provider, provider_source = _provider(layers)
-    kind = KINDS.get(provider)
-    if not _same_vendor(provider, _own_provider(layers[1])):
-        layers[1] = {}
-    if kind is not None:
-        vendors = {"api_key": kind.key_variable, "base_url": kind.base_url_variable}
-        layers[1] = {**_variables(environ, {name: each for name, each in vendors.items() if each}), **layers[1]}
-    file_counts = file is not None and _same_vendor(provider, _own_provider(layers[2]) or DEFAULT)
-    if file is not None and not file_counts:
-        layers.pop()
-    api = _api(layers, provider)
-    base_url = _base_url(layers, api)
-    if kind is not None and base_url is None:
-        base_url = kind.base_url
-    if kind is not None and base_url is None:
+    runtime = file.runtime if file is not None else RuntimePart()
+    by_flag = {name: _Value(text, FLAGS[name]) for name, text in flags.items() if text is not None}
+    by_variable = _variables(environ, VARIABLES)
+    by_file = _file_layer(file, environ) if file is not None else {}
+    provider, provider_source = _provider(by_flag, by_variable, by_file)
+    is_built_in, kind = provider in KINDS, KINDS.get(provider, ProviderKind())
+    file_counts = _same_vendor(provider, _own_provider(by_file) or DEFAULT)
+    said = ChainMap(
+        by_flag,
+        by_variable if _same_vendor(provider, _own_provider(by_variable)) else {},
+        _variables(environ, {"api_key": kind.key_variable, "base_url": kind.base_url_variable}),
+        by_file if file_counts else {},
+    )
+    api = _api(said, provider, kind)
+    base_url = _base_url(said, api) or kind.base_url
+    if is_built_in and base_url is None:
         raise _lacking("base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1")
-    model, key = _first(layers, "model"), _first(layers, "api_key")
-    if kind is not None and model is None:
+    model, key = said.get("model"), said.get("api_key")
+    if is_built_in and model is None:
         raise _lacking("model", f"no model is named for the provider {provider!r}", file, "NAME")
-    at_vendor = kind is not None and base_url == kind.base_url
-    runtime = file.runtime if file is not None else None
-    own = runtime.api_key_env if runtime is not None and file_counts else None
-    if key is None and (own is not None or (kind is not None and kind.needs_key and at_vendor)):
-        variable = own or (kind.key_variable if kind is not None else None)
+    at_vendor = is_built_in and base_url == kind.base_url
+    own_variable = runtime.api_key_env if file_counts else None
+    if key is None and (own_variable or (kind.needs_key and at_vendor)):
+        variable = own_variable or kind.key_variable
         raise ConfigError(
             f"the provider {provider!r} needs a key, and {variable} is not set",
             remedy=f"set {variable}, or name another provider by --provider",
@@ -134,22 +139,18 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
         model=model.text if model else None,
         base_url=base_url,
         at_vendor=at_vendor,
-        key=_secret(key) if key else None,
+        key=Secret(bare_token(key.text.strip(), f"the key ({key.source})", remedy=BARE)) if key else None,
         key_source=key.source if key else None,
-        timeout_s=(runtime.timeout_s if runtime is not None else None) or DEFAULT_TIMEOUT_S,
-        prices=runtime.prices if runtime is not None else {},
-        options=CompletionOptions(longest_answer=(runtime and runtime.longest_answer) or LONGEST_ANSWER),
-        retry=runtime.retry if runtime is not None else RetryPolicy(),
+        timeout_s=runtime.timeout_s or DEFAULT_TIMEOUT_S,
+        prices=runtime.prices,
+        options=CompletionOptions(longest_answer=runtime.longest_answer or LONGEST_ANSWER),
+        retry=runtime.retry,
     )
 
 
-def _flag_layer(flags: Mapping[str, str | None]) -> _Layer:
-    return {name: _Value(text, FLAGS[name]) for name, text in flags.items() if text is not None}
-
-
-def _variables(environ: Mapping[str, str], names: Mapping[str, str]) -> dict[str, _Value]:
+def _variables(environ: Mapping[str, str], names: Mapping[str, str | None]) -> _Layer:
     """Read the variables; a blank one counts as absent."""
-    given = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items())
+    given = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items() if variable)
     return {name: _Value(text, variable) for name, variable, text in given if text}
 
 
@@ -170,7 +171,7 @@ def _own_provider(layer: _Layer) -> str | None:
     return None if named is None else OF_API.get(named.text, named.text if "provider" in layer else None)
 
 
-def _provider(layers: list[_Layer]) -> tuple[str, str | None]:
+def _provider(*layers: _Layer) -> tuple[str, str | None]:
     """The provider's name, and the place that named it; None for the default."""
     for layer in layers:
         own = _own_provider(layer)
@@ -187,23 +188,18 @@ def _same_vendor(provider: str, other: str | None) -> bool:
     return kinds[0] is not None and kinds[1] is not None and None is not kinds[0].base_url == kinds[1].base_url
 
 
-def _first(layers: list[_Layer], name: str) -> _Value | None:
-    return next((layer[name] for layer in layers if name in layer), None)
-
-
-def _api(layers: list[_Layer], provider: str) -> Api | None:
+def _api(given: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api | None:
     """The API: what is said, else the provider's own. A vendor's own address speaks no other vendor's API."""
-    kind = KINDS.get(provider)
-    said = _first(layers, "api")
+    said = given.get("api")
     if said is None:
-        return kind.api if kind is not None else None
+        return kind.api
     api = next((each for each in APIS if each == said.text), None)
     if api is None:
         raise ConfigError(
             f"the API {said.text[:80]!r} ({said.source}) is unknown", remedy=f"name one of {', '.join(APIS)}"
         )
-    spoken = {each.api for each in KINDS.values() if kind is not None and each.base_url == kind.base_url}
-    if kind is not None and api not in spoken and _first(layers, "base_url") is None:
+    spoken = {each.api for each in KINDS.values() if each.base_url == kind.base_url}
+    if provider in KINDS and api not in spoken and "base_url" not in given:
         raise ConfigError(
             f"the provider {provider!r} does not speak {api} ({said.source})",
             remedy=f"name --provider {OF_API[api]}, or by --base-url a server that speaks it",
@@ -211,8 +207,8 @@ def _api(layers: list[_Layer], provider: str) -> Api | None:
     return api
 
 
-def _base_url(layers: list[_Layer], api: Api | None) -> str | None:
-    said = _first(layers, "base_url")
+def _base_url(given: ChainMap[str, _Value], api: Api | None) -> str | None:
+    said = given.get("base_url")
     if said is None:
         return None
     url = said.text.rstrip("/")
@@ -226,16 +222,6 @@ def _base_url(layers: list[_Layer], api: Api | None) -> str | None:
             remedy="write it such as http://127.0.0.1:8000/v1, and give a key by --api-key",
         )
     return url
-
-
-def _secret(key: _Value) -> Secret:
-    text = key.text.strip()
-    if not text or not all("!" <= character <= "~" for character in text):
-        raise ConfigError(
-            f"the key ({key.source}) is empty, or holds blanks or characters that no header can carry",
-            remedy="give the bare key, without 'Bearer'",
-        )
-    return Secret(text)
 
 
 def _lacking(name: str, what: str, file: AgentFile | None, example: str) -> ConfigError:

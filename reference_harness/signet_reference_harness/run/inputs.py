@@ -227,21 +227,18 @@ def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str,
             f"{path}: holds the session {stored.identity.key}, not {key}", remedy="give the file its old name again"
         )
     project, agent = stored.identity.project, stored.identity.agent
-    if options.cwd is not None and Path(project) != folders.project:
-        raise ConfigError(
-            f"--cwd {folders.project}: session {options.session} works in {project}",
-            remedy="leave --cwd out, or give --session another name",
-        )
     if not Path(project).is_dir():
         raise ConfigError(
             f"--session {options.session}: its project is gone: {project}",
             remedy="put the folder back, or give --session another name",
         )
-    if options.agent is not None and options.agent != agent:
-        raise ConfigError(
-            f"--agent {options.agent}: session {options.session} is of agent {agent}",
-            remedy="leave --agent out, or give --session another name",
-        )
+    cwd = None if options.cwd is None else str(folders.project)
+    for option, given, own in (("--cwd", cwd, project), ("--agent", options.agent, agent)):
+        if given is not None and given != own:
+            raise ConfigError(
+                f"{option} {given}: session {options.session} is of {own}",
+                remedy=f"leave {option} out, or give --session another name",
+            )
     return key, stored
 
 
