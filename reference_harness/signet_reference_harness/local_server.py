@@ -28,17 +28,12 @@ LOOPBACK: Final = "127.0.0.1"
 _LOCAL: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
 
 
-def serve(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_closes: bool = False) -> None:
+async def serving(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_closes: bool = False) -> None:
     """Serve until SIGTERM or SIGINT, or the end of standard input; port 0 is a free one.
 
     Prints one JSON line, `{"url": ...}`, when requests can be sent. Raises ConfigError when the port is taken, when
     `host` is not an address of this machine, or when standard output is closed, so that the address cannot be printed.
     """
-    asyncio.run(serving(app, port, host=host, until_stdin_closes=until_stdin_closes))
-
-
-async def serving(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_closes: bool = False) -> None:
-    """As :func:`serve`, in a loop that runs already."""
     if sys.stdout is None:
         raise ConfigError("standard output is closed", remedy="leave it open: the address is printed there")
     listener = _listen(host, port)

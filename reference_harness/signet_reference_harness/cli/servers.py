@@ -81,7 +81,7 @@ def llm(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
     from signet_reference_harness.documents import read_document
     from signet_reference_harness.llm_server import ScriptedModelApp
     from signet_reference_harness.llm_server.script import Script
-    from signet_reference_harness.local_server import serve
+    from signet_reference_harness.local_server import serving
 
     played = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
-    serve(ScriptedModelApp(played), port, until_stdin_closes=until_stdin_closes)
+    asyncio.run(serving(ScriptedModelApp(played), port, until_stdin_closes=until_stdin_closes))

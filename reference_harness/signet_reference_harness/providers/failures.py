@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -112,17 +114,10 @@ class CallFailure(Exception):  # noqa: N818  # an event inside this package, nev
 
 
 KIND_OF_WORD: Final[Mapping[str, FailureKind]] = {
-    "overloaded_error": FailureKind.SERVER,
-    "api_error": FailureKind.SERVER,
-    "server_error": FailureKind.SERVER,
-    "internal_error": FailureKind.SERVER,
-    "timeout_error": FailureKind.TIMEOUT,
-    "rate_limit_error": FailureKind.RATE_LIMIT,
-    "rate_limit_exceeded": FailureKind.RATE_LIMIT,
-    # These come with status 429 too, and no wait helps.
-    "insufficient_quota": FailureKind.REFUSED,
-    "billing_hard_limit_reached": FailureKind.REFUSED,
+    word: FailureKind(kind)
+    for word, kind in json.loads(Path(__file__).with_name("failure_words.json").read_bytes()).items()
 }
+"""Vendors' words for errors. Those of kind `refused` come with status 429, too, and no wait helps."""
 LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
 

@@ -29,7 +29,7 @@ from signet_reference_harness.tools import DaemonTool, Tool, ToolSource
 from signet_reference_harness.tools.built_in import BUILT_IN
 from signet_reference_harness.tools.files import FILE_TOOLS
 from signet_reference_harness.tools.permission import Permissions, patterns_of
-from signet_reference_harness.tools.registry import configured_tools, installed_tools
+from signet_reference_harness.tools.registry import installed_tools, tool_of
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
 """Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
@@ -333,7 +333,7 @@ class SessionPlan:
         asked = replace(asked, options=_completion_options(options, asked))
         if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
-        own = configured_tools(options.tools)
+        own = [tool_of(place, "--tool") for place in options.tools]
         tools: tuple[Tool | DaemonTool, ...] = (*BUILT_IN, *FILE_TOOLS, *installed_tools(), *own)
         patterns = patterns_of(options.allowed, [tool.name for tool in tools])
         return cls(

@@ -332,11 +332,6 @@ def installed_tools() -> list[Tool]:
     return [tool_of(entry.value, f"entry point {entry.name!r} of {GROUP}") for entry in entry_points(group=GROUP)]
 
 
-def configured_tools(places: Sequence[str]) -> list[Tool]:
-    """The tools at these places, each `module:attribute`. Raises ConfigError."""
-    return [tool_of(place, "--tool") for place in places]
-
-
 def tool_of(place: str, where: str) -> Tool:
     """The tool at `module:attribute`, made if it is a class or a function. Raises ConfigError naming `where`."""
     needed = ("name", "description", "input_schema", "execute", "run_before_generation")

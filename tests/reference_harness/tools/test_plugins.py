@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signet_reference_harness.errors import ConfigError
-from signet_reference_harness.tools.registry import configured_tools, installed_tools
+from signet_reference_harness.tools.registry import installed_tools, tool_of
 
 MODULE = """
 class Weather:
@@ -52,7 +52,7 @@ def test_an_installed_package_brings_its_tool() -> None:
 @pytest.mark.usefixtures("installed")
 def test_a_configured_place_is_a_tool() -> None:
     """A class is made, an object is taken as it is."""
-    assert [tool.name for tool in configured_tools(["strange_tools:Weather", "strange_tools:weather"])] == [
+    assert [tool.name for tool in (tool_of(f"strange_tools:{name}", "--tool") for name in ("Weather", "weather"))] == [
         "weather"
     ] * 2
 
@@ -72,7 +72,7 @@ def test_a_configured_place_is_a_tool() -> None:
 def test_a_place_that_holds_no_tool_is_named(place: str, complaint: str) -> None:
     """The error says which place, and what is wrong there."""
     with pytest.raises(ConfigError) as refused:
-        configured_tools([place])
+        tool_of(place, "--tool")
     assert refused.value.message.startswith("--tool: ")
     assert place in refused.value.message
     assert complaint in refused.value.message
