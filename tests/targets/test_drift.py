@@ -201,3 +201,17 @@ def test_the_command_tells_drift_by_its_status(invoke: Invoke, tmp_path: Path) -
     assert json.loads((tmp_path / "face.json").read_text())["format"] == "signet-face/1"
     trace(tmp_path, [item for item in day() if item["mark"] != "observed"])
     assert invoke("face", "check", "claude-code", "run.jsonl").exit_code == 3
+
+
+@pytest.mark.parametrize(("release", "status"), [(VERSION, 0), ("2.1.9", 2)], ids=["the face's", "another"])
+def test_played_runs_are_compared_if_they_play_the_face(
+    release: str, status: int, invoke: Invoke, tmp_path: Path
+) -> None:
+    """A target may play an older face than that of the release that was launched: its requests say nothing of it."""
+    trace(tmp_path, day())
+    asked = {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"messages": []}}}
+    loaded = mark("loaded", ok=True, host="claude-code", release=release)
+    build(tmp_path / "played.jsonl", [loaded, asked], {"played": True})
+    check = invoke("face", "check", "claude-code", "run.jsonl", "played.jsonl")
+    assert check.exit_code == status
+    assert ("--face claude-code-2.1 --report played" in " ".join(check.output.split())) is (status == 2)

@@ -125,4 +125,14 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             where=printable(Path(recordings[0]), 400),
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
-    return face, release, traces, [trace for trace in every if is_played(trace)]
+    played_ones = [trace for trace in every if is_played(trace)]
+    played = release_of(played_ones)
+    # Whoever writes a face for the release plays that one.
+    if played is not None and played[1] not in (face.data.version, release):
+        raise UsageError(
+            f"{host} {printable(release, 60)} is compared with {face.name}, and the played runs are of "
+            f"{printable(' '.join(played), 100)}",
+            where=printable(", ".join(map(str, recordings)), 400),
+            remedy=f"signet-conformance run TARGET --face {face.path.stem} --report played",
+        )
+    return face, release, traces, played_ones
