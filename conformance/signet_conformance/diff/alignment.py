@@ -312,8 +312,9 @@ def match(first: list[Session], second: list[Session]) -> list[SessionPair]:
             if alike is not None:
                 counterparts[index] = alike
                 left.remove(alike)
-    pairs = [(session, counterparts.get(index)) for index, session in enumerate(first)]
-    return list(_numbered([*pairs, *((None, session) for session in left)]))
+    pairs: list[tuple[Session | None, Session | None]] = [(each, counterparts.get(n)) for n, each in enumerate(first)]
+    pairs += [(None, session) for session in left]
+    return [SessionPair(number, *pair) for number, pair in enumerate(pairs, 1)]
 
 
 def _keyed(name: Callable[[Session], Hashable]) -> Callable[[Session], Hashable]:
@@ -334,8 +335,3 @@ def _alike(first: Session, second: Session) -> bool:
         return False
     shared = (Counter(first.signature) & Counter(second.signature)).total()
     return shared >= _ALIKE * max(len(first.calls), len(second.calls))
-
-
-def _numbered(pairs: list[tuple[Session | None, Session | None]]) -> Iterator[SessionPair]:
-    for number, (first, second) in enumerate(pairs, 1):
-        yield SessionPair(number, first, second)

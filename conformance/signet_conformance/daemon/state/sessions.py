@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from signet_conformance.daemon.values import Clock, iso, trimmed
+from signet_conformance.daemon.values import iso, trimmed
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:

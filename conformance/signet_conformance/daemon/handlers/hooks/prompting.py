@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.hooks import claim, is_bypassed, is_internal, runtime_path
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.state.texts import phrase, says_little, subject_words, without_envelope
+from signet_conformance.daemon.state.texts import WORDS, phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.values import date_line, fields_of, moment_line, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
@@ -111,13 +111,8 @@ _MOST_LINES: Final = 8
 _BUDGET: Final = 4000
 _LEAST_NAME: Final = 12
 _LEAST_FACT: Final = 0.8
-_GENERIC: Final = frozenset(
-    (
-        "agent", "artifact", "concept", "connector", "document", "event", "memory", "policy", "preference", "product",
-        "project", "skill", "source", "system", "task", "tool", "workflow",
-    )
-)  # fmt: skip
-_ROLES: Final = frozenset(("assistant", "human", "user"))
+_GENERIC: Final = WORDS["generic_names"]
+_ROLES: Final = WORDS["roles"]
 
 
 @dataclass(frozen=True)
