@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -23,6 +23,7 @@ from signet_conformance.engine import JudgedTrace, judge_each
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
 from signet_conformance.files import is_special
+from signet_conformance.files.batches import batches
 from signet_conformance.finding import Finding, Reason, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.known_failures import UNNAMED
@@ -65,7 +66,7 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for together in _groups(job["entries"]):
+        for together in batches(job["entries"], _size, _TOGETHER, _TOGETHER_BYTES):
             for row in _rows_of(together, job, hashes):
                 lines.write(_encoder.encode(row))
                 lines.write(b"\n")
@@ -75,19 +76,9 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     return lines.getvalue()
 
 
-def _groups(entries: Iterable[ManifestEntry]) -> Iterator[Sequence[ManifestEntry]]:
-    """Short recordings that are judged together, and long ones each alone."""
-    group: list[ManifestEntry] = []
-    held = 0
-    for entry in entries:
-        size = (entry[2] + (entry[3] or 0)) * (1 if entry[1].endswith(SUFFIX) else _UNPACKED_TIMES)
-        if group and (len(group) == _TOGETHER or held + size > _TOGETHER_BYTES):
-            yield group
-            group, held = [], 0
-        group.append(entry)
-        held += size
-    if group:
-        yield group
+def _size(entry: ManifestEntry) -> int:
+    _, place, size, model_size = entry
+    return (size + (model_size or 0)) * (1 if place.endswith(SUFFIX) else _UNPACKED_TIMES)
 
 
 def _rows_of(entries: Sequence[ManifestEntry], job: dict[str, Any], hashes: Hashes) -> Iterator[Row]:

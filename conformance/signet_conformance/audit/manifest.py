@@ -19,6 +19,7 @@ from signet_conformance import __version__
 from signet_conformance.audit.stores import ListedRecording, is_remote, recordings_of
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import write_whole
+from signet_conformance.files.batches import batches
 
 FILE = "manifest.jsonl"
 FORMAT = "signet-audit-manifest/1"
@@ -64,16 +65,7 @@ class Manifest(Struct, frozen=True):
 
     def batches(self) -> Iterator[Sequence[ManifestEntry]]:
         """The entries as batches, always the same ones."""
-        batch: list[ManifestEntry] = []
-        held = 0
-        for entry in self.entries:
-            if batch and (len(batch) == BATCH or held + entry.size > BATCH_BYTES):
-                yield batch
-                batch, held = [], 0
-            batch.append(entry)
-            held += entry.size
-        if batch:
-            yield batch
+        return batches(self.entries, lambda entry: entry.size, BATCH, BATCH_BYTES)
 
     def places(self) -> Mapping[str, ManifestEntry]:
         """The entries by their ids."""

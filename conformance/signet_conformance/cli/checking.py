@@ -20,6 +20,7 @@ from signet_conformance.cli.shared_options import ReportFiles, parse_declared, s
 from signet_conformance.contract import version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
+from signet_conformance.files.batches import batches
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.coverage import percentage
@@ -249,16 +250,11 @@ class _Batch(Struct):
 
 
 def _batches(files: Sequence[str]) -> Sequence[_Batch]:
-    batches: list[_Batch] = []
-    for file in files:
-        size = Path(file).stat().st_size if file != STDIN and Path(file).is_file() else _BATCH_BYTES
-        last = batches[-1] if batches else None
-        if last is not None and len(last.files) < _BATCH_FILES and last.size + size <= _BATCH_BYTES:
-            last.files.append(file)
-            last.size += size
-        else:
-            batches.append(_Batch([file], size))
-    return batches
+    sizes = {
+        file: Path(file).stat().st_size if file != STDIN and Path(file).is_file() else _BATCH_BYTES for file in files
+    }
+    together = batches(files, sizes.__getitem__, _BATCH_FILES, _BATCH_BYTES)
+    return [_Batch(batch, sum(sizes[file] for file in batch)) for batch in together]
 
 
 def _read_trace(file: str, workers: int) -> Trace | SignetConformanceError:
