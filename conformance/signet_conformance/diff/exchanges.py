@@ -38,10 +38,10 @@ class ExchangePair(Struct, frozen=True):
         """What differs between them; times are not compared."""
         yield from self._path()
         ours, theirs = (call.exchange.request for call in (self.first, self.second))
-        yield from self._named("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
+        yield from self._pairs("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
         if ours.headers != theirs.headers:
             headers = (self._read_headers(request.headers) for request in (ours, theirs))
-            yield from self._named("header", "request header", *headers)
+            yield from self._pairs("header", "request header", *headers)
         yield from self._body("body", "request")
         yield from self._outcome()
         if self.first.exchange.response is not None and self.second.exchange.response is not None:
@@ -77,7 +77,7 @@ class ExchangePair(Struct, frozen=True):
             headers["authorization"] = place, value.split(" ", 1)[0]
         return headers
 
-    def _named(
+    def _pairs(
         self, part: str, words: str, ours: Mapping[str, tuple[int, str]], theirs: Mapping[str, tuple[int, str]]
     ) -> Iterator[Difference]:
         folder = "/request/headers" if part == "header" else "/request/query"

@@ -1,7 +1,7 @@
 """Reads the tables of patterns and words, which are JSON files beside this module.
 
-An expression is a text, or a list of texts that are joined. `{NAME}` in it stands for one of the table's `parts`, in
-which parts above them may be named.
+An expression is a text, or a list of texts that are joined. `{NAME}` in it is replaced by the table's part of that
+name; a part may name parts above it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def read_table(name: str, table: type[Table], **parts: str) -> Table:
     """The file `name` as a `table`; `parts` are those that are not in the file."""
     raw = Path(__file__).with_name(name).read_bytes()
 
-    def _filled(pieces: str | list[str]) -> str:
+    def _fill(pieces: str | list[str]) -> str:
         return _PART.sub(lambda match: parts[match[1]], "".join(pieces))
 
     def _expression(kind: type, pieces: str | list[str]) -> Expression | re.Pattern[str]:
-        return Expression(_filled(pieces)) if kind is Expression else re.compile(_filled(pieces))
+        return Expression(_fill(pieces)) if kind is Expression else re.compile(_fill(pieces))
 
     for part, pieces in msgspec.json.decode(raw, type=_Parts).parts.items():
-        parts[part] = _filled(pieces)
+        parts[part] = _fill(pieces)
     return msgspec.json.decode(raw, type=table, dec_hook=_expression)

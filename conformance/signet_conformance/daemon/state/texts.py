@@ -134,11 +134,11 @@ WORDS: Final = {
     name: frozenset(words) for name, words in json.loads(Path(__file__).with_name("words.json").read_bytes()).items()
 }
 _COMMON: Final = WORDS["common"]
-"""What a full-text query leaves out."""
+"""A full-text query leaves these out."""
 _SMALL_TALK: Final = WORDS["small_talk"]
-"""What says nothing about the subject of a prompt."""
+"""These say nothing about the subject of a prompt."""
 _NO_NAMES: Final = _COMMON | WORDS["no_names"]
-"""What is no name, though it may be capitalised."""
+"""These are no names, though they may be capitalised."""
 
 #: No more different words than these are asked of the index, which takes long over more.
 _MOST_WORDS: Final = 1024
