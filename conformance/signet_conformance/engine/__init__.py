@@ -60,7 +60,7 @@ def judge_each(
     processor keeps at hand what the rule needs.
     """
     version = None if contract is None else reference_daemon(contract)
-    asked = [each for each in _catalogue() if only is None or each[0] in only]
+    asked = _catalogue(only)
     # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
     sides = [daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else _NO_SIDE for trace in traces]
     names = [name for name, _, _ in asked]
@@ -119,11 +119,14 @@ class _Case(Struct):
     judgements: dict[str, Judgement] = field(default_factory=dict)
 
 
-def _catalogue() -> Sequence[tuple[str, Requirement | None, Rule | None]]:
-    """Every requirement in the catalogue's order with its entry and its rule; those that users added come last."""
+def _catalogue(only: frozenset[str] | None) -> Sequence[tuple[str, Requirement | None, Rule | None]]:
+    """Every requirement, or those of `only`, in the catalogue's order; those that users added come last.
+
+    Each is with its entry and its rule.
+    """
     known, catalogue = rules(), requirements()
     names = (*catalogue, *(name for name in known if name not in catalogue))
-    return [(name, catalogue.get(name), known.get(name)) for name in names]
+    return [(name, catalogue.get(name), known.get(name)) for name in names if only is None or name in only]
 
 
 def _workers_for(trace: Trace, workers: int) -> int:
