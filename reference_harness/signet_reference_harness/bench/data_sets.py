@@ -40,10 +40,14 @@ class PublishedFile:
 
     def rows(self, model: type[Row]) -> Iterator[Row]:
         """The items of the list that it holds. Raises DocumentError."""
-        if not isinstance(self.value, list):
-            raise DocumentError(f"{self.path}: the whole: is no list", remedy=AS_PUBLISHED)
-        for number, row in enumerate(self.value):
-            yield self.parse(model, row, f"/{number}")
+        return self.items(model, self.value, "")
+
+    def items(self, model: type[Row], values: Any, pointer: str) -> Iterator[Row]:
+        """The items of the list at a JSON pointer of the file. Raises DocumentError."""
+        if not isinstance(values, list):
+            raise DocumentError(f"{self.path}: {pointer or 'the whole'}: is no list", remedy=AS_PUBLISHED)
+        for number, value in enumerate(values):
+            yield self.parse(model, value, f"{pointer}/{number}")
 
     def parse(self, model: type[Row], value: Any, pointer: str) -> Row:
         """The value at a JSON pointer of the file. Raises DocumentError."""
@@ -62,18 +66,15 @@ def read_source(path: Path) -> PublishedFile:
 def _parse(path: Path, data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
+        return json.loads(text)
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path}: is not UTF-8: {error}", remedy=EXPORT) from None
-    try:
-        return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         whole = error
     values = []
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
         try:
-            values.append(json.loads(line))
+            values += [json.loads(line)] if line.strip() else []
         except (json.JSONDecodeError, RecursionError) as problem:
             # A file without one good line is no JSON lines: say what is wrong with it as one document.
             told = f"{path}:{number}: is not JSON: {problem}" if values else f"{path}: is not JSON: {whole}"
@@ -93,13 +94,6 @@ class LocomoTurn(PublishedObject):
     text: str
     dia_id: str
     blip_caption: str | None = None
-
-
-class LocomoSession(PublishedObject):
-    """One session of a conversation."""
-
-    at: str = ""
-    turns: list[LocomoTurn]
 
 
 class LocomoQuestion(PublishedObject):
@@ -158,10 +152,8 @@ def _locomo_turns(
 ) -> Iterator[dict[str, Any]]:
     for number in sorted(int(match[1]) for match in map(SESSION.fullmatch, conversation) if match):
         name = f"session_{number}"
-        told = {"turns": conversation[name], "at": conversation.get(f"{name}_date_time", "")}
-        session = source.parse(LocomoSession, told, f"{pointer}/{name}")
-        at = moment(session.at, "%I:%M %p on %d %B, %Y", "%d %B, %Y")
-        for turn in session.turns:
+        at = moment(str(conversation.get(f"{name}_date_time")), "%I:%M %p on %d %B, %Y", "%d %B, %Y")
+        for turn in source.items(LocomoTurn, conversation[name], f"{pointer}/{name}"):
             shown = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
             yield _fact(turn.dia_id, f"{turn.speaker}: {turn.text}{shown}", at)
 
