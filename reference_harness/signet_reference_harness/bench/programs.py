@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness import guardian
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.errors import ConfigError, os_errors
 
@@ -131,6 +132,8 @@ def folder_name(database: str, number: int) -> str:
 
 
 READY_S: Final = 60.0
+GRACE_S: Final = 5.0
+"""For the end of a program that was asked to end."""
 ENDING_S: Final = 10.0
 LINE_LIMIT: Final = 1024 * 1024
 TAIL: Final = 1_000
@@ -145,9 +148,7 @@ async def running(
     with os_errors(f"{what} cannot be started", kind=BenchFailureError), said.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",
-            "-m",
-            "signet_reference_harness.bench.keeper",
+            *("-I", "-S", guardian.__file__, "0", str(GRACE_S)),
             *command,
             stdin=PIPE,
             stdout=PIPE,

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, ToolFailedError
+from signet_reference_harness.guardian import LAST_WORDS
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.mcp_servers import transports
-from signet_reference_harness.mcp_servers.guardian import LAST_WORDS
 from signet_reference_harness.mcp_servers.offers import (
     LONGEST_ERROR,
     Offer,

@@ -18,14 +18,17 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness import guardian
 from signet_reference_harness.errors import ConfigError, pip_install
-from signet_reference_harness.mcp_servers.guardian import LONGEST_LINE
 from signet_reference_harness.mcp_servers.settings import ServerSettings
 
 LONGEST_TAIL: Final = 4_096
 """Bytes of a server's last words that are kept."""
 Lost = Callable[[str], None]
-_GUARDIAN: Final = str(Path(__file__).with_name("guardian.py"))
+OWN_END_S: Final = 2.0
+"""For a server's own end after its input has closed."""
+KILL_GRACE_S: Final = 1.0
+"""For its end after SIGTERM; the package waits for two seconds before it kills the group, and with it the guardian."""
 
 
 def import_package() -> Any:
@@ -96,7 +99,7 @@ async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
         with os.fdopen(theirs, "w") as errors:
             parameters = stdio.StdioServerParameters(
                 command=sys.executable,
-                args=["-I", "-S", _GUARDIAN, *server.command],
+                args=["-I", "-S", guardian.__file__, str(OWN_END_S), str(KILL_GRACE_S), *server.command],
                 env={name: secret.reveal() for name, secret in server.env.items()},
                 cwd=server.cwd,
                 encoding_error_handler="replace",
@@ -116,7 +119,7 @@ async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
     connect = transport.streamable_http_client
     # The second range of the package has a bound of its own, which is lower.
     bound = "max_sse_event_size"
-    more = {bound: LONGEST_LINE} if bound in signature(connect).parameters else {}
+    more = {bound: guardian.LONGEST_LINE} if bound in signature(connect).parameters else {}
     async with (
         _http_client(transport, server, lost) as client,
         connect(server.url, http_client=client, **more) as streams,
@@ -141,8 +144,8 @@ def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
                 async for piece in self._stream:
                     at = piece.rfind(b"\n") if self._has_lines else -1
                     size = size + len(piece) if at < 0 else len(piece) - at
-                    if size > LONGEST_LINE:
-                        raise http.ReadError(f"an answer has more than {LONGEST_LINE} bytes")
+                    if size > guardian.LONGEST_LINE:
+                        raise http.ReadError(f"an answer has more than {guardian.LONGEST_LINE} bytes")
                     yield piece
             except http.HTTPError as error:
                 if self._is_answer:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from signet_reference_harness import guardian
 from signet_reference_harness.bench.daemons import DaemonOptions, EmbeddedDaemon
 from signet_reference_harness.bench.log import BenchFailureError, Record
 from signet_reference_harness.bench.performing import perform
@@ -148,15 +149,15 @@ def test_what_a_run_started_ends_with_it() -> None:
     """However the run ends, its programs see the end of their standard input, and are ended as a group."""
     keeper = subprocess.Popen(
         [
-            *(sys.executable, "-P", "-m", "signet_reference_harness.bench.keeper"),
-            *("sh", "-c", "sleep 600 & echo ready; wait"),
+            *(sys.executable, "-I", "-S", guardian.__file__, "0", "5"),
+            *("sh", "-c", "sleep 600 & echo '{}'; wait"),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert keeper.stdin is not None
     assert keeper.stdout is not None
-    assert keeper.stdout.readline() == b"ready\n"
+    assert keeper.stdout.readline() == b"{}\n"
     with Watched(descendants(keeper.pid)) as children:
         assert len(children) == 2
         keeper.stdin.close()

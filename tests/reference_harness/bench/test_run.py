@@ -191,7 +191,7 @@ def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], t
 
 
 @pytest.mark.parametrize(
-    ("command", "told"), [("false", "ended before it answered"), ("./nothing", "./nothing: cannot be started")]
+    ("command", "told"), [("false", "ended before it answered"), ("./nothing", "cannot be started: ./nothing")]
 )
 def test_a_command_that_starts_no_daemon_is_told(
     command: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from signet_reference_harness.mcp_servers import guardian
+from signet_reference_harness import guardian
 
-PROGRAM = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
+PROGRAM = [sys.executable, "-I", "-S", guardian.__file__, "2", "1"]
 STUBBORN = "trap '' TERM; (trap '' TERM; sleep 600) & setsid sleep 600 & echo '{\"started\":1}'; sleep 600"
 
 
@@ -43,7 +42,7 @@ def test_a_server_s_end_is_said_with_its_status() -> None:
         [*PROGRAM, "sh", "-c", "echo '{\"last\":1}'; exit 5"], stdin=subprocess.PIPE, capture_output=True, check=False
     )
     assert done.stdout == b'{"last":1}\n'
-    assert done.stderr.decode().strip() == "the MCP server ended with exit status 5"
+    assert done.stderr.decode().strip() == "the guarded program ended with exit status 5"
 
 
 @pytest.mark.parametrize("step", [1, 7, 1_000])

@@ -1,10 +1,11 @@
-"""The program between the harness and an MCP server over stdio, which ends the server with the harness.
+"""The process between the harness and a program that it starts, which ends the program with the harness.
 
-It runs by itself, as `python -I -S guardian.py COMMAND ...`, in a process group of its own that the server shares. Its
-standard input is the server's, too: when the harness is gone in whatever way, that input closes, the guardian sees it,
-and the whole group ends. Output of the server passes through it line by line: a line that is not a message is
-dropped, and one that is too long gets an error as its answer, so that no answer fills the harness's memory. It
-reports on standard error how the server ended.
+It runs by itself, as `python -I -S guardian.py GRACE_S KILL_GRACE_S COMMAND ...`, in a process group that the program
+shares. Its standard input is the program's, too: when the harness is gone in whatever way, that input closes,
+the guardian sees it, and the whole group ends: by SIGTERM after GRACE_S for the program's own end, and by SIGKILL after
+KILL_GRACE_S more. Output of the program passes through line by line: a line that is not a JSON message is dropped, and
+one that is too long gets an error as its answer, so that no answer fills the harness's memory. The guardian reports on
+standard error how the program ended.
 """
 
 from __future__ import annotations
@@ -17,15 +18,11 @@ import time
 from contextlib import suppress
 
 LONGEST_LINE = 8 * 1024 * 1024
-"""Bytes of one message of a server."""
-GRACE_S = 2.0
-"""For the server's own end after its input has closed."""
-KILL_GRACE_S = 1.0
-"""For its end after SIGTERM; the package waits for two seconds before it kills the group, and with it the guardian."""
+"""Bytes of one message of a program."""
 CHUNK = 64 * 1024
 HEAD = 256
-LAST_WORDS = "the MCP server "
-MARK = "SIGNET_HARNESS_MCP_SERVER"
+LAST_WORDS = "the guarded program "
+MARK = "SIGNET_HARNESS_GUARDED"
 """The variable by which descendants that left the group are known; only Linux shows it."""
 
 
@@ -60,7 +57,7 @@ class MessageLines:
         if self._skips:
             line = _too_long(line, self._size)
         elif not line.lstrip().startswith((b"{", b"[")):
-            # Many a server writes its log here, and no message begins like that.
+            # Many a program writes its log here, and no message begins like that.
             line = b""
         self._held, self._size, self._skips = [], 0, False
         return line + b"\n" if line else b""
@@ -79,8 +76,8 @@ def _too_long(head: bytes, size: int) -> bytes:
 
 
 def main() -> None:
-    """Start the server and see it to its end."""
-    command = sys.argv[1:]
+    """Start the program and see it to its end."""
+    grace_s, kill_grace_s, command = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     mark = os.urandom(8).hex()
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
@@ -89,21 +86,23 @@ def main() -> None:
     environment = {**os.environ, MARK: mark}
     defaults = [signal.SIGPIPE, signal.SIGXFSZ]
     try:
-        server = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsigdef=defaults)
+        program = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsigdef=defaults)
     except OSError as error:
         _say(f"cannot be started: {command[0]}: {error.strerror or error.errno}")
         return
     os.close(inside)
-    status = ServerWatch(server, out).status()
+    status = ProgramWatch(program, out, grace_s, kill_grace_s).status()
     _say("ended with " + (f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"))
     _end_all(mark)
 
 
-class ServerWatch:
-    """Over one server, whose output is read from `out`."""
+class ProgramWatch:
+    """Over one program, whose output is read from `out`."""
 
-    def __init__(self, server: int, out: int) -> None:
-        self._server = server
+    def __init__(self, program: int, out: int, grace_s: float, kill_grace_s: float) -> None:
+        self._program = program
+        self._grace_s = grace_s
+        self._kill_grace_s = kill_grace_s
         self._out = out
         self._lines = MessageLines()
         self._terminate_at: float | None = None
@@ -111,7 +110,7 @@ class ServerWatch:
         self._poll = select.poll()
 
     def status(self) -> int:
-        """Pass on what the server says until it has ended; its exit status, negative for a signal."""
+        """Pass on what the program says until it has ended; its exit status, negative for a signal."""
         wake, ring = os.pipe()
         os.set_blocking(ring, False)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
@@ -122,7 +121,7 @@ class ServerWatch:
         # Never read here: only its closing is waited for.
         self._poll.register(0, 0)
         while True:
-            ended, status = os.waitpid(self._server, os.WNOHANG)
+            ended, status = os.waitpid(self._program, os.WNOHANG)
             if ended:
                 self._drain()
                 return os.waitstatus_to_exitcode(status)
@@ -138,11 +137,11 @@ class ServerWatch:
                 self._close()
 
     def _close(self) -> None:
-        """One of the ends is closed: give the server a moment to end by itself."""
-        self._terminate_at = self._terminate_at or time.monotonic() + GRACE_S
+        """One of the ends is closed: give the program a moment to end by itself."""
+        self._terminate_at = self._terminate_at or time.monotonic() + self._grace_s
 
     def _terminated(self, *_: object) -> None:
-        self._kill_at = self._kill_at or time.monotonic() + KILL_GRACE_S
+        self._kill_at = self._kill_at or time.monotonic() + self._kill_grace_s
 
     def _patience_ms(self) -> float | None:
         """Send the signals that are due, and return the time until the next."""
@@ -151,18 +150,18 @@ class ServerWatch:
             # This process gets it as well, and waits for the kill from then on.
             os.killpg(0, signal.SIGTERM)
         if self._kill_at is not None and now >= self._kill_at:
-            os.kill(self._server, signal.SIGKILL)
-            return KILL_GRACE_S * 1000
+            os.kill(self._program, signal.SIGKILL)
+            return self._kill_grace_s * 1000
         due = self._kill_at if self._kill_at is not None else self._terminate_at
         return None if due is None else max(due - now, 0) * 1000
 
     def _pass_on(self) -> bool:
-        """Pass new output on; return False when the server or the harness has closed its end."""
+        """Pass new output on; return False when the program or the harness has closed its end."""
         chunk = os.read(self._out, CHUNK)
         return bool(chunk) and _write_out(self._lines.feed(chunk))
 
     def _drain(self) -> None:
-        """Pass on the last output of the ended server; its descendants may hold the pipe open."""
+        """Pass on the last output of the ended program; its descendants may hold the pipe open."""
         os.set_blocking(self._out, False)
         with suppress(OSError):
             while self._pass_on():
@@ -187,7 +186,7 @@ def _close_output() -> None:
 
 
 def _end_all(mark: str) -> None:
-    """Kill all descendants of the server, and with the group this process, too."""
+    """Kill all descendants of the program, and with the group this process, too."""
     wanted = f"{MARK}={mark}".encode()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - pathlib is slow to import
