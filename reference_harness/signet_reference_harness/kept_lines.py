@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -80,6 +81,36 @@ def put_in_place(path: Path, lines: Iterable[bytes], *, new: bool = False) -> in
         os.close(handle)
         raise
     return handle
+
+
+class HeldFile:
+    """A file that this process has open, and other processes may replace or remove meanwhile. Close it."""
+
+    def __init__(self, path: Path, handle: int, scrub: Scrub = str) -> None:
+        self.path = path
+        self._handle, self._scrub = handle, scrub
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the file at the path is still the one that is open."""
+        try:
+            return os.fstat(self._handle).st_ino == self.path.stat().st_ino
+        except OSError:
+            return False
+
+    def append(self, members: Mapping[str, Any]) -> None:
+        """Write a line. Raises OSError."""
+        append(self._handle, as_line(members, self._scrub))
+
+    def remove(self) -> None:
+        """Remove the file, unless another has taken its place."""
+        with suppress(OSError):
+            if self.is_held:
+                self.path.unlink()
+
+    def close(self) -> None:
+        """Let the file go."""
+        os.close(self._handle)
 
 
 def now() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
@@ -64,21 +63,12 @@ class EmbeddedDaemon(Subject):
         return _own(self._options, folder, database, number, where="memories.db", serve=self._serve)
 
     async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "signet_conformance.cli",
-            "daemon",
-            "--workspace",
-            str(place.workspace),
+        module = [
+            *("signet_conformance.cli", "daemon", "--workspace", str(place.workspace)),
             *(["--daemon-version", self._version] if self._version else []),
             *(["--clock", self._options.clock] if self._options.clock else []),
         ]
-        process = await stack.enter_async_context(
-            programs.running("the embedded daemon", command, place.environment(), said)
-        )
-        return str((await programs.ready_line("the embedded daemon", process, said)).get("url"))
+        return await programs.address_of(stack, "the embedded daemon", module, place.environment(), said)
 
 
 class CommandedDaemon(Subject):
@@ -210,8 +200,6 @@ async def _recorded(
     out = folder / "traces" / f"{name}.jsonl"
     out.unlink(missing_ok=True)
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
-    command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
-    process = await stack.enter_async_context(
-        programs.running("the recorder", command, programs.DatabaseFolder(folder).environment(), said)
-    )
-    return str((await programs.ready_line("the recorder", process, said)).get("url"))
+    module = ["signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
+    environment = programs.DatabaseFolder(folder).environment()
+    return await programs.address_of(stack, "the recorder", module, environment, said)

@@ -60,12 +60,8 @@ def first_failure() -> Iterator[None]:
         raise (known or failures.exceptions)[0] from None
 
 
-class RunLog:
+class RunLog(kept_lines.HeldFile):
     """The log of a folder, open for appending by this process alone. Close it."""
-
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path = path
-        self._handle = handle
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -99,10 +95,6 @@ class RunLog:
     def write(self, record: Record) -> None:
         """Append a record. Raises BenchFailureError when the disk has no room for it."""
         self._append(kept_lines.as_line(record, str))
-
-    def close(self) -> None:
-        """Let the file go."""
-        os.close(self._handle)
 
     def _append(self, data: bytes) -> None:
         with os_errors(self.path, "make room and run the same command again: it goes on", BenchFailureError):

@@ -13,9 +13,10 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from signet_reference_harness import guardian
 from signet_reference_harness.bench.log import BenchFailureError
@@ -169,17 +170,20 @@ async def running(
             await process.wait()
 
 
-async def ready_line(what: str, process: Process, said: Path) -> Mapping[str, Any]:
-    """The JSON object that a program prints when it is ready. Raises BenchFailureError."""
+async def address_of(
+    stack: AsyncExitStack, what: str, module: Sequence[str], environment: Mapping[str, str], said: Path
+) -> str:
+    """Start a module of Python's for as long as the stack stands; the `url` that it prints as JSON when it is ready.
+
+    Raises BenchFailureError.
+    """
+    process = await stack.enter_async_context(running(what, (sys.executable, "-P", "-m", *module), environment, said))
     assert process.stdout is not None  # noqa: S101 - asked for by running()
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_S)
-        value = json.loads(line)
-    except (TimeoutError, ValueError):
-        value = None
-    if not isinstance(value, dict):
-        raise failed(f"{what} did not come up", said)
-    return value
+        return str(json.loads(line)["url"])
+    except (TimeoutError, ValueError, TypeError, KeyError):
+        raise failed(f"{what} did not come up", said) from None
 
 
 def failed(what: str, said: Path, remedy: str | None = None) -> BenchFailureError:

@@ -134,7 +134,9 @@ class Closing:
 
 
 class ChatFace(Channel, Protocol):
-    """A channel to a person, which shows notes of the harness too."""
+    """A channel to a person, which shows notes of the harness too, and may show what its `conversation` does."""
+
+    conversation: Any
 
     async def run(self) -> None:
         """Show and read until the channel is closed."""

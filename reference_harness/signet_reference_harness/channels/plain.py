@@ -32,6 +32,8 @@ class PlainFace(Closing):
     def __init__(self, source: int, out: TextIO, err: TextIO, *, prompt: bool) -> None:
         """`source` is the descriptor that the lines come from. With `prompt` a mark says when the next one is read."""
         super().__init__()
+        self.conversation: object = None
+        """Nothing is shown of it."""
         self._source = source
         self._begun = b""
         """Bytes that were read after the last line."""

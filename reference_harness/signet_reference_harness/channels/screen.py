@@ -44,6 +44,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from rich.console import RenderableType
 
 from signet_reference_harness.channels import AgentOutput, Closing, UserTurn
+from signet_reference_harness.channels.conversing import ChannelConversation
 from signet_reference_harness.channels.drawing import Blocks, Drawing, in_brief, one_line
 from signet_reference_harness.session import events
 
@@ -84,11 +85,8 @@ class Screen(Closing):
         `history` is the file of what was typed; None keeps none.
         """
         super().__init__()
-        self.interrupt: Callable[[], bool] = lambda: False
-        """Stops the work in progress; False without such work."""
-        self.waits: Callable[[], Sequence[UserTurn]] = tuple
-        """Typed turns that have not joined the conversation."""
-        self.is_busy: Callable[[], bool] = lambda: False
+        self.conversation: ChannelConversation | None = None
+        """The conversation that it shows, once it has begun."""
         self._status = status
         self._drawing = Drawing(colour=colour)
         self._blocks = Blocks()
@@ -268,7 +266,7 @@ class Screen(Closing):
         for call in self._running.values():
             drawn = self._drawing.tool(call.name, call.arguments, width, ok=None, told="")
             rows.append(self._drawing.ansi(drawn, width).rstrip("\n"))
-        for turn in self.waits():
+        for turn in self.conversation.waiting if self.conversation else ():
             rows.append(f"  + {one_line(turn.content, max(width - 4, 1))}")
         return rows
 
@@ -288,7 +286,7 @@ class Screen(Closing):
         if self._hint:
             return [("class:busy", _shorten(self._hint, width))]
         busy = ""
-        if self.is_busy():
+        if self.conversation and self.conversation.is_busy:
             busy = f"{max(int(time.monotonic() - self._since), 0)} s"
             busy = f"stopping {busy}" if self._stopping else f"working {busy}, Ctrl-C stops"
             if width < 50:
@@ -336,7 +334,7 @@ class Screen(Closing):
         @keys.add("c-c")
         @keys.add("<sigint>")
         def _stop(event: KeyPressEvent) -> None:
-            if self.interrupt():
+            if self.conversation and self.conversation.interrupt():
                 self._stopping = True
             elif self._buffer.text:
                 self._buffer.reset()

@@ -137,7 +137,7 @@ class _Chat:
             taken=face.show_user,
         )
         self._greet(face, commands, plan, missing)
-        self._connect(face, conversing)
+        face.conversation = conversing
         self._close, self._interrupt = face.close, conversing.interrupt
         talking = asyncio.create_task(conversing.run())
         talking.add_done_callback(lambda _task: face.close())
@@ -158,14 +158,6 @@ class _Chat:
             commands.tell_notes()
         if plan.stored is not None and not self._plain:
             commands.tell_resumed()
-
-    def _connect(self, face: ChatFace, conversing: ChannelConversation) -> None:
-        if not self._plain:
-            from signet_reference_harness.channels.screen import Screen
-
-            assert isinstance(face, Screen)  # noqa: S101 - made below
-            face.interrupt, face.waits = conversing.interrupt, lambda: conversing.waiting
-            face.is_busy = lambda: conversing.is_busy
 
     def _face(self, state: Path, status: Callable[[], list[str]]) -> ChatFace:
         if self._plain:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import math
 from collections.abc import Mapping
@@ -132,7 +131,7 @@ class Wire:
         # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
         return httpx.Request(
             method,
-            _url(self._config.origin + target),
+            self._config.origin + target,
             headers={**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})},
             content=content or None,
             extensions={"trace": progress.note},
@@ -152,12 +151,6 @@ class Wire:
             return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
         finally:
             await response.aclose()
-
-
-@functools.lru_cache(maxsize=256)
-def _url(written: str) -> httpx.URL:
-    """The address of a request. Taking one apart costs as much as sending to it, and few are ever new."""
-    return httpx.URL(written)
 
 
 def _transport_to(origin: str) -> httpx.AsyncBaseTransport:

@@ -15,7 +15,7 @@ import httpx
 
 from signet_reference_harness.config import certificates_for
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.messages import Message, ToolDefinition
+from signet_reference_harness.messages import Message, Thinking, ToolDefinition
 from signet_reference_harness.providers import (
     LONGEST_ANSWER,
     Api,
@@ -51,6 +51,8 @@ class HttpProvider(ABC):
     path: ClassVar[str]
     models_path: ClassVar[str]
     ignored_events: ClassVar[frozenset[bytes]] = frozenset()
+    thinking_member: ClassVar[str] = ""
+    """The member of a message that holds thoughts as bare text, if the API has one."""
 
     def __init__(self, settings: ProviderSettings, timing: Timing | None = None) -> None:
         self.id = settings.provider
@@ -129,8 +131,10 @@ class HttpProvider(ABC):
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         """Fill `answer` from one event of a stream, and yield what it shows."""
 
-    def _finish(self, answer: AnswerInProgress) -> None:  # noqa: B027 - most APIs have nothing to do then
-        """Complete an answer that has been read to its end."""
+    def _finish(self, answer: AnswerInProgress) -> None:
+        """Complete an answer that has been read to its end: its thoughts, where they have come as bare text."""
+        if self.thinking_member and answer.thoughts:
+            answer.thinking.append(Thinking(answer.thoughts, self.id, {self.thinking_member: answer.thoughts}))
 
     def _reader(self, longest: int) -> EventReader:
         return EventReader(self.ignored_events, longest)

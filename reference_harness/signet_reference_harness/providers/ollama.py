@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from signet_reference_harness.messages import Message, Thinking, valid_text
+from signet_reference_harness.messages import Message, valid_text
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools, without_empty
@@ -18,6 +18,7 @@ class OllamaProvider(HttpProvider):
     api = "ollama-chat"
     path = "/api/chat"
     models_path = "/api/tags"
+    thinking_member = "thinking"
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
@@ -45,10 +46,6 @@ class OllamaProvider(HttpProvider):
             answer.done = True
             answer.raw_reason = event.get("done_reason") or None
             answer.usage = Usage(event.get("prompt_eval_count") or 0, event.get("eval_count") or 0)
-
-    def _finish(self, answer: AnswerInProgress) -> None:
-        if answer.thoughts:
-            answer.thinking.append(Thinking(answer.thoughts, self.id, {"thinking": answer.thoughts}))
 
 
 class _LineReader(EventReader):

@@ -22,6 +22,7 @@ class OpenAIChatProvider(HttpProvider):
     api = "openai-completions"
     path = "/chat/completions"
     models_path = "/models"
+    thinking_member = "reasoning_content"
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
@@ -45,10 +46,6 @@ class OpenAIChatProvider(HttpProvider):
         for choice in event["choices"][:1]:
             answer.raw_reason = choice.get("finish_reason") or answer.raw_reason
             yield from _read_message(answer, choice.get("delta") or {})
-
-    def _finish(self, answer: AnswerInProgress) -> None:
-        if answer.thoughts:
-            answer.thinking.append(Thinking(answer.thoughts, self.id, {"reasoning_content": answer.thoughts}))
 
 
 class OpenAIResponsesProvider(HttpProvider):

@@ -46,12 +46,12 @@ class OpenSession:
         return cls(identity.key, identity.agent, identity.project, session.client.config.origin, str(file))
 
 
-class OpenMark:
+class OpenMark(kept_lines.HeldFile):
     """The file of an open session, locked by this process. :meth:`leave` it."""
 
     def __init__(self, path: Path, handle: int, of: OpenSession) -> None:
+        super().__init__(path, handle)
         self.of = of
-        self._path, self._handle = path, handle
 
     @classmethod
     def create(cls, folder: Path, of: OpenSession) -> Self:
@@ -86,17 +86,11 @@ class OpenMark:
                     if handle >= 0:
                         os.close(handle)
 
-    def remove(self) -> None:
-        """Remove the file: no end is owed any more."""
-        with suppress(OSError):
-            if os.fstat(self._handle).st_ino == self._path.stat().st_ino:
-                self._path.unlink()
-
     def leave(self, *, owed: bool) -> None:
         """Let the file go. Where the end is still `owed` it stays, for the next process."""
         if not owed:
             self.remove()
-        os.close(self._handle)
+        self.close()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -84,7 +84,7 @@ class RunRecord:
         return TurnHistory(self.answers, self.results)
 
 
-class RunJournal:
+class RunJournal(kept_lines.HeldFile):
     """The file of a run, held by this process. :meth:`release` it."""
 
     def __init__(
@@ -95,7 +95,7 @@ class RunJournal:
         """Whether the run was begun by another process."""
         self.seized = seized
         """Whether it was taken over from one that still exists, and is stuck."""
-        self._path, self._handle, self._scrub = path, handle, scrub
+        super().__init__(path, handle, scrub)
         self._over = threading.Event()
         threading.Thread(target=self._stay, name="lease", daemon=True).start()
 
@@ -165,25 +165,15 @@ class RunJournal:
         """Note the status of the run."""
         self._write({"kind": "outcome", "status": status})
 
-    @property
-    def is_held(self) -> bool:
-        """Whether no other process has taken the run over."""
-        try:
-            return os.fstat(self._handle).st_ino == self._path.stat().st_ino
-        except OSError:
-            return False
-
     def release(self) -> None:
         """Let the lease go."""
         self._over.set()
-        os.close(self._handle)
+        self.close()
 
     def discard(self) -> None:
         """Let the lease go; a new run leaves nothing, so that its id is free again."""
         if not self.resumed:
-            with contextlib.suppress(OSError):
-                if self.is_held:
-                    self._path.unlink()
+            self.remove()
         self.release()
 
     def _write(self, members: Mapping[str, Any]) -> None:
@@ -192,8 +182,8 @@ class RunJournal:
                 f"run {self.recorded.run}: another process has taken it over, or its file was removed",
                 remedy="see what the other process makes of the run",
             )
-        with _journal_errors(self._path):
-            kept_lines.append(self._handle, kept_lines.as_line(members, self._scrub))
+        with _journal_errors(self.path):
+            self.append(members)
 
     def _stay(self) -> None:
         while not self._over.wait(LEASE_S / 4):

@@ -81,13 +81,8 @@ class StoredSession:
         self._last = (self._last[0], 0, self._last[2])
 
 
-class SessionFile:
+class SessionFile(kept_lines.HeldFile):
     """A session file open for appending, by this process alone. Close it."""
-
-    def __init__(self, path: Path, handle: int, scrub: kept_lines.Scrub) -> None:
-        self.path = path
-        self._handle = handle
-        self._scrub = scrub
 
     @classmethod
     def open(
@@ -163,10 +158,6 @@ class SessionFile:
         """Note that nothing that was said so far is in the model's context any more."""
         self._write({"kind": "clear"})
 
-    def close(self) -> None:
-        """Let the file go."""
-        os.close(self._handle)
-
     def _finish_torn_line(self) -> None:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
@@ -176,7 +167,7 @@ class SessionFile:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         with _write_errors(self.path):
-            kept_lines.append(self._handle, kept_lines.as_line(line, self._scrub))
+            self.append(line)
 
 
 class KeptTurn(Publisher):

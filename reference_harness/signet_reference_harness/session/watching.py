@@ -165,47 +165,37 @@ async def watch(
     run, queue, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
     identity = session.identity
 
-    def finish(summary: events.RunSummary, reply: str) -> None:
-        elapsed_ms = round((time.monotonic() - began) * 1000, 3)
-        about = {
-            "memory": events.memory_of(session.memory),
-            "run": run,
-            "session": identity.key,
-            "agent": identity.agent,
-            "elapsed_ms": elapsed_ms,
-        }
-        queue.publish(events.RunFinished(reply, summary.model_copy(update=about)))
-
-    def finish_cut() -> None:
-        cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
-        finish(events.came_to(cut).model_copy(update={"status": "cancelled", "error": None}), cut.reply)
-
-    def settle(task: asyncio.Task[TurnResult]) -> None:
-        if task.cancelled() and not queue.finished:
-            finish_cut()  # before the run did anything at all
-
     async def perform() -> TurnResult:
+        summary, reply = events.RunSummary(status="failed"), ""
         try:
             result = await turn(Publisher(queue.publish))
+            summary, reply = events.came_to(result), result.reply
         except asyncio.CancelledError:
-            finish_cut()
+            cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
+            summary = events.came_to(cut).model_copy(update={"status": "cancelled", "error": None})
+            reply = cut.reply
             raise
         except Exception as error:
-            finish(
-                events.RunSummary(
-                    status="failed", error=events.RunFailure(kind=type(error).__name__, message=str(error))
-                ),
-                "",
-            )
+            failure = events.RunFailure(kind=type(error).__name__, message=str(error))
+            summary = summary.model_copy(update={"error": failure})
             raise
-        finish(events.came_to(result), result.reply)
+        finally:
+            about = {
+                "memory": events.memory_of(session.memory),
+                "run": run,
+                "session": identity.key,
+                "agent": identity.agent,
+                "elapsed_ms": round((time.monotonic() - began) * 1000, 3),
+            }
+            queue.publish(events.RunFinished(reply, summary.model_copy(update=about)))
         return result
 
     session.cut_turn = None
     queue.publish(events.RunStarted(run, identity.key, identity.agent))
     task = asyncio.create_task(perform())
-    task.add_done_callback(settle)
     try:
+        # A task that is cancelled before it has begun would publish no last event.
+        await asyncio.sleep(0)
         yield WatchedRun(queue, task)
     finally:
         task.cancel()
