@@ -42,6 +42,7 @@ COMPACTIONS = {
                 "interleaved",
                 "other-agent",
                 "many-rows",
+                "two-forgotten",
                 "skill",
                 "two-tasks",
                 "sub-agent",
