@@ -82,7 +82,7 @@ def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
     seen = live.grow(3)
     page = httpx.get(live.url, trust_env=False)
     assert page.status_code == 200
-    assert "connect-src &#x27;self&#x27;" in page.text
+    assert "connect-src 'self'" in page.text
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["x-frame-options"] == "DENY"
     told = httpx.get(f"{live.url}version?after={seen.version - 1}", trust_env=False).json()

@@ -82,40 +82,26 @@ def write_page(
     """
     style = asset("page.css")
     script = "\n".join(asset(name) for name in ("page.js", *scripts, *(() if live is None else ("live.js",))))
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            *(() if live is None else ("connect-src 'self'",)),
-            "base-uri 'none'",
-            "form-action 'none'",
+    links = (element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections)
+    status = element("p", "Live.", id="live", class_="live", role="status", data_version=live)
+    stream.write(
+        asset("page.html").format(
+            title=text(title),
+            script_hash=_hash(script),
+            style_hash=_hash(style),
+            connect="" if live is None else "connect-src 'self'; ",
+            style=style,
+            header=joined(header),
+            links=joined(links),
+            live="" if live is None else status,
         )
     )
-    head = [
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", Markup(style)),
-    ]
-    links = (element("li", element("a", heading, href=f"#{name}")) for name, heading, _ in sections)
-    body = [
-        element("a", "Skip to the content", class_="skip", href="#main"),
-        element("header", element("h1", title), *header),
-        element("nav", element("ul", links), aria_label="Sections"),
-        *(() if live is None else (element("p", "Live.", id="live", class_="live", role="status", data_version=live),)),
-        element("noscript", element("p", "Without scripts, filters and the exchange viewer are not there.")),
-    ]
     main = (
         element(
             "section", element("h2", heading, id=f"{name}-heading"), content, id=name, aria_labelledby=f"{name}-heading"
         )
         for name, heading, content in sections
     )
-    stream.write(f'<!DOCTYPE html>\n<html lang="en">\n<head>{joined(head)}</head>\n<body>{joined(body)}')
     stream.write(f'<main id="main" tabindex="-1">{joined(main)}</main>')
     stream.write(element("footer", element("p", f"signet-conformance {__version__}")))
     stream.writelines(f'\n<script type="application/json" id="{name}">{block}</script>' for name, block in data)

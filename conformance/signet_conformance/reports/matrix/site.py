@@ -24,6 +24,7 @@ from signet_conformance.reports import matrix
 from signet_conformance.reports.evidence import known_requirement
 from signet_conformance.reports.html.page import (
     Markup,
+    asset,
     element,
     facts,
     filter_form,
@@ -328,16 +329,16 @@ def svg_badge(column: Column, connector_version: str) -> str:
     """The badge as a picture of its own: no network, no script, readable aloud."""
     label, message, colour = _badge(column, connector_version)
     left, right = (round(len(text) * _CHARACTER + _MARGIN) for text in (label, message))
-    title, label, message = escape(f"{label}: {message}"), escape(label), escape(message)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">\n'
-        f"  <title>{title}</title>\n"
-        f'  <rect width="{left}" height="20" fill="#444"/>\n'
-        f'  <rect x="{left}" width="{right}" height="20" fill="{_COLOURS[colour]}"/>\n'
-        '  <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">\n'
-        f'    <text x="{left / 2:g}" y="14">{label}</text>\n'
-        f'    <text x="{left + right / 2:g}" y="14">{message}</text>\n'
-        "  </g>\n</svg>\n"
+    return asset("badge.svg").format(
+        title=escape(f"{label}: {message}"),
+        label=escape(label),
+        message=escape(message),
+        label_x=left / 2,
+        message_x=left + right / 2,
+        width=left + right,
+        left=left,
+        right=right,
+        colour=_COLOURS[colour],
     )
 
 
