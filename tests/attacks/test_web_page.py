@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -31,22 +30,16 @@ FOREIGN = [
 ]
 
 
-@contextmanager
-def started_daemon(workspace: Path) -> Iterator[str]:
-    """The address of an embedded daemon in a process of its own."""
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an embedded daemon in a process of its own, in which no test stores anything."""
+    workspace = tmp_path_factory.mktemp("daemon") / "workspace"
     command = [sys.executable, "-m", "signet_conformance.daemon", "--workspace", str(workspace), "--until-stdin-closes"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["url"]
         process.stdin.close()
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[str]:
-    """The address of an embedded daemon."""
-    with started_daemon(tmp_path / "workspace") as url:
-        yield url
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import os
 import select
 import socket
 import struct
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import trace
+from tests.support import warm
 
 CANARY = 'canary "of" the tést/1'
 HEALTH = b'{"status":"healthy","version":"0.145.7"}'
@@ -121,14 +121,8 @@ class RecorderProcess:
 
     def __init__(self, *arguments: str, out: Path, environment: dict[str, str] | None = None) -> None:
         self.out = out
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "signet_recording_proxy", "--out", str(out), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
-        )
+        command = [sys.executable, "-m", "signet_recording_proxy", "--out", str(out), *arguments]
+        self.process = warm.begin(command, {**os.environ, **(environment or {})})
         ready = self.next_line()
         if ready is None:
             self.process.wait(PATIENCE_S)

@@ -82,6 +82,44 @@ def _start(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> Forked
     return _forks.start([python, _WITH_SERVER, program, *arguments], env, folder, {_WITH_SERVER: PROGRAMS[program]})
 
 
+class Fork:
+    """A fork that a test follows; more of what `subprocess.Popen` has, under the same names."""
+
+    def __init__(self, forked: ForkedProcess) -> None:
+        self._forked = forked
+        self.pid, self.stdin, self.stdout, self.stderr = forked.pid, forked.stdin, forked.stdout, forked.stderr
+        self.wait = forked.wait
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+def begin(words: Sequence[str], env: Mapping[str, str]) -> Fork | subprocess.Popen[bytes]:
+    """One of the programs that a run starts, in a session of its own: a fork where it may be one."""
+    forked = _forks.start(words, env, None, forks.PROGRAMS)
+    if forked is not None:
+        return Fork(forked)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True)
+
+
 def finished(
     words: Sequence[str], folder: Path, env: Mapping[str, str], patience_s: float
 ) -> subprocess.CompletedProcess[str]:
