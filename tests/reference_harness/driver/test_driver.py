@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
 from tests.reference_harness.sessions import PROJECT
+from tests.support import warm
 
 HARNESS = [sys.executable, "-m", "signet_reference_harness"]
 SPACIOUS = {
@@ -29,13 +30,7 @@ class Peer:
 
     def __init__(self, origin: str, **environ: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SIGNET_")}
-        self.process = subprocess.Popen(
-            HARNESS,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**inherited, "SIGNET_DAEMON_URL": origin, **SPACIOUS, **environ},
-        )
+        self.process = warm.begin(HARNESS, {**inherited, "SIGNET_DAEMON_URL": origin, **SPACIOUS, **environ})
         self.asked = 0
 
     def send(self, line: str) -> None:
@@ -67,8 +62,19 @@ class Peer:
 
     def leave(self) -> tuple[int, str]:
         """Close the input; exit status and standard error."""
-        _, errors = self.process.communicate(timeout=30)
-        return self.process.returncode, errors.decode()
+        assert self.process.stdin is not None
+        assert self.process.stderr is not None
+        self.process.stdin.close()
+        return self.process.wait(30), self.process.stderr.read().decode()
+
+    def end(self) -> None:
+        """End it, whatever state it is in."""
+        self.process.kill()
+        self.process.wait(30)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            with suppress(OSError):
+                stream.close()
 
 
 @pytest.fixture
@@ -82,8 +88,7 @@ def peer(daemon: RecordingDaemon) -> Iterator[Callable[..., Peer]]:
 
     yield begin
     for driver in started:
-        driver.process.kill()
-        driver.process.communicate()
+        driver.end()
 
 
 Begin = Callable[..., Peer]
@@ -93,9 +98,11 @@ Begin = Callable[..., Peer]
 def serving() -> Iterator[Peer]:
     """One harness process for all lines that cannot be performed: after each of them it has to go on."""
     harness = Peer("http://127.0.0.1:1")
-    with harness.process:
+    try:
         yield harness
         assert harness.leave() == (0, "")
+    finally:
+        harness.end()
 
 
 def test_host_that_was_killed_goes_on_with_its_session(daemon: RecordingDaemon, peer: Begin) -> None:
