@@ -202,11 +202,7 @@ class RecorderProcess:
         """End it, whatever state it is in."""
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(PATIENCE_S)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
+        warm.end(self.process, PATIENCE_S)
 
 
 def read_until_closed(connection: socket.socket) -> bytes:

@@ -111,13 +111,29 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
-def begin(words: Sequence[str], env: Mapping[str, str]) -> Fork | subprocess.Popen[bytes]:
-    """One of the programs that a run starts, in a session of its own: a fork where it may be one."""
-    forked = _forks.start(words, env, None, forks.PROGRAMS)
+Begun = Fork | subprocess.Popen[bytes]
+
+
+def begin(words: Sequence[str], env: Mapping[str, str]) -> Begun:
+    """One of these programs, or of those that a run starts, in a session of its own: a fork where it may be one."""
+    forked = _forks.start(words, env, None, {**forks.PROGRAMS, **PROGRAMS})
     if forked is not None:
         return Fork(forked)
     pipe = subprocess.PIPE
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True)
+
+
+def end(process: Begun, patience_s: float) -> int:
+    """Close a program's streams, its standard input first, so that it ends; its exit status."""
+    streams = [stream for stream in (process.stdin, process.stdout, process.stderr) if stream is not None]
+    with contextlib.suppress(OSError):
+        streams[0].close()
+    try:
+        return process.wait(patience_s)
+    finally:
+        for stream in streams:
+            with contextlib.suppress(OSError):
+                stream.close()
 
 
 def finished(

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -70,11 +69,7 @@ class Peer:
     def end(self) -> None:
         """End it, whatever state it is in."""
         self.process.kill()
-        self.process.wait(30)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert stream is not None
-            with suppress(OSError):
-                stream.close()
+        warm.end(self.process, 30)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
+
+from tests.support import warm
+
+PATIENCE_S = 60.0
 
 
 class Serve(Protocol):
@@ -23,7 +27,7 @@ class Serve(Protocol):
 class Served:
     """The server's address, and what it tells of itself."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, url: str, process: warm.Begun) -> None:
         self.url = url
         self.process = process
         self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
@@ -45,8 +49,11 @@ def started(path: Path, *options: str, **script: object) -> Iterator[Served]:
     """A server for a script, which is written to `path`; at the end its standard input closes, and so it ends."""
     path.write_text(json.dumps({"format": "signet-llm/1", **script}))
     command = [sys.executable, "-m", "signet_reference_harness.cli", "llm", str(path), "--until-stdin-closes", *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    process = warm.begin(command, os.environ)
+    try:
         assert process.stdout is not None
         served = Served(json.loads(process.stdout.readline())["url"], process)
         with served.http:
             yield served
+    finally:
+        warm.end(process, PATIENCE_S)
