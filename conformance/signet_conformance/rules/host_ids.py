@@ -205,7 +205,6 @@ def _is_late_start(recording: Recording, start: _Use, named: Mapping[str, Mappin
     return any(
         key == start.call.key
         and use.by_prompt
-        and session != start.session
         and _is_open(recording, session, start.call)
         for session, uses in named.items()
         for key, use in uses.items()

@@ -442,14 +442,13 @@ def _kind(
     if _is_said(words, before):
         return "what was said before the user cleared the context", "cleared"
     others = {words_of(mark.text) for mark in timeline.steps if mark.seq < call.seq and mark.step in _SAYS}
-    if any(words == each for each in others - now - before):
+    if words in others:
         return "what was said in another session", "another session"
     if any(each and each in words for each in _summaries(recording)):
         return "the summary of a compaction", "summary"
     if any(each in words for each in now if len(each) >= SHORTEST_TEXT):
         return "the user's words inside the host's envelope, or with injected text", "envelope"
-    replies = {words_of(mark.reply) for mark in timeline.steps if mark.session == session} - {""}
-    if words in replies:
+    if words in {words_of(mark.reply) for mark in timeline.steps}:
         return "what the model said", "reply"
     # A word or two stands in many a text.
     told = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
