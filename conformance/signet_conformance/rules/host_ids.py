@@ -203,9 +203,7 @@ def _is_late_start(recording: Recording, start: _Use, named: Mapping[str, Mappin
     A connector that sends from a queue may start that session in a step of this one.
     """
     return any(
-        key == start.call.key
-        and use.by_prompt
-        and _is_open(recording, session, start.call)
+        key == start.call.key and use.by_prompt and _is_open(recording, session, start.call)
         for session, uses in named.items()
         for key, use in uses.items()
     )

@@ -371,7 +371,7 @@ def _judge(
     if not _is_json(call) and _may_be_quoted(recording):
         yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
         return
-    message, fold = _kind(recording, call, session, strange, now, before | former_lines)
+    message, fold = _kind(recording, call, strange, now, before | former_lines)
     if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
         yield undecided(call, message="the host decides what it makes of a command or a file name")
         return
@@ -434,9 +434,7 @@ def _is_said(words: str, said: AbstractSet[str]) -> bool:
     return not rest.strip()
 
 
-def _kind(
-    recording: Recording, call: Call, session: str, words: str, now: set[str], before: set[str]
-) -> tuple[str, str]:
+def _kind(recording: Recording, call: Call, words: str, now: set[str], before: set[str]) -> tuple[str, str]:
     """What words that the user did not say are, and the code of it."""
     timeline = recording.timeline
     if _is_said(words, before):
