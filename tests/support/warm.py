@@ -62,9 +62,13 @@ _CLI: Final = (
     *_RULES,
 )
 _HARNESS: Final = (
+    "signet_reference_harness.chat",
     "signet_reference_harness.cli.servers",
+    "signet_reference_harness.cli.sessions",
     "signet_reference_harness.llm_server",
     "signet_reference_harness.local_server",
+    "signet_reference_harness.providers.ollama",
+    "signet_reference_harness.run",
 )
 PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI, "signet_reference_harness.cli": _HARNESS}
 
@@ -137,9 +141,9 @@ def end(process: Begun, patience_s: float) -> int:
 
 
 def finished(
-    words: Sequence[str], folder: Path, env: Mapping[str, str], patience_s: float
+    words: Sequence[str], folder: Path, env: Mapping[str, str], patience_s: float, given: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """A program run to its end in `folder` with nothing to read: a fork where it may be one, else a plain process.
+    """A program run to its end in `folder`, which reads what is `given`: a fork where it may be one, else plainly.
 
     Raises subprocess.TimeoutExpired, once the program and its group are killed.
     """
@@ -149,13 +153,12 @@ def finished(
             words,
             cwd=folder,
             env=env,
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             text=True,
             timeout=patience_s,
             check=False,
         )
-    forked.stdin.close()
     said = [b"", b""]
 
     def read(place: int) -> None:
@@ -165,6 +168,8 @@ def finished(
     readers = [threading.Thread(target=read, args=(place,), daemon=True) for place in (0, 1)]
     for reader in readers:
         reader.start()
+    with forked.stdin as stream, contextlib.suppress(BrokenPipeError):
+        stream.write(given.encode())
     try:
         status = forked.wait(patience_s)
     except subprocess.TimeoutExpired:

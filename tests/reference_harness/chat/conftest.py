@@ -12,6 +12,7 @@ import pytest
 
 from tests.reference_harness.llm_server.served import Served
 from tests.reference_harness.run.conftest import project, scripted_model, serve
+from tests.support import warm
 from tests.support.pseudo_terminal import PseudoTerminal
 
 __all__ = ["project", "scripted_model", "serve"]
@@ -41,10 +42,7 @@ def pipe(project: Path, scripted_model: Served) -> Pipe:
 
     def run(lines: str, *options: str) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, **provider(scripted_model.url)}
-        command = [*COMMAND, *options]
-        return subprocess.run(
-            command, cwd=project, env=environ, input=lines, capture_output=True, text=True, timeout=60, check=False
-        )
+        return warm.finished([*COMMAND, *options], project, environ, 60, lines)
 
     return run
 
