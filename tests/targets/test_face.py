@@ -309,4 +309,4 @@ def test_a_real_host_is_newer_than_its_connector(
 def test_release_that_only_another_face_knows_is_newer_too() -> None:
     """Each face of a harness knows what any of them knows."""
     old, new = (find_face(each) for each in with_faces(targets.load("pi"), "all", "--face"))
-    assert (old.newer, new.newer) == (["0.73.1", "1.5.2"], ["1.5.2"])
+    assert (old.newer, new.newer) == (["0.73.1", "1.6.0"], ["1.6.0"])
