@@ -91,7 +91,7 @@ def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> b
 
 
 def _summaries(recording: Recording) -> AbstractSet[str]:
-    """What the kit gave as summaries of compactions."""
+    """The summaries of compactions that the kit gave."""
     told = (mark.other.get("summary") for mark in recording.timeline.steps)
     return {words_of(each) for each in told if isinstance(each, str)}
 
