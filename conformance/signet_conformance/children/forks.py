@@ -49,6 +49,12 @@ PROGRAMS: Final[Programs] = MappingProxyType(
             "uvloop",
         ),
         "signet_reference_harness": _HARNESS,
+        # The scripted model.
+        "signet_reference_harness.cli": (
+            "signet_reference_harness.cli.servers",
+            "signet_reference_harness.llm_server",
+            "signet_reference_harness.local_server",
+        ),
         # Hosts themselves are left out: a fork runs its program as __main__.
         f"{_HOSTS}.python_plugin": _HOST,
         f"{_HOSTS}.command_hooks": (
