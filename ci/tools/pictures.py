@@ -26,7 +26,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-from signet_conformance.cli.watch import PageServer, PageState, RecordingWatcher
+from signet_conformance.cli.watch import PageState, RecordingWatcher, served
 from signet_conformance.outcome.conclusion import Terms
 
 ROOT = Path(__file__).parents[2]
@@ -100,10 +100,10 @@ class Page:
             if isinstance(what, PageState):
                 judged.set()
 
-        with chdir(work), RecordingWatcher(["session.jsonl"], Terms(), tell) as growing, PageServer(growing) as server:
+        with chdir(work), RecordingWatcher(["session.jsonl"], Terms(), tell) as growing, served(growing) as url:
             if not judged.wait(60):
                 raise SystemExit(f"{self.name}: the recording was not judged within 60 s")
-            yield server.url
+            yield url
 
 
 class VisibleText(HTMLParser):
