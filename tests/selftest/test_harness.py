@@ -11,11 +11,10 @@ import pytest
 from signet_conformance.contract import document
 from signet_conformance.rules.model.requests import marker_lines, padded, presence
 from signet_conformance.selftest import harness
-from signet_conformance.selftest.harness import ChangedModels
+from signet_conformance.selftest.harness import ChangedModels, ServedModels
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, render_reminders
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
-from signet_reference_harness.providers.scripted import ServedModels
 
 START, PROMPT = "Atlas deploys happen on Friday.\nAsk Mira before a change.", "Refunds over 500 EUR need approval."
 Question = tuple[Sequence[Message], CompletionOptions]
