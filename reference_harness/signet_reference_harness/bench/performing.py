@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_reference_harness.bench.log import BenchFailureError, Record
-from signet_reference_harness.bench.suite import (
-    Asking,
-    ScenarioRun,
-    SuiteFact,
-    SuiteForget,
-    SuiteQuery,
-    SuiteStart,
-    SuiteTurn,
-)
+from signet_reference_harness.bench.suite import Asking, ScenarioRun, SuiteQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +45,15 @@ class Latencies:
 Note = Callable[[Record], None]
 
 
-class Player(ABC):
-    """Performs the steps of one scenario, each by the method of its kind; a step without a method does nothing.
+class Player:
+    """Performs the steps of one scenario, each by the method of its kind, such as `fact`, `query`, `start` or `end`.
 
-    Each method raises BenchFailureError when the subject cannot do what the step asks.
+    It is a coroutine function that takes the step, returns the StepMemories that it brought, or None, and raises
+    BenchFailureError when the subject cannot do what the step asks. A step without a method does nothing.
     """
 
     has_sessions = True
     """Whether the assertions of a suite are asked of it."""
-
-    @abstractmethod
-    async def fact(self, step: SuiteFact) -> None:
-        """Store it."""
-
-    @abstractmethod
-    async def forget(self, step: SuiteForget) -> None:
-        """Take a fact from memory."""
-
-    @abstractmethod
-    async def query(self, step: SuiteQuery) -> StepMemories:
-        """Recall."""
-
-    @abstractmethod
-    async def prompt(self, step: SuiteTurn) -> StepMemories:
-        """Take a turn; what was injected for it."""
-
-    @abstractmethod
-    async def start(self, step: SuiteStart) -> StepMemories | None:
-        """Open a session; what was injected."""
 
     async def close(self) -> None:
         """Close the sessions that are open."""
