@@ -6,8 +6,9 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,14 +41,45 @@ class DaemonOptions:
     """The members of agent.yaml in each workspace."""
 
 
-class EmbeddedDaemon(Subject):
+class _OwnDaemon(Subject):
+    """A daemon of the run's own, with its database at `where` in a workspace of its own."""
+
+    where: str
+
+    def __init__(self, options: DaemonOptions) -> None:
+        self._options = options
+
+    @abstractmethod
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
+        """Start the daemon of a place, and return its address."""
+
+    @asynccontextmanager
+    async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
+        """A daemon with a workspace of its own."""
+        options, name = self._options, programs.folder_name(database, number)
+        place = programs.DatabaseFolder(folder / "databases" / name)
+        place.prepare(options.begin_with, self.where)
+        if options.agent is not None:
+            # JSON is YAML.
+            (place.workspace / "agent.yaml").write_text(json.dumps(options.agent), "utf-8")
+        said = place.folder / "programs.log"
+        async with AsyncExitStack() as stack:
+            url = await self._serve(stack, place, said)
+            url = await _recorded(stack, url, options, folder, name, said)
+            yield await stack.enter_async_context(_client(url, options))
+        if not options.keep:
+            place.remove()
+
+
+class EmbeddedDaemon(_OwnDaemon):
     """The daemon that the conformance kit brings."""
 
     name = EMBEDDED
+    where = "memories.db"
 
     def __init__(self, version: str | None, options: DaemonOptions) -> None:
+        super().__init__(options)
         self._version = version
-        self._options = options
 
     def describe(self) -> dict[str, Any]:
         """Its kind, the release it answers as, and how its clock runs."""
@@ -58,10 +90,6 @@ class EmbeddedDaemon(Subject):
             "database": _sha256(self._options),
         }
 
-    def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
-        """A daemon with a workspace of its own."""
-        return _own(self._options, folder, database, number, where="memories.db", serve=self._serve)
-
     async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
         module = [
             *("signet_conformance.cli", "daemon", "--workspace", str(place.workspace)),
@@ -71,23 +99,21 @@ class EmbeddedDaemon(Subject):
         return await programs.address_of(stack, "the embedded daemon", module, place.environment(), said)
 
 
-class CommandedDaemon(Subject):
+class CommandedDaemon(_OwnDaemon):
     """A daemon that a command starts, on the port and in the folders that its environment names."""
 
+    name = "daemon"
+    where = "memory/memories.db"
+
     def __init__(self, command: str, words: Sequence[str], options: DaemonOptions) -> None:
-        self.name = "daemon"
+        super().__init__(options)
         self._command = command
         self._words = words
-        self._options = options
 
     def describe(self) -> dict[str, Any]:
         """Its kind and its command."""
         told = {"kind": "command", "command": self._command, "database": _sha256(self._options)}
         return told if self._options.agent is None else {**told, "agent": self._options.agent}
-
-    def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
-        """A daemon with a workspace of its own."""
-        return _own(self._options, folder, database, number, where="memory/memories.db", serve=self._serve)
 
     async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
         port = programs.free_port()
@@ -131,32 +157,8 @@ class RunningDaemon(Subject):
             yield await stack.enter_async_context(_client(url, self._options, mark=secrets.token_hex(4)))
 
 
-Serve = Callable[[AsyncExitStack, programs.DatabaseFolder, Path], Awaitable[str]]
-"""Starts the daemon of a place and says its address."""
-
-
 def _sha256(options: DaemonOptions) -> str | None:
     return options.begin_with.sha256 if options.begin_with else None
-
-
-@asynccontextmanager
-async def _own(
-    options: DaemonOptions, folder: Path, database: str, number: int, *, where: str, serve: Serve
-) -> AsyncIterator[OpenDatabase]:
-    """A daemon of the run's own in a folder of its own."""
-    name = programs.folder_name(database, number)
-    place = programs.DatabaseFolder(folder / "databases" / name)
-    place.prepare(options.begin_with, where)
-    if options.agent is not None:
-        # JSON is YAML.
-        (place.workspace / "agent.yaml").write_text(json.dumps(options.agent), "utf-8")
-    said = place.folder / "programs.log"
-    async with AsyncExitStack() as stack:
-        url = await serve(stack, place, said)
-        url = await _recorded(stack, url, options, folder, name, said)
-        yield await stack.enter_async_context(_client(url, options))
-    if not options.keep:
-        place.remove()
 
 
 @asynccontextmanager
@@ -182,12 +184,11 @@ async def health_of(url: str, token: str | None) -> Reply:
 async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
     """The answer to GET /health once there is one; None when the program is gone, or took too long."""
     deadline = time.monotonic() + programs.READY_S
-    async with aclosing(TimedClient(url, token, Latencies())) as client:
-        while not gone() and time.monotonic() < deadline:
-            reply = await client.health()
-            if reply.accepted:
-                return reply
-            await asyncio.sleep(LOOK_AGAIN_S)
+    while not gone() and time.monotonic() < deadline:
+        reply = await health_of(url, token)
+        if reply.accepted:
+            return reply
+        await asyncio.sleep(LOOK_AGAIN_S)
     return None
 
 

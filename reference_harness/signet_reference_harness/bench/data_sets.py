@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -434,10 +435,10 @@ class _Unique:
     """Numbers the second and later uses of a name."""
 
     def __init__(self) -> None:
-        self._uses: dict[str, int] = {}
+        self._uses: Counter[str] = Counter()
 
     def __call__(self, name: str) -> str:
-        self._uses[name] = self._uses.get(name, 0) + 1
+        self._uses[name] += 1
         return name if self._uses[name] == 1 else f"{name}.{self._uses[name]}"
 
 

@@ -6,7 +6,7 @@ They come from a benchmark, not from a person's sessions: each row says `synthet
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -15,7 +15,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from signet_reference_harness.bench.result import Figure, Question, Result
 from signet_reference_harness.bench.suite import (
     UNANSWERABLE,
-    ScenarioRun,
     Suite,
     SuiteFact,
     SuiteQuery,
@@ -102,8 +101,15 @@ def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
             if isinstance(step, SuiteStart):
                 agents.setdefault(step.session, step)
             if line in questions and isinstance(step, SuiteQuery | SuiteTurn | SuiteStart):
-                said = turns.get(step.session, [])[-TURNS:]
-                context = _context(performance, agents.get(step.session), step, questions[line].operation, said)
+                start = agents.get(step.session)
+                context = SessionContext(
+                    agent=(start and start.agent) or performance.agent,
+                    project=(start and start.project) or performance.project,
+                    session=step.session,
+                    operation=questions[line].operation,
+                    query=None if isinstance(step, SuiteStart) else step.text,
+                    turns=tuple(turns.get(step.session, [])[-TURNS:]),
+                )
                 yield _pair(result, questions[line], context, texts)
             if isinstance(step, SuiteFact):
                 texts[step.id] = step.text
@@ -126,23 +132,6 @@ def read_pairs(path: Path) -> Iterator[Pair]:
         for number, line in enumerate(file, 1):
             if line.strip():
                 yield parse_document(Pair, line, f"{path}:{number}")
-
-
-def _context(
-    performance: ScenarioRun,
-    start: SuiteStart | None,
-    step: SuiteQuery | SuiteTurn | SuiteStart,
-    operation: str,
-    said: Sequence[PairTurn],
-) -> SessionContext:
-    return SessionContext(
-        agent=(start.agent if start else None) or performance.agent,
-        project=(start.project if start else None) or performance.project,
-        session=step.session,
-        operation=operation,
-        query=None if isinstance(step, SuiteStart) else step.text,
-        turns=tuple(said),
-    )
 
 
 def _pair(result: Result, question: Question, context: SessionContext, texts: dict[str, str]) -> Pair:

@@ -49,7 +49,7 @@ def setup(*, write: bool) -> int:
 
     workspace = settings.workspace_of(os.environ)
     has_daemon = asyncio.run(_report_daemon())
-    servers = local_servers(os.environ)
+    servers = list(local_servers(os.environ))
     for variable in _key_variables():
         click.echo(f"key: {variable} is {'set' if os.environ.get(variable, '').strip() else 'not set'}")
     for server in servers:
@@ -102,12 +102,8 @@ async def _report_daemon() -> bool:
     return not reply.shows_no_daemon
 
 
-def local_servers(environ: Mapping[str, str]) -> list[LocalServer]:
+def local_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
     """The servers of this machine that name their models; Ollama at OLLAMA_HOST, if that is set."""
-    return list(_local_servers(environ))
-
-
-def _local_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
     import httpx
 
     from signet_reference_harness.providers import settings

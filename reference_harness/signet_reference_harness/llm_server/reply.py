@@ -41,17 +41,6 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerTokens:
-    """The token counts of an answer."""
-
-    input: int
-    output: int
-    cache_read: int
-    cache_write: int
-    reasoning: int
-
-
-@dataclass(frozen=True, slots=True)
 class TurnReply:
     """A turn as the answer to a request: its body, the size of that in bytes, its number.
 
@@ -97,17 +86,11 @@ class TurnReply:
         return "refusal" if any(isinstance(part, RefusalPart) for part in self.parts) else "end_turn"
 
     @property
-    def tokens(self) -> AnswerTokens:
-        """The counts of the turn; estimates for those that it lacks."""
-        usage = self.turn.usage
+    def tokens(self) -> Mapping[str, int]:
+        """The counts of the turn, by the names of ScriptedUsage; estimates for those that it lacks."""
         said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
-        return AnswerTokens(
-            estimate(self.size) if usage.input_tokens is None else usage.input_tokens,
-            max(1, said // _CHARACTERS_A_TOKEN) if usage.output_tokens is None else usage.output_tokens,
-            usage.cache_read_tokens,
-            usage.cache_write_tokens,
-            usage.reasoning_tokens,
-        )
+        estimates = {"input_tokens": estimate(self.size), "output_tokens": estimate(said)}
+        return {**estimates, **self.turn.usage.model_dump(exclude_none=True)}
 
 
 def chunks_of(part: AnyPart) -> Iterator[str]:

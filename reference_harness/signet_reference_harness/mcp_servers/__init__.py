@@ -235,9 +235,8 @@ class ConnectedServer:
             self._tell(f"Of the MCP server {self.label} these are left out: {'; '.join(left_out)[:LONGEST_REASON]}.")
         kept = {name: tool for name, tool in self.tools.items() if self._offers.get(name) == before.get(name)}
         self.tools = {
-            name: kept.get(name)
-            or ServedTool(offer.definition, partial(self.call, offer.name), self.settings.timeout_s)
-            for name, offer in self._offers.items()
+            name: kept.get(name) or ServedTool(definition, partial(self.call, original), self.settings.timeout_s)
+            for name, (original, definition) in self._offers.items()
         }
 
     def _tell_changes(self, before: Mapping[str, Offer]) -> None:

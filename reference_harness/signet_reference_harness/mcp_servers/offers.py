@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from signet_reference_harness.errors import printable
@@ -25,14 +24,8 @@ LARGEST_SCHEMA: Final = 32 * 1024
 """Bytes of the JSON of one tool's schema."""
 LONGEST_ERROR: Final = 1_500
 _HASH: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool by its server's name, and its definition for the model."""
-
-    name: str
-    definition: ToolDefinition
+Offer = tuple[str, ToolDefinition]
+"""A tool by its server's name, and its definition for the model."""
 
 
 def server_label(name: str) -> str:
@@ -70,7 +63,7 @@ def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, 
         else:
             said = as_shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
             told = f"[of the MCP server {server}] {said}".strip()
-            made[name] = Offer(original, ToolDefinition(name, told, schema))
+            made[name] = original, ToolDefinition(name, told, schema)
     return made, left_out
 
 

@@ -1,8 +1,8 @@
 """A run on disk, and the lease on it: JSON lines, each appended whole, of what is neither asked nor done again.
 
-    {"kind": "header", "format": "signet-run/1", "run": "…", "session": "…", "prompt": "…", …}
+    {"kind": "header", "format": "signet-run/2", "run": "…", "session": "…", "prompt": "…", …}
     {"kind": "holder", "pid": 4711, "host": "…", "at": "…"}   a process works in the run, from here on
-    {"kind": "answer", "message": {…}, "stop_reason": "…", …}  the model has answered
+    {"kind": "answer", "answer": {"content": "…", …}}         the model has answered
     {"kind": "calling", "name": "…"}                          a tool is about to run
     {"kind": "result", "name": "…", "ok": true, …}            it is done
     {"kind": "outcome", "status": "failed"}                   the process is through with the run
@@ -26,17 +26,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from msgspec import convert, to_builtins
+
 from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
-from signet_reference_harness.providers import CompletionResult, StopReason, Usage
-from signet_reference_harness.run.session_file import KeptTurn, SessionFile, message_from, message_json
+from signet_reference_harness.providers import CompletionResult, StopReason
+from signet_reference_harness.run.session_file import KeptTurn, SessionFile
 from signet_reference_harness.session.events import Status
 from signet_reference_harness.session.turn import TurnHistory
 from signet_reference_harness.session.watching import EventQueue
 from signet_reference_harness.tools import ToolResult
 
-FORMAT: Final = "signet-run/1"
+FORMAT: Final = "signet-run/2"
 MOST_NAMED: Final = 5
 """How many runs are named in the place of one that does not exist, the latest first."""
 LEASE_S: Final = 60.0
@@ -137,19 +139,8 @@ class RunJournal(kept_lines.HeldFile):
 
     def answer(self, answer: CompletionResult) -> None:
         """Keep an answer of the model that need not be asked for again."""
-        if answer.stop_reason not in LASTING:
-            return
-        message = Message("assistant", answer.content, answer.tool_calls, thinking=answer.thinking)
-        self._write(
-            {
-                "kind": "answer",
-                "message": message_json(message),
-                "stop_reason": answer.stop_reason,
-                "raw_reason": answer.raw_reason,
-                "detail": answer.detail,
-                "usage": [answer.usage.input_tokens, answer.usage.output_tokens],
-            }
-        )
+        if answer.stop_reason in LASTING:
+            self._write({"kind": "answer", "answer": to_builtins(answer)})
 
     def calling(self, name: str) -> None:
         """Note that a tool is about to run."""
@@ -233,7 +224,7 @@ def read_run(path: Path, run: str) -> RunRecord:
             if kind == "holder":
                 recorded.status, recorded.pid, recorded.host = None, int(entry["pid"]), str(entry["host"])
             elif kind == "answer":
-                recorded.answers.append(_answer(entry))
+                recorded.answers.append(convert(entry["answer"], CompletionResult))
             elif kind == "calling":
                 calling = str(entry["name"])
             elif kind == "outcome":
@@ -255,19 +246,6 @@ def _header(entry: Mapping[str, Any]) -> RunRecord:
     if not all(isinstance(entry[name], int if name == "turns" else str) for name in HEADER):
         raise ValueError("a member of the header is of another type")
     return RunRecord(**{name: entry[name] for name in HEADER})
-
-
-def _answer(entry: Mapping[str, Any]) -> CompletionResult:
-    message = message_from(entry["message"])
-    return CompletionResult(
-        content=message.content,
-        tool_calls=message.tool_calls,
-        thinking=message.thinking,
-        stop_reason=StopReason(entry["stop_reason"]),
-        raw_reason=entry["raw_reason"],
-        detail=entry["detail"],
-        usage=Usage(*entry["usage"]),
-    )
 
 
 def _result(entry: Mapping[str, Any]) -> ToolResult:

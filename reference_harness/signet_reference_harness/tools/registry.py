@@ -26,6 +26,7 @@ from signet_reference_harness.tools import DaemonTool, ServedTool, Tool, ToolCon
 
 DEFAULT_TIMEOUT_S: Final = 60.0
 Value = TypeVar("Value")
+AnyTool = Tool | DaemonTool | ServedTool
 
 
 class ToolRegistry:
@@ -50,8 +51,7 @@ class ToolRegistry:
                 remedy="leave one of them out, or give it another name",
             )
         self._sources = tuple(sources)
-        self._schemas = {name: _Schema(name, tool) for name, tool in self._tools.items()}
-        self._served_schemas: dict[str, tuple[ServedTool, _Schema]] = {}
+        self._schemas: dict[str, tuple[AnyTool, _Schema]] = {}
         unknown = [name for name in before_generation if name not in self._tools]
         if unknown:
             raise ValueError(f"there is no tool {unknown[0]!r} to run before generation")
@@ -67,8 +67,8 @@ class ToolRegistry:
             tool.definition
             if isinstance(tool, DaemonTool)
             else ToolDefinition(tool.name, tool.description, tool.input_schema)
-            for name, tool in self._tools.items()
-            if isinstance(tool, DaemonTool) or not self._schemas[name].complaint
+            for tool in self._tools.values()
+            if isinstance(tool, DaemonTool) or not self._schema_of(tool).complaint
         )
         served = (tool.definition for tool in self._served().values() if not self._schema_of(tool).complaint)
         return (*own, *served)
@@ -86,10 +86,11 @@ class ToolRegistry:
         tools = {name: tool for source in self._sources for name, tool in source.tools.items()}
         return {name: tool for name, tool in tools.items() if name not in self._tools}
 
-    def _schema_of(self, tool: ServedTool) -> _Schema:
-        kept = self._served_schemas.get(tool.name)
+    def _schema_of(self, tool: AnyTool) -> _Schema:
+        kept = self._schemas.get(tool.name)
         if kept is None or kept[0] is not tool:
-            kept = self._served_schemas[tool.name] = (tool, _Schema(tool.name, tool.definition))
+            made = _Schema(tool.name, tool.definition if isinstance(tool, ServedTool) else tool)
+            kept = self._schemas[tool.name] = (tool, made)
         return kept[1]
 
     async def execute(
@@ -112,8 +113,7 @@ class ToolRegistry:
         try:
             if isinstance(tool, DaemonTool):
                 arguments = {name: value for name, value in arguments.items() if value is not None}
-            schema = self._schema_of(tool) if isinstance(tool, ServedTool) else self._schemas[name]
-            complaint = schema.breach(arguments)
+            complaint = self._schema_of(tool).breach(arguments)
             if complaint is None and refusal is not None:
                 complaint = await refusal()
             if complaint:

@@ -47,7 +47,7 @@ RECORDED = RunRecord(
     run="r1", session="s1", agent="atlas", project="/workspace/acme", prompt="Hello.", sessions="/s", turns=0
 )
 NO_PROMPT = (
-    b'{"kind":"header","format":"signet-run/1","run":"r1","session":"s1","agent":"a","project":"/p","prompt":5,'
+    b'{"kind":"header","format":"signet-run/2","run":"r1","session":"s1","agent":"a","project":"/p","prompt":5,'
     b'"sessions":"/s","turns":0}\n'
 )
 """The first line of a run whose prompt is no text."""

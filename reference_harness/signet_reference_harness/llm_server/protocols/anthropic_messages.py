@@ -125,10 +125,10 @@ def _delta(part: script.AnyPart, chunk: str) -> dict[str, Any]:
 def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
-        "input_tokens": tokens.input,
-        "cache_creation_input_tokens": tokens.cache_write,
-        "cache_read_input_tokens": tokens.cache_read,
-        "output_tokens": tokens.output,
+        "input_tokens": tokens["input_tokens"],
+        "cache_creation_input_tokens": tokens["cache_write_tokens"],
+        "cache_read_input_tokens": tokens["cache_read_tokens"],
+        "output_tokens": tokens["output_tokens"],
     }
 
 

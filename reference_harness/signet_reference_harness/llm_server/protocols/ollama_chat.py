@@ -78,9 +78,9 @@ def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     if reason is not None:
         last["done_reason"] = reason
     counts = {
-        "prompt_eval_count": tokens.input,
+        "prompt_eval_count": tokens["input_tokens"],
         "prompt_eval_duration": _EVALUATION,
-        "eval_count": tokens.output,
+        "eval_count": tokens["output_tokens"],
         "eval_duration": _EVALUATION,
     }
     return {**last, **_NANOSECONDS, **counts}

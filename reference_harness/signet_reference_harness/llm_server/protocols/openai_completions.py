@@ -137,11 +137,11 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
 def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
-        "prompt_tokens": tokens.input,
-        "completion_tokens": tokens.output,
-        "total_tokens": tokens.input + tokens.output,
-        "prompt_tokens_details": {"cached_tokens": tokens.cache_read, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning, "audio_tokens": 0},
+        "prompt_tokens": tokens["input_tokens"],
+        "completion_tokens": tokens["output_tokens"],
+        "total_tokens": tokens["input_tokens"] + tokens["output_tokens"],
+        "prompt_tokens_details": {"cached_tokens": tokens["cache_read_tokens"], "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": tokens["reasoning_tokens"], "audio_tokens": 0},
     }
 
 

@@ -179,11 +179,14 @@ def _begun(item: dict[str, Any]) -> dict[str, Any]:
 def _usage(reply: TurnReply) -> dict[str, Any]:
     tokens = reply.tokens
     return {
-        "input_tokens": tokens.input,
-        "input_tokens_details": {"cached_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write},
-        "output_tokens": tokens.output,
-        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
-        "total_tokens": tokens.input + tokens.output,
+        "input_tokens": tokens["input_tokens"],
+        "input_tokens_details": {
+            "cached_tokens": tokens["cache_read_tokens"],
+            "cache_write_tokens": tokens["cache_write_tokens"],
+        },
+        "output_tokens": tokens["output_tokens"],
+        "output_tokens_details": {"reasoning_tokens": tokens["reasoning_tokens"]},
+        "total_tokens": tokens["input_tokens"] + tokens["output_tokens"],
     }
 
 
