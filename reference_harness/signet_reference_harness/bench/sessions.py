@@ -164,7 +164,7 @@ class DaemonPlayer(Player):
         session = await self._open(step.session)
         ids = self._items.memories_of(step.fact)
         order = {"mode": "execute", "ids": ids, "limit": len(ids), "reason": "the suite forgets it"}
-        reply = await self._client.forget(session.identity, order)
+        reply = await self._client.operate(session.identity, "memory-forget", order)
         self._client.demand_answered()
         if reply.body.get("deleted") not in (None, len(ids)):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +31,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionStartResult,
     SkillInvocation,
 )
-from signet_reference_harness.daemon_client.reply import FailureClass, Reply, check_shape, held_back
+from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClass, Reply, check_shape, held_back
 from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
@@ -86,7 +86,7 @@ class AdapterClient(RuntimeAdapter):
         """GET /health, with the token if there is one: before 0.145 a daemon in team mode wants it here too."""
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
-        reply = check_shape(await self._wire.exchange("health", "GET", "/health", headers=self._credentials()))
+        reply = check_shape(await self._wire.exchange("health", headers=self._credentials()))
         self._in_sight = reply.accepted and reply.status == HTTP_OK
         self._probe_is_refused |= reply.status is not None and refuses(reply.status)
         self._seen = self._seen or self._in_sight
@@ -121,7 +121,7 @@ class AdapterClient(RuntimeAdapter):
     async def on_session_end(self, params: SessionEndParams) -> Reply:
         """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
         members = {"cwd": params.session.project, **self._handed_over(params), "reason": params.reason}
-        return await self._hook(params.session, "session-end", members, probe=False)
+        return await self._hook(params.session, "session-end", members)
 
     def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
         """The member that hands over the transcript: a file for a daemon before 0.109, which reads nothing else."""
@@ -144,7 +144,7 @@ class AdapterClient(RuntimeAdapter):
     async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
         """POST /api/hooks/compaction-complete. The caller repeats it only if it surely was not sent."""
         members = {"project": params.session.project, "summary": self.outgoing(params.summary)}
-        return await self._hook(params.session, "compaction-complete", members, probe=False)
+        return await self._hook(params.session, "compaction-complete", members)
 
     async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
         """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
@@ -185,10 +185,10 @@ class AdapterClient(RuntimeAdapter):
         With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them. `extra` holds
         further fields of the request.
         """
-        body = {**extra, "query": query, "limit": limit, "sessionKey": session.key, "agentId": session.agent}
+        body = {**extra, "query": query, "limit": limit, "sessionKey": session.key}
         if budget is not None:
             body |= {"aggregate": True, "aggregateBudget": budget}
-        return await self._call(session, "memory-recall", "/api/memory/recall", body)
+        return await self.operate(session, "memory-recall", body)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/remember, under an idempotency key that agent and content determine.
@@ -206,47 +206,21 @@ class AdapterClient(RuntimeAdapter):
             "content": content,
             "idempotencyKey": str(key),
         }
-        return await self._call(session, "hooks-remember", "/api/hooks/remember", body)
+        return await self._call(session, "hooks-remember", body)
 
-    async def memory(self, session: SessionIdentity, memory_id: str) -> Reply:
-        """GET /api/memory/:id as the session's agent. `memory_id` needs no percent-encoding."""
-        query = {"agentId": session.agent}
-        return await self._call(session, "memory-get", f"/api/memory/{memory_id}", query=query)
-
-    async def memories(self, session: SessionIdentity, query: Mapping[str, str]) -> Reply:
-        """GET /api/memories: the agent's rows, as `query` chooses them."""
-        query = {**query, "agentId": session.agent}
-        return await self._call(session, "memories-list", "/api/memories", query=query)
-
-    async def modify(self, session: SessionIdentity, patches: Sequence[Mapping[str, Any]]) -> Reply:
-        """POST /api/memory/modify with 1 to 200 patches; each has its own status in the answer's `results`."""
-        body = {"patches": [dict(patch) for patch in patches], "agentId": session.agent}
-        return await self._call(session, "memory-modify", "/api/memory/modify", body)
-
-    async def forget(self, session: SessionIdentity, body: Mapping[str, Any]) -> Reply:
-        """POST /api/memory/forget, a preview or an execution as `body` says."""
-        return await self._call(session, "memory-forget", "/api/memory/forget", {**body, "agentId": session.agent})
-
-    async def start_secret_command(
-        self, session: SessionIdentity, command: str, secrets: Mapping[str, str], timeout_ms: int
+    async def operate(
+        self, session: SessionIdentity, operation: str, told: Mapping[str, Any] = MappingProxyType({}), item: str = ""
     ) -> Reply:
-        """POST /api/secrets/exec: starts a job. `secrets` maps environment variables to names of secrets."""
-        body = {"command": command, "secrets": dict(secrets), "timeoutMs": timeout_ms, "agentId": session.agent}
-        return await self._call(session, "secrets-exec", "/api/secrets/exec", body)
+        """An operation on memories or secrets, as the session's agent; `told` are the members of its request.
 
-    async def secret_names(self, session: SessionIdentity) -> Reply:
-        """GET /api/secrets: names, never values."""
-        return await self._call(session, "secrets-list", "/api/secrets", query={"agentId": session.agent})
+        `item` is the row or job that it is about, and needs no percent-encoding.
+        """
+        return await self._call(session, operation, {**told, "agentId": session.agent}, item=item)
 
     async def registered_servers(self, session: SessionIdentity) -> Reply:
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
         asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
-        return await self._call(session, "marketplace-servers", "/api/marketplace/mcp", query=asked)
-
-    async def secret_job(self, session: SessionIdentity, job: str) -> Reply:
-        """GET /api/secrets/exec/:id: how a job stands. `job` needs no percent-encoding."""
-        path, query = f"/api/secrets/exec/{job}", {"agentId": session.agent}
-        return await self._call(session, "secrets-exec-job", path, query=query, probe=False)
+        return await self._call(session, "marketplace-servers", asked)
 
     def _outgoing_value(self, value: Any) -> Any:
         """A JSON value whose texts hold nothing that the daemon injected."""
@@ -259,9 +233,9 @@ class AdapterClient(RuntimeAdapter):
     async def _hook(
         self, session: SessionIdentity, operation: str, members: Mapping[str, Any], **options: Any
     ) -> Reply:
-        """POST /api/hooks/OPERATION, with the `members` that only this operation has."""
+        """Call a hook, with the `members` that only this one has."""
         body = {**self._whose(session), **members}
-        return await self._call(session, operation, f"/api/hooks/{operation}", body, **options)
+        return await self._call(session, operation, body, **options)
 
     def _whose(self, session: SessionIdentity) -> dict[str, Any]:
         return {
@@ -293,27 +267,24 @@ class AdapterClient(RuntimeAdapter):
         self,
         session: SessionIdentity,
         operation: str,
-        path: str,
-        body: Mapping[str, Any] | None = None,
+        told: Mapping[str, Any],
         *,
-        query: Mapping[str, str] | None = None,
+        item: str = "",
         slots: asyncio.Semaphore | None = None,
-        probe: bool = True,
         anew: bool = False,
     ) -> Reply:
-        """Make a call of a session: POST with a `body`, else GET. With `probe` a lost daemon is looked for first."""
+        """Make a call of a session. A lost daemon is looked for first, unless the operation may be called `unseen`."""
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
         # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
-        if not self._seen or (probe and not self._in_sight and not self._probe_is_refused):
+        probe = not (self._in_sight or self._probe_is_refused or OPERATIONS[operation].get("unseen"))
+        if not self._seen or probe:
             lost = await self._out_of_sight()
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
-        method, headers = "GET" if body is None else "POST", self._headers(session)
+        headers = self._headers(session)
         reply = check_shape(
-            await self._wire.exchange(
-                operation, method, path, headers=headers, body=body, query=query, slots=slots, anew=anew
-            )
+            await self._wire.exchange(operation, told, headers=headers, item=item, slots=slots, anew=anew)
         )
         if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
             self._in_sight = False

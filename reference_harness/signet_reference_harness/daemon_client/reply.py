@@ -116,7 +116,10 @@ def suppressed_rows(body: Mapping[str, Any]) -> int:
 OPERATIONS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
     Path(__file__).with_name("operations.json").read_bytes()
 )
-"""By operation: the types of the members that an answer must have, and whether a hello declares the operation."""
+"""By operation: its request, the types of the members that an answer must have, and whether a hello declares it.
+
+An operation that may be called `unseen` is tried even while the daemon is out of sight.
+"""
 TYPES: Final[Mapping[str, type]] = {"string": str, "array": list, "integer": int, "boolean": bool}
 SET_ASIDE: Final = ("bypassed", "skipped")
 """Answers with one of these set to true may lack everything else: the daemon did nothing, on purpose."""

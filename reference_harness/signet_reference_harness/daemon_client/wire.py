@@ -12,12 +12,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import httpx
 
 from signet_reference_harness.config import HarnessConfig, certificates_for
-from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, OPERATIONS, FailureClass, Reply, held_back
 from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
 from signet_reference_harness.errors import with_cause
 
@@ -75,25 +76,26 @@ class Wire:
     async def exchange(
         self,
         operation: str,
-        method: str,
-        path: str,
+        told: Mapping[str, Any] = MappingProxyType({}),
         *,
         headers: Mapping[str, str],
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, str] | None = None,
+        item: str = "",
         slots: asyncio.Semaphore | None = None,
         anew: bool = False,
     ) -> Reply:
         """Make one request and read its answer, all within the operation's deadline.
 
-        `path` is already percent-encoded. Waiting for one of the `slots` counts against the deadline. A request
-        that the user asks for `anew` may equal one that the daemon refused.
+        `told` goes into the query of a GET, else into the body; `item` ends the path, and is percent-encoded. Waiting
+        for one of the `slots` counts against the deadline. A request that the user asks for `anew` may equal one that
+        the daemon refused.
         """
+        method, target = OPERATIONS[operation]["method"], OPERATIONS[operation]["path"] + item
+        if method == "GET" and told:
+            target = f"{target}?{httpx.QueryParams(told)}"
         try:
-            content = b"" if body is None else encode(without_tokens(dict(body), self._config.credentials))
+            content = b"" if method == "GET" else encode(without_tokens(dict(told), self._config.credentials))
         except (ValueError, TypeError, RecursionError) as error:
             return held_back(operation, f"the arguments are not JSON: {error}")
-        target = path if not query else f"{path}?{httpx.QueryParams(query)}"
         identity = identity_of(method, target, content)
         loop = asyncio.get_running_loop()
         if anew:

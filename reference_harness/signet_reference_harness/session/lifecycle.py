@@ -22,7 +22,7 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionStartParams,
     StartSource,
 )
-from signet_reference_harness.daemon_client.reply import REFUSALS, FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.reply import OPERATIONS, REFUSALS, FailureClass, Reply, held_back
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.session.conversation import Conversation
 
@@ -45,17 +45,7 @@ async def uninterrupted(work: Coroutine[Any, Any, Value]) -> Value:
 
 CLAIMED: Final = 409
 CLEAR: Final = "clear"
-BOUNDARIES: Final = frozenset(
-    {
-        CLEAR,
-        "session.deleted",
-        "session_branch",
-        "session_fork",
-        "session_shutdown",
-        "session_switch",
-        "stale-session-sweep",
-    }
-)
+BOUNDARIES: Final = frozenset(OPERATIONS["session-end"]["reasons"])
 SHUTDOWN: Final = "session_shutdown"
 """The reason of an end for which the host gave none that names a boundary."""
 

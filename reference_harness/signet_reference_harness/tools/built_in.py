@@ -108,7 +108,7 @@ async def memory_store(arguments: Mapping[str, Any], session: SessionIdentity, c
 
 async def memory_get(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """Read the row `id`."""
-    return await client.memory(session, arguments["id"])
+    return await client.operate(session, "memory-get", item=arguments["id"])
 
 
 async def memory_list(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
@@ -118,14 +118,14 @@ async def memory_list(arguments: Mapping[str, Any], session: SessionIdentity, cl
         "offset": str(int(arguments.get("offset", 0))),
         **({"type": arguments["type"]} if "type" in arguments else {}),
     }
-    return await client.memories(session, query)
+    return await client.operate(session, "memories-list", query)
 
 
 async def memory_modify(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """Change one row (`id`, `reason` and the changes) or several (`patches` of these)."""
     reason = arguments.get("reason")
     patches = [_patch({"reason": reason, **patch}) for patch in arguments.get("patches", [arguments])]
-    return await client.modify(session, patches)
+    return await client.operate(session, "memory-modify", {"patches": patches})
 
 
 async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
@@ -136,24 +136,24 @@ async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, 
     """
     selection = _selection(arguments)
     if arguments.get("mode") == "preview":
-        return await client.forget(session, {"mode": "preview", **selection})
+        return await client.operate(session, "memory-forget", {"mode": "preview", **selection})
     if "reason" not in arguments:
         raise ToolInputError("say in 'reason' why")
     order: dict[str, Any] = {"mode": "execute", "reason": arguments["reason"]}
     if arguments.get("force") is True:
         order["force"] = True
     if len(selection.get("ids", ())) in range(1, MOST_UNCONFIRMED + 1):
-        return await client.forget(session, {**selection, **order})
-    preview = await client.forget(session, {"mode": "preview", **selection})
+        return await client.operate(session, "memory-forget", {**selection, **order})
+    preview = await client.operate(session, "memory-forget", {"mode": "preview", **selection})
     ids = _previewed(preview)
     if preview.failure is not None or not ids:
         return preview
     if len(ids) <= MOST_UNCONFIRMED:
-        return await client.forget(session, {"ids": ids, "limit": len(ids), **order})
+        return await client.operate(session, "memory-forget", {"ids": ids, "limit": len(ids), **order})
     token = preview.text("confirmToken")
     if not token:
         return replace(preview, failure=FailureClass.SHAPE, detail="the preview holds no 'confirmToken'")
-    return await client.forget(session, {**selection, **order, "confirm_token": token})
+    return await client.operate(session, "memory-forget", {**selection, **order, "confirm_token": token})
 
 
 def _patch(patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +206,7 @@ JOB_GRACE_S: Final = 5.0
 
 async def secret_list(_arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """The names of the secrets."""
-    return await client.secret_names(session)
+    return await client.operate(session, "secrets-list")
 
 
 async def secret_exec(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
@@ -216,13 +216,14 @@ async def secret_exec(arguments: Mapping[str, Any], session: SessionIdentity, cl
     """
     seconds = arguments.get("timeoutSeconds")
     timeout_ms = int(arguments.get("timeoutMs", DEFAULT_JOB_MS) if seconds is None else seconds * 1_000)
-    started = await client.start_secret_command(session, arguments["command"], arguments["secrets"], timeout_ms)
+    order = {"command": arguments["command"], "secrets": arguments["secrets"], "timeoutMs": timeout_ms}
+    started = await client.operate(session, "secrets-exec", order)
     return await _follow(client, session, started, timeout_ms / 1000 + JOB_GRACE_S)
 
 
 async def secret_exec_status(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """How the job `jobId` stands."""
-    return await client.secret_job(session, arguments["jobId"])
+    return await client.operate(session, "secrets-exec-job", item=arguments["jobId"])
 
 
 async def _follow(client: AdapterClient, session: SessionIdentity, started: Reply, patience_s: float) -> Reply:
@@ -239,7 +240,7 @@ async def _follow(client: AdapterClient, session: SessionIdentity, started: Repl
     while loop.time() < until:
         await asyncio.sleep(pause)
         pause = min(pause * GROWTH, LONGEST_PAUSE_S)
-        reply = await client.secret_job(session, job)
+        reply = await client.operate(session, "secrets-exec-job", item=job)
         forbidden = reply.status in CLIENT_ERRORS and reply.status not in ASKS_AGAIN
         if forbidden or reply.text("status") in TERMINAL:
             break
