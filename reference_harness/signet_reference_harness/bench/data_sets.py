@@ -39,12 +39,8 @@ class PublishedFile:
     sha256: str
     value: Any
 
-    def rows(self, model: type[Row]) -> Iterator[Row]:
-        """The items of the list that it holds. Raises DocumentError."""
-        return self.items(model, self.value, "")
-
-    def items(self, model: type[Row], values: Any, pointer: str) -> Iterator[Row]:
-        """The items of the list at a JSON pointer of the file. Raises DocumentError."""
+    def rows(self, model: type[Row], values: Any, pointer: str = "") -> Iterator[Row]:
+        """The items of the list `values` at a JSON pointer of the file. Raises DocumentError."""
         if not isinstance(values, list):
             raise DocumentError(f"{self.path}: {pointer or 'the whole'}: is no list", remedy=AS_PUBLISHED)
         for number, value in enumerate(values):
@@ -121,7 +117,7 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
     """
     mended, lost, without = 0, 0, 0
     scenarios: list[dict[str, Any]] = []
-    for number, sample in enumerate(source.rows(LocomoSample)):
+    for number, sample in enumerate(source.rows(LocomoSample, source.value)):
         name = name_of(sample.sample_id or f"conversation-{number + 1}")
         scenarios.append({"kind": "scenario", "id": name})
         turns = list(_locomo_turns(source, f"/{number}/conversation", sample.conversation, captions=captions))
@@ -154,7 +150,7 @@ def _locomo_turns(
     for number in sorted(int(match[1]) for match in map(SESSION.fullmatch, conversation) if match):
         name = f"session_{number}"
         at = moment(str(conversation.get(f"{name}_date_time")), "%I:%M %p on %d %B, %Y", "%d %B, %Y")
-        for turn in source.items(LocomoTurn, conversation[name], f"{pointer}/{name}"):
+        for turn in source.rows(LocomoTurn, conversation[name], f"{pointer}/{name}"):
             shown = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
             yield _fact(turn.dia_id, f"{turn.speaker}: {turn.text}{shown}", at)
 
@@ -195,7 +191,7 @@ def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
         "evidence is a turn that its authors marked; without such a turn, every turn of the answer's sessions counts",
     )
     unique = _Unique()
-    for asked in source.rows(LongMemEvalQuestion):
+    for asked in source.rows(LongMemEvalQuestion, source.value):
         yield {"kind": "scenario", "id": unique(name_of(asked.question_id))}
         marked, of_sessions = [], []
         for turn, is_marked, is_answers in _longmemeval_turns(asked):
@@ -250,7 +246,7 @@ def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
         "the data set names no evidence: each piece of the text that holds an accepted answer word for word counts",
         "questions whose answer stands nowhere word for word have no evidence",
     )
-    for number, read in enumerate(source.rows(MemoryAgentBenchText), 1):
+    for number, read in enumerate(source.rows(MemoryAgentBenchText, source.value), 1):
         metadata = read.metadata if isinstance(read.metadata, dict) else {}
         name = name_of(str(metadata.get("source") or read.source or "text"))
         yield {"kind": "scenario", "id": f"{name}.{number}"}
@@ -365,7 +361,7 @@ def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
     """
     repeated = 0
     scenarios: list[dict[str, Any]] = []
-    for number, record in enumerate(source.rows(BeamRecord)):
+    for number, record in enumerate(source.rows(BeamRecord, source.value)):
         scenarios.append({"kind": "scenario", "id": f"beam-{name_of(str(record.conversation_id or number + 1))}"})
         by_message: dict[int, list[str]] = {}
         for message, fact in _beam_turns(source, f"/{number}/chat", record.chat):

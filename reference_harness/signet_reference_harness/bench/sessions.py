@@ -173,7 +173,7 @@ class DaemonPlayer(Player):
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
-        reply = await self._client.recall(session.identity, step.text, self._limit, extra=extra)
+        reply = await self._client.recall(session.identity, step.text, self._limit, extra)
         self._client.demand_answered()
         rows = reply.body.get("results")
         return self._brought("memory-recall", rows if isinstance(rows, list) else [])

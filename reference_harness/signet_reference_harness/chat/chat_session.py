@@ -14,7 +14,6 @@ from uuid import uuid4
 from signet_reference_harness import kept_lines
 from signet_reference_harness.channels import UserTurn
 from signet_reference_harness.chat.skills import Skill
-from signet_reference_harness.daemon_client.adapter import SkillInvocation
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
@@ -150,15 +149,16 @@ class ChatSession:
             session.conversation.pending = tuple(
                 each for each in session.conversation.pending if each != skill.reminder
             )
-            invocation = SkillInvocation(
-                id=str(uuid4()),
-                skill=skill.name,
-                began=began,
-                latency_ms=round((time.monotonic() - clock) * 1_000),
-                origin=str(skill.origin),
-                arguments=arguments,
-                error=error,
-            )
+            invocation = {
+                "skillName": skill.name,
+                "toolUseId": str(uuid4()),
+                "latencyMs": round((time.monotonic() - clock) * 1_000),
+                "success": error is None,
+                "origin": str(skill.origin),
+                "createdAt": began,
+                **({} if error is None else {"errorText": error}),
+                **({"args": arguments} if arguments else {}),
+            }
             session.keep_reply(await uninterrupted(session.client.skill_invocation(session.identity, invocation)))
         return result
 

@@ -29,7 +29,6 @@ from signet_reference_harness.daemon_client.adapter import (
     SessionEndParams,
     SessionStartParams,
     SessionStartResult,
-    SkillInvocation,
 )
 from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClass, Reply, check_shape, held_back
 from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
@@ -153,42 +152,20 @@ class AdapterClient(RuntimeAdapter):
         members = {"project": session.project, "transcript": transcript}
         return await self._hook(session, "session-checkpoint-extract", members)
 
-    async def skill_invocation(self, session: SessionIdentity, invocation: SkillInvocation) -> Reply:
+    async def skill_invocation(self, session: SessionIdentity, invocation: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/skill-invocation: a skill was used."""
         if _NO_SKILLS.match(self._daemon_version):
             return held_back("skill-invocation", "this daemon is not told of skills")
-        members = {
-            "cwd": session.project,
-            "skillName": invocation.skill,
-            "toolUseId": invocation.id,
-            "latencyMs": invocation.latency_ms,
-            "success": invocation.error is None,
-            "origin": invocation.origin,
-            "createdAt": invocation.began,
-        }
-        if invocation.error is not None:
-            members["errorText"] = self.outgoing(invocation.error)
-        if invocation.arguments:
-            members["args"] = self.outgoing(invocation.arguments)
+        members = {"cwd": session.project, **self._outgoing_value(invocation)}
         return await self._hook(session, "skill-invocation", members)
 
-    async def recall(
-        self,
-        session: SessionIdentity,
-        query: str,
-        limit: int,
-        budget: str | None = None,
-        extra: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Reply:
+    async def recall(self, session: SessionIdentity, query: str, limit: int, extra: Mapping[str, Any]) -> Reply:
         """POST /api/memory/recall: up to `limit` (1 to 100) rows that the session has not been shown yet.
 
-        With a `budget` (small, medium, large) the daemon puts an aggregate of that size beside them. `extra` holds
-        further fields of the request.
+        `extra` holds further fields of the request.
         """
-        body = {**extra, "query": query, "limit": limit, "sessionKey": session.key}
-        if budget is not None:
-            body |= {"aggregate": True, "aggregateBudget": budget}
-        return await self.operate(session, "memory-recall", body)
+        asked = {**extra, "query": query, "limit": limit, "sessionKey": session.key}
+        return await self.operate(session, "memory-recall", asked)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/remember, under an idempotency key that agent and content determine.

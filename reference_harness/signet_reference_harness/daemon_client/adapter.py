@@ -114,22 +114,6 @@ class CompactionCompleteParams:
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillInvocation:
-    """A finished use of a skill: its `id`, its start `began` in ISO 8601, and the skill's `origin`.
-
-    `error` says why it failed; None for a success.
-    """
-
-    id: str
-    skill: str
-    began: str
-    latency_ms: int
-    origin: str
-    arguments: str = ""
-    error: str | None = None
-
-
 class RuntimeAdapter(ABC):
     """The interface that a harness implements to join Signet. `harness` is its name on every call.
 

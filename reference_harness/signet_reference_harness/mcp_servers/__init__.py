@@ -309,12 +309,11 @@ class McpServers:
         """The tools of all servers as they stand now."""
         return {name: tool for server in self._servers for name, tool in server.tools.items()}
 
-    async def start(self, *lists: ServerList) -> None:
+    async def start(self, listed: ServerList) -> None:
         """Connect these servers. Of two with the same name the first is used. Call once, and then :meth:`aclose`."""
-        for each in lists:
-            for notice in each.notices:
-                self._tell(notice)
-        wanted = [settings for each in lists for settings in each.servers]
+        for notice in listed.notices:
+            self._tell(notice)
+        wanted = listed.servers
         if not wanted:
             return
         try:
@@ -350,13 +349,9 @@ async def start_for(servers: McpServers, mcp: McpSettings, client: AdapterClient
 
     A program without a `cwd` runs in the session's project.
     """
-    lists = [mcp.own]
+    listed = ServerList()
     if mcp.with_registry:
         listed = read_registry(await client.registered_servers(session), client.config.origin)
-        wanted = tuple(server for server in listed.servers if server.name not in mcp.left_out)
-        lists.append(replace(listed, servers=wanted))
-    placed = (
-        replace(each, servers=tuple(replace(server, cwd=server.cwd or session.project) for server in each.servers))
-        for each in lists
-    )
-    await servers.start(*placed)
+    wanted = [*mcp.servers, *(server for server in listed.servers if server.name not in mcp.left_out)]
+    placed = tuple(replace(server, cwd=server.cwd or session.project) for server in wanted)
+    await servers.start(ServerList(placed, (*mcp.notices, *listed.notices)))

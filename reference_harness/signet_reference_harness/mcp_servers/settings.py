@@ -66,10 +66,9 @@ class ServerList:
 
 
 @dataclass(frozen=True, slots=True)
-class McpSettings:
+class McpSettings(ServerList):
     """The servers of agent.yaml, and whether the servers of the daemon's registry are used too."""
 
-    own: ServerList = field(default_factory=ServerList)
     with_registry: bool = True
     left_out: frozenset[str] = frozenset()
     """Names of servers that agent.yaml switches off, in the registry too."""
@@ -91,7 +90,7 @@ def read_mcp_settings(file: AgentFile | None, environ: Mapping[str, str]) -> Mcp
         elif part.enabled:
             servers.append(server)
     left_out = frozenset(name for name, part in file.runtime.mcp_servers.items() if not part.enabled)
-    return McpSettings(ServerList(tuple(servers), tuple(notices)), file.runtime.mcp_registry, left_out)
+    return McpSettings(tuple(servers), tuple(notices), file.runtime.mcp_registry, left_out)
 
 
 def _read_entry(

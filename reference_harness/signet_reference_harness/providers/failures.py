@@ -142,12 +142,7 @@ def failure_of(error: Exception) -> CallFailure:
 
 def failure_of_words(code: object, message: object) -> CallFailure:
     """Read an error that OpenAI's responses tell within an answer."""
-    words = (code,) if isinstance(code, str) and code else ()
-    return CallFailure(
-        next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), FailureKind.SERVER),
-        message if isinstance(message, str) and message else "no message",
-        words=words,
-    )
+    return failure_of_answer(None, {"code": code, "message": message}, {}, "no message", 0.0)
 
 
 def failure_of_answer(

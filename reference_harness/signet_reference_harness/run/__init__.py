@@ -217,7 +217,8 @@ class _Task:
             return
         try:
             if self.has_begun and self._is_ours:
-                told = {"run": self._run, "status": self._status, "error": self._error_text()}
+                error = None if self.error is None else self.error.message
+                told = {"run": self._run, "status": self._status, "error": error}
                 self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **told)
         finally:
             self._file.close()
@@ -350,9 +351,6 @@ class _Task:
         self._status = status
         self.error = events.RunFailure(kind=kind, message=self.scrub(message))
 
-    def _error_text(self) -> str | None:
-        return None if self.error is None else self.error.message
-
     def _summary(self) -> events.RunSummary:
         plan, folders, turn = self._plan, self._folders, events.came_to(self._turn)
         began = self._status != "invalid"
@@ -364,10 +362,8 @@ class _Task:
             agent=None if plan is None else plan.identity.agent,
             provider=None if plan is None else plan.settings.provider,
             model=None if plan is None else plan.settings.model,
-            folders=events.SummaryFolders()
-            if folders is None
-            else events.SummaryFolders(
-                project=str(folders.project), state=str(folders.state), sessions=str(folders.sessions)
+            folders=events.SummaryFolders(
+                **{name: str(getattr(folders, name)) for name in events.SummaryFolders.model_fields if folders}
             ),
             session_file=None if plan is None or not began else str(path_of(plan.folders.sessions, plan.identity.key)),
             output_format=self._options.output_format,

@@ -227,7 +227,7 @@ def read_session(path: Path) -> StoredSession:
                 stored.conversation.clear()
                 stored.forget_messages()
                 pending = []
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, IdentityError) as error:
             if damage is not None:
                 break
             damage = f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400]
@@ -280,10 +280,7 @@ def _header(identity: SessionIdentity) -> dict[str, Any]:
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:
     if header["kind"] != "header" or header["format"] != FORMAT:
         raise ValueError(f"the first line is not a header of {FORMAT}")
-    try:
-        return SessionIdentity(header["session"], header["agent"], header["project"])
-    except IdentityError as error:
-        raise ValueError(error.message) from None
+    return SessionIdentity(header["session"], header["agent"], header["project"])
 
 
 def message_json(message: Message) -> dict[str, Any]:

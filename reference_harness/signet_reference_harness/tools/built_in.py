@@ -16,6 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic.alias_generators import to_camel
+
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back, suppressed_rows
 from signet_reference_harness.errors import ToolInputError
@@ -32,12 +34,6 @@ RECALL_FIELDS: Final = (
     *("project", "type", "tags", "who", "since", "until", "keyword_query", "pinned", "aggregate", "save_aggregate"),
     *("include_recalled", "time"),
 )
-RECALL_NAMES: Final = {
-    "keyword_query": "keywordQuery",
-    "save_aggregate": "saveAggregate",
-    "include_recalled": "includeRecalled",
-}
-"""Names of fields on the wire that differ from the tool's."""
 TIMES: Final = ("createdAt", "occurredAt", "observedAt", "sourceCreatedAt", "validFrom", "validUntil")
 STORE_FIELDS: Final = ("type", "tags", "importance", "pinned", *TIMES, "transcript", "structured", "hints")
 UNSHOWN_MEMBERS: Final = frozenset({"meta", "method", "query", "stats"})
@@ -54,15 +50,17 @@ async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, 
     Rows below `score_min` are left out of the reply; those without a score are not.
     """
     extra = {
-        RECALL_NAMES.get(name, name): arguments[name]
+        to_camel(name): arguments[name]
         for name in RECALL_FIELDS
         if name in arguments and (arguments[name] is not False or name == "save_aggregate")
     }
     importance = arguments.get("importance_min", arguments.get("min_score"))
     if importance is not None:
         extra["importance_min"] = importance
+    if "aggregate_budget" in arguments:
+        extra |= {"aggregate": True, "aggregateBudget": arguments["aggregate_budget"]}
     limit = int(arguments.get("limit", DEFAULT_RECALL))
-    reply = await client.recall(session, arguments["query"], limit, arguments.get("aggregate_budget"), extra)
+    reply = await client.recall(session, arguments["query"], limit, extra)
     least, rows = arguments.get("score_min"), reply.body.get("results")
     if least is None or not isinstance(rows, list):
         return reply

@@ -42,7 +42,7 @@ def test_servers_of_agent_yaml(tmp_path: Path) -> None:
     off = {"command": "npx", "enabled": False}
     servers = {"web": web, "files": files, "off": off}
     made = said(tmp_path, servers, WEB_TOKEN="sesame-opens", FILES_KEY="sesame")
-    first, second = made.own.servers
+    first, second = made.servers
     assert (first.url, first.headers["Authorization"].reveal(), first.timeout_s) == (
         "https://mcp.example.com/mcp", "Bearer sesame-opens", 5,
     )  # fmt: skip
@@ -59,15 +59,15 @@ def test_what_the_page_shows_can_be_written(tmp_path: Path) -> None:
     for example in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
         (tmp_path / "agent.yaml").write_text(example)
         made = read_mcp_settings(read_agent_file(tmp_path), {"TICKETS_TOKEN": "sesame-opens"})
-        names += [server.name for server in made.own.servers]
+        names += [server.name for server in made.servers]
     assert names == ["files", "tickets", "signet"]
 
 
 def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
     """A server that needs a variable which is not set is left out, and the message names the variable."""
     made = said(tmp_path, {"web": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "${ABSENT}"}}})
-    assert made.own.servers == ()
-    assert "The MCP server web is not used: ABSENT is not set, which " in made.own.notices[0]
+    assert made.servers == ()
+    assert "The MCP server web is not used: ABSENT is not set, which " in made.notices[0]
 
 
 @pytest.mark.parametrize(
