@@ -121,7 +121,7 @@ def origin_of(url: str, what: str, *, remedy: str) -> str:
 
 
 def url_problem(url: str) -> str:
-    """What is wrong with an http or https URL, without what may be a key in it; empty for a good one."""
+    """Describe what makes an http or https URL unusable; empty for a good one. What may be a key in it is left out."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
@@ -135,7 +135,7 @@ def url_problem(url: str) -> str:
 
 
 def certificates_for(url: str) -> ssl.SSLContext | bool:
-    """What httpx verifies a server with. Loading certificates takes longer than many a turn, and http needs none."""
+    """Return httpx's `verify`. Loading certificates takes longer than many a turn, and http needs none."""
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

@@ -124,7 +124,7 @@ class RuntimeAdapterServer:
             call = parse_document(model, body, method)
             given = call.model_dump(exclude=set(_Call.model_fields))
             return json_response(
-                _told(await getattr(self._adapter, event)(params(session=self._session(call), **given)))
+                _describe_result(await getattr(self._adapter, event)(params(session=self._session(call), **given)))
             )
         except HarnessError as error:
             return _problem(400, error.message, error.remedy)
@@ -148,7 +148,7 @@ class RuntimeAdapterServer:
         return identity
 
 
-def _told(result: Any) -> Said:
+def _describe_result(result: Any) -> Said:
     """A result as JSON: what is injected or asked for, and why there is nothing."""
     reply = result if isinstance(result, Reply) else result.reply
     told = {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}

@@ -19,7 +19,7 @@ class Interruption:
     def __init__(self, limit_ms: int | None) -> None:
         self._limit_ms = limit_ms
         self._cancelled: asyncio.Future[Any] | None = None
-        """What an interruption cancels."""
+        """The task or the call that an interruption cancels."""
         self.signal: int | None = None
         """The first signal that came."""
         self.is_late = False
