@@ -34,7 +34,9 @@ _DAEMON: Final = (
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.httptools_impl",
 )
-_HARNESS: Final = ("signet_reference_harness.driver", "httpcore", "anyio._backends._asyncio", "jsonschema_rs")
+_HARNESS: Final = ("signet_reference_harness.driver", "jsonschema_rs")
+CLIENT: Final = ("httpcore", "anyio._backends._asyncio")
+"""Modules that a harness imports if it sends requests by httpx's own transport, as broken mutants do."""
 _HOSTS: Final = "signet_conformance.drivers.hosts"
 _HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
 PROGRAMS: Final[Programs] = MappingProxyType(
@@ -82,6 +84,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         ),
         "signet_conformance.selftest.harness": (
             *_HARNESS,
+            *CLIENT,
             "argparse",
             "signet_conformance.selftest.mutants",
             "signet_conformance.selftest.transport",

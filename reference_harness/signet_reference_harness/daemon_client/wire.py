@@ -17,7 +17,8 @@ from typing import Any, Final
 
 import httpx
 
-from signet_reference_harness.config import HarnessConfig, certificates_for
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.daemon_client.plain_http import PlainTransport
 from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, OPERATIONS, FailureClass, Reply, held_back
 from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
 from signet_reference_harness.errors import with_cause
@@ -157,8 +158,11 @@ class Wire:
 
 def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
     """How requests reach an origin. Proxies of the environment are not meant for a loopback daemon."""
+    url = httpx.URL(origin)
+    if url.scheme == "http":
+        return PlainTransport(url.host, url.port or 80, CONNECTIONS)
     limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
-    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits, verify=certificates_for(origin))
+    return httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
 
 
 class _TooLargeError(Exception):
