@@ -135,7 +135,8 @@ def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply 
         step = recording.timeline.step_at(call.seq)
         return own[-1] if step is not None and own[-1].mark.seq == step.seq else None
     text = call.text or ""
-    said = [each for each in own if is_said(recording, text, plain(each.mark.text or ""))]
+    turns = (each for each in own if not each.is_summary)
+    said = [each for each in turns if is_said(recording, text, plain(each.mark.text or ""))]
     return said[-1] if said else own[-1]
 
 
