@@ -51,10 +51,10 @@ export class Sessions extends Map {
   }
 }
 
-/** Handlers by event, and what became of each call: the host's own measure of 'fails open' and 'blocked how long'. */
 /** Whether an error comes of a mistake in the code. That of a failed fetch is a TypeError too, and has a cause. */
 const isDefect = (error) => error instanceof ReferenceError || (error instanceof TypeError && error.cause === undefined);
 
+/** Handlers by event, and what became of each call: the host's own measure of 'fails open' and 'blocked how long'. */
 export class Calls {
   #calls = [];
   #budgets;
