@@ -62,7 +62,7 @@ def _serve_beside() -> Mapping[str, Any] | None:
     atexit.register(process.end)
     started_plainly = forks._Server
 
-    class Server(started_plainly):  # type: ignore[misc,valid-type]
+    class Server(forks._Server):
         def __init__(self) -> None:
             forks._Server = started_plainly
             self._env = watchdog.marked_environment(clean_environment(Path(tempfile.gettempdir())))

@@ -125,9 +125,7 @@ class _Task:
 
     async def work(self, environ: Mapping[str, str]) -> None:
         """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
-        plan = await self._prepare(environ)
-        journal = self._journal
-        assert journal is not None  # noqa: S101 - prepared above
+        plan, journal = await self._prepare(environ)
         host = plan.host(self._servers)
         try:
             await self._take_turn(host, plan, journal)
@@ -146,7 +144,7 @@ class _Task:
                 stack.push_async_callback(self._end_session, host)
                 stack.callback(self._keep_outcome)
 
-    async def _prepare(self, environ: Mapping[str, str]) -> inputs.SessionPlan:
+    async def _prepare(self, environ: Mapping[str, str]) -> tuple[inputs.SessionPlan, RunJournal]:
         """Read everything that the task needs, and take the lease on the run. Raises HarnessError."""
         options = self._options
         runs = inputs.runs_folder(inputs.state_folder(options, environ))
@@ -162,7 +160,7 @@ class _Task:
         self._plan = plan = await in_thread(lambda: inputs.SessionPlan.from_options(options, environ, folders))
         if self._journal is not None:
             inputs.check_not_gone_on(self._journal.recorded, plan.stored)
-            return plan
+            return plan, self._journal
         recorded = RunRecord(
             run=self._run,
             session=plan.identity.key,
@@ -172,8 +170,8 @@ class _Task:
             sessions=str(folders.sessions),
             turns=0 if plan.stored is None else len(plan.stored.turns),
         )
-        self._journal = RunJournal.begin(runs, recorded, self.scrub)
-        return plan
+        self._journal = journal = RunJournal.begin(runs, recorded, self.scrub)
+        return plan, journal
 
     async def _take_turn(self, host: SessionHost, plan: inputs.SessionPlan, journal: RunJournal) -> None:
         await _demand_daemon(host)
