@@ -42,6 +42,20 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "held, and told in two words": (
         [*BEGUN, step("compact", summary=SUMMARY), told("Decided th"), said(NEXT), asks(SUMMARY, NEXT)], [WARN]
     ),
+    "told from its beginning alone, as the model gets it then": (
+        [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:26], t0=5.0), said(NEXT),
+         asks(SUMMARY, NEXT, t0=4.0), asks(SUMMARY[:26], NEXT, t0=6.0)], [PASS]
+    ),
+    "held, and told from its beginning alone at that instant": (
+        [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:26], t0=5.0), said(NEXT),
+         asks(SUMMARY, NEXT, t0=5.0), asks(SUMMARY[:26], NEXT, t0=6.0)], [WARN]
+    ),
+    "held, and what was told is no text": (
+        [*BEGUN, step("compact", summary=SUMMARY), told({"text": SUMMARY[:26]}), said(NEXT), asks(SUMMARY, NEXT)], []
+    ),
+    "held, and what was told is empty": (
+        [*BEGUN, step("compact", summary=SUMMARY), told(""), said(NEXT), asks(SUMMARY, NEXT)], []
+    ),
     "held and told without its end": (
         [*BEGUN, step("compact", summary=SUMMARY), told(SUMMARY[:40]), said(NEXT), asks(SUMMARY, NEXT)], [PASS]
     ),
