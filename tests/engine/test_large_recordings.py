@@ -12,17 +12,19 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from signet_conformance import engine
 from signet_conformance.engine import JudgedTrace, judge
-from signet_conformance.engine.pieces import ASKED_AGAIN, rules_by
+from signet_conformance.engine.folding import Tally
+from signet_conformance.engine.pieces import ASKED_AGAIN, by_pieces, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.rules import builtin_rules, daemon_rules
 from signet_conformance.trace import Trace, file_exchanges, read, reading
 from signet_conformance.trace.file_exchanges import FileExchanges
 from tests.rules.test_cases import CASES_OF
-from tests.support.case_traces import build
+from tests.support.case_traces import DECLARED, KEYED, build
 from tests.support.evidence import recordings
 
 from .generated import TRACES, Line, as_trace
@@ -54,6 +56,29 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unmarked(file: Path, lines: list[Line]) -> Trace:
     """The trace of some lines as a recorder alone makes it, which knows of no steps."""
     return as_trace(file, [line for line in lines if line.get("name") != "step"])
+
+
+def hook(operation: str, session: int, **body: Any) -> Any:
+    """A call of a hook that the daemon answers."""
+    body = {**KEYED, "sessionKey": f"s-{session}", **body}
+    request = {"method": "POST", "path": f"/api/hooks/{operation}", "body": body}
+    return {"request": request, "response": {"status": 200, "body": {"sessionKnown": True}}}
+
+
+def in_pieces(trace: Trace) -> dict[str, Tally]:
+    """The tallies of the rules that are judged over the pieces of a large recording, with the kit's own rules."""
+    _, tallies = by_pieces(trace, None, [*builtin_rules(), *daemon_rules()], 1)
+    return dict(tallies)
+
+
+BESIDE = [
+    *(hook("session-start", number) for number in (1, 2)),
+    *(hook("user-prompt-submit", number, userMessage="Which host?") for number in (1, 2)),
+]
+"""Two sessions that stand in each other."""
+PLANTED = {"declared": {**DECLARED, "canaries": {"<redacted:1>": "a planted secret"}}}
+MARK = {"mark": "note", "data": {}}
+ASKED = {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"messages": []}}}
 
 
 @settings(max_examples=60)
@@ -101,6 +126,35 @@ def test_recordings_of_connectors_are_judged_alike(recording: Path, tmp_path: Pa
         held = told(judge(read(name)))
         with nothing_is_held(piece_bytes=8000):
             assert told(judge(read(name))) == held
+
+
+def test_rules_by_exchange_and_by_session_are_judged_in_pieces(tmp_path: Path) -> None:
+    """Each that finds nothing in sessions beside each other: the whole recording is held for no other."""
+    held = judge(build(tmp_path / "trace.jsonl", BESIDE, PLANTED))
+    judgements = {**held.judgements, **held.daemon}
+    by_session = {name for name in rules_by("session") if not judgements[name].findings}
+    with nothing_is_held():
+        tallies = in_pieces(read(tmp_path / "trace.jsonl"))
+    assert tallies.keys() == {*rules_by("exchange"), *ASKED_AGAIN, *by_session}
+
+
+@pytest.mark.parametrize(("more", "growing"), [([MARK], False), ([ASKED], False), ([], True)])
+def test_only_rules_by_exchange_are_judged_in_pieces(more: list[Any], growing: bool, tmp_path: Path) -> None:
+    """A recording that marks or a model's side explain, or that still grows, is not taken apart by sessions."""
+    with nothing_is_held():
+        trace = replace(build(tmp_path / "trace.jsonl", [*BESIDE, *more], PLANTED), growing=growing)
+        assert in_pieces(trace).keys() == rules_by("exchange").keys()
+
+
+def test_breaches_of_sessions_are_told_in_the_order_of_the_rule(tmp_path: Path) -> None:
+    """Where sessions stand in each other, a rule by session that finds a breach is left to the whole recording."""
+    mine, others = (hook("user-prompt-submit", number, userMessage="") for number in (1, 2))
+    with nothing_is_held():
+        after = in_pieces(build(tmp_path / "trace.jsonl", [mine, mine, others, others], PLANTED))
+        between = in_pieces(build(tmp_path / "trace.jsonl", [mine, others, others, mine], PLANTED))
+    broken = {name for name, tally in after.items() if tally.findings}
+    assert {"SIG-START-004", "SIG-PROMPT-001"} <= broken
+    assert after.keys() - between.keys() == broken & rules_by("session").keys()
 
 
 def test_a_judged_piece_is_freed_at_once() -> None:
