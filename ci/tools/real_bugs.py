@@ -300,7 +300,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("clone", help="a clone of Signet's repository, with its history")
     parser.add_argument("--trees", type=Path, help="where trees are built and kept (default: a temporary folder)")
-    parser.add_argument("--jobs", type=int, default=2)
+    jobs = "how many pairs at a time (default: 1; on a busy machine what rests on seconds is left undecided)"
+    parser.add_argument("--jobs", type=int, default=1, help=jobs)
     parser.add_argument("--only", nargs="*", default=(), help="fixes, or FIX:TARGET")
     parser.add_argument("--scenario", help="perform the scenarios of this file in place of the scripted ones")
     parser.add_argument("--write", action="store_true")
