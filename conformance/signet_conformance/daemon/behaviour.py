@@ -77,6 +77,11 @@ class Behaviour:
     skill_conflict_is_409: bool = False
     """skill-invocation is refused when the other runtime path holds the session."""
 
+    @property
+    def grown(self) -> bool:
+        """Whether this is no longer the first contract."""
+        return not self.early
+
 
 _TRAITS: Final = json.loads(Path(__file__).with_name("versions.json").read_bytes())
 VERSIONS: Final = {contract: Behaviour(contract, **traits) for contract, traits in _TRAITS.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import UnreadableJsonError, parse_json, record
+from signet_conformance.daemon.values import UnreadableJsonError, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +53,13 @@ class DaemonRequest:
         """The body's JSON value. Raises `UnreadableJsonError`."""
         return parse_json(self.body)
 
+    def json_or_empty(self) -> Any:
+        """The body's JSON value; an empty object for a body that is no JSON."""
+        try:
+            return self.json()
+        except UnreadableJsonError:
+            return {}
+
     def json_record(self, otherwise: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
         """The body's JSON object; where it is `optional`, an empty one for a blank body.
 
@@ -61,10 +68,10 @@ class DaemonRequest:
         if optional and not self.body.strip():
             return {}
         try:
-            body = record(self.json())
+            body = self.json()
         except UnreadableJsonError:
             body = None
-        if body is None:
+        if not isinstance(body, dict):
             raise RefusedError(400, otherwise)
         return body
 

@@ -1,15 +1,15 @@
-"""Answers that need no memory of earlier requests: most as data, with what a route demands of the body."""
+"""Answers that need no memory of earlier requests; `canned.json` holds those that are the same for every request."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_internal, runtime_path
+from signet_conformance.daemon.handlers.memories.saving import read_body
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.values import UnreadableJsonError, fields_of, iso, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
@@ -17,107 +17,60 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
 
-Demand: TypeAlias = "tuple[Callable[[Any], bool], str]"
-"""A test of the body's JSON value, and the error of the 400 where it fails."""
+#: The routes whose answer is data. No server is registered here, no entity is known outside the memories that name it,
+#: and no agent has met or written to another.
+CANNED: Final = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 
 
 @dataclass(frozen=True)
 class CannedHandler:
-    """A handler that says the same to every request. Its 400s come in the order of `demands`.
+    """A handler that says the same to every request."""
 
-    With `unreadable` a body that is no JSON is refused with this text; without it the route crashes over one.
-    """
-
-    body: Any
-    status: int = 200
-    demands: tuple[Demand, ...] = ()
-    unreadable: str | None = None
-    internal: Mapping[str, Any] | None = None
-    """The answer to a request from inside a hook, where the route asks for that."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    text: str | None = None
+    answer: DaemonAnswer
     scoped: bool = False
     """The query names an agent, which the bearer's credential has to cover."""
 
     def __call__(self, daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         """The answer to a request."""
-        if self.internal is not None and is_internal(call):
-            return DaemonAnswer(self.internal)
-        if self.demands:
-            try:
-                body = call.json()
-            except UnreadableJsonError:
-                if self.unreadable is None:
-                    raise
-                return refusal(400, self.unreadable)
-            for meets, error in self.demands:
-                demand(meets(body), error)
         if self.scoped:
             daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
-        return DaemonAnswer(self.body, self.status, self.headers, self.text)
+        return self.answer
 
 
-def _gives(*names: str) -> Callable[[Any], bool]:
-    """A test for members that are all given. It raises for null, as the daemon does."""
-    return lambda body: all(truthy(fields_of(body).get(name)) for name in names)
+def call_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+    """POST marketplace/mcp/call: no server is registered here."""
+    fields = read_body(call)
+    demand(truthy(fields.get("serverId")) and truthy(fields.get("toolName")), "serverId and toolName are required")
+    return refusal(404, "Server not found, disabled, or out of scope")
 
 
-def _names_an_agent(body: Any) -> bool:
-    """Whether an agent is named, if only by default. It raises for an agent that is no string, as the daemon does."""
-    return bool(resolve_agent(body.get("agentId"), body.get("sessionKey")))
+def heartbeat(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+    """POST diagnostics/openclaw/heartbeat: noted."""
+    try:
+        body = call.json()
+    except UnreadableJsonError:
+        return refusal(400, "Invalid JSON")
+    demand(isinstance(body, dict | list), "Body must be an object")
+    demand(isinstance(fields_of(body).get("pluginVersion"), str), "pluginVersion (string) is required")
+    return DaemonAnswer({"ok": True})
 
 
-_BODIES: Final = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+def complete_synthesis(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+    """POST hooks/synthesis/complete: no synthesis worker runs here."""
+    if daemon.behaviour.synthesis_is_gone:
+        return refusal(410, "Synthesis is done by the daemon", code="gone")
+    demand(truthy(fields_of(call.json()).get("content")), "content is required")
+    return refusal(503, "Synthesis worker not running")
 
-HOME: Final = CannedHandler(
-    None,
-    headers={"content-type": "text/html; charset=UTF-8"},
-    text="<!DOCTYPE html><title>Embedded Signet daemon</title>",
-)
-READY: Final = CannedHandler({"status": "ok"})
 
-# No server is registered here.
-MARKETPLACE: Final = CannedHandler(_BODIES["marketplace"])
-MARKETPLACE_POLICY: Final = CannedHandler(_BODIES["marketplace_policy"])
-MARKETPLACE_TOOLS: Final = CannedHandler(_BODIES["marketplace_tools"])
-MARKETPLACE_SERVER: Final = CannedHandler({"error": "Server not found"}, 404)
-MARKETPLACE_CALL: Final = CannedHandler(
-    {"error": "Server not found, disabled, or out of scope"},
-    404,
-    demands=((_gives("serverId", "toolName"), "serverId and toolName are required"),),
-    unreadable="Invalid JSON body",
-)
-
-HEARTBEAT: Final = CannedHandler(
-    {"ok": True},
-    demands=(
-        (lambda body: isinstance(body, dict | list), "Body must be an object"),
-        (
-            lambda body: isinstance(body, dict) and isinstance(body.get("pluginVersion"), str),
-            "pluginVersion (string) is required",
-        ),
-    ),
-    unreadable="Invalid JSON",
-)
-
-# No synthesis worker runs here.
-SYNTHESIS_CONFIG: Final = CannedHandler(_BODIES["synthesis_config"])
-SYNTHESIS_GONE: Final = CannedHandler({"error": "Synthesis is done by the daemon", "code": "gone"}, 410)
-SYNTHESIS_COMPLETE: Final = CannedHandler(
-    {"error": "Synthesis worker not running"}, 503, demands=((_gives("content"), "content is required"),)
-)
-NOTIFICATIONS: Final = CannedHandler(
-    {"inject": "", "notifications": []},
-    demands=((_gives("harness", "hook"), "harness and hook are required"), (_names_an_agent, "")),
-    internal={"inject": ""},
-)
-
-# Nothing is known of entities outside the memories that name them, and no agent has met or written to another.
-COMMUNITIES: Final = CannedHandler({"items": [], "count": 0})
-ENTITIES: Final = CannedHandler({"items": [], "limit": 50, "offset": 0})
-KNOWLEDGE: Final = CannedHandler(_BODIES["knowledge"])
-PRESENCE: Final = CannedHandler({"sessions": [], "count": 0}, scoped=True)
-INBOX: Final = CannedHandler({"items": [], "count": 0}, scoped=True)
+def notifications(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+    """POST hooks/notifications: none. An agent that is no string is a crash, as in the daemon."""
+    if is_internal(call):
+        return DaemonAnswer({"inject": ""})
+    fields = fields_of(call.json())
+    demand(truthy(fields.get("harness")) and truthy(fields.get("hook")), "harness and hook are required")
+    resolve_agent(fields.get("agentId"), fields.get("sessionKey"))
+    return DaemonAnswer({"inject": "", "notifications": []})
 
 
 def search_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
-from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, refusal
+from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number, record, text_or_none, truthy
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
@@ -20,15 +20,19 @@ def _timeout(value: Any) -> int:
     return min(1_800_000, max(1_000, int(value))) if is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
 
 
-async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
+def _fields(call: DaemonRequest, member: str, status: int) -> dict[str, Any]:
+    """The fields of the body. Raises `RefusedError` for one that is not JSON, or null: it has no `member`."""
     try:
         body = call.json()
     except UnreadableJsonError as problem:
-        return refusal(500, str(problem))
-    if body is None:
-        return refusal(500, "null is not an object (evaluating 'body.command')")
-    fields = body if isinstance(body, dict) else {}
+        raise RefusedError(status, str(problem)) from None
+    demand(body is not None, f"null is not an object (evaluating 'body.{member}')", status)
+    return record(body) or {}
+
+
+async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
+    """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
+    fields = _fields(call, "command", 500)
     named = call.params.get("name")
     return await (_job if daemon.behaviour.exec_is_job else _at_once)(daemon, fields, named)
 
@@ -38,10 +42,7 @@ async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Dae
     command = fields.get("command")
     if not isinstance(command, str) or not command.strip(BLANKS):
         return refusal(400, "command is required")
-    usable = isinstance(references, dict) and all(
-        isinstance(name, str) and name.strip(BLANKS) for name in references.values()
-    )
-    if not references or not usable:
+    if not references or not isinstance(references, dict) or not all(map(text_or_none, references.values())):
         return refusal(400, "non-empty secrets map is required")
     job = daemon.secrets.start(command, references, _timeout(fields.get("timeoutMs")))
     if job is None:
@@ -54,8 +55,7 @@ async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Dae
 async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
     """The output of the command, without any check of types but those that its own code trips over."""
     command, references = fields.get("command"), fields.get("secrets")
-    if not truthy(command):
-        return refusal(400, "command is required")
+    demand(truthy(command), "command is required")
     if named:
         references = {named: named} if references is None else references
     elif not references or not isinstance(references, dict | list | str):
@@ -88,13 +88,7 @@ def list_secrets(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 
 def put_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST secrets/:name: keep a value."""
-    try:
-        body = call.json()
-    except UnreadableJsonError as problem:
-        return refusal(400, str(problem))
-    if body is None:
-        return refusal(400, "null is not an object (evaluating 'body.value')")
-    value = body.get("value") if isinstance(body, dict) else None
+    value = _fields(call, "value", 400).get("value")
     if not isinstance(value, str) or not value:
         return refusal(400, "value is required")
     try:
@@ -107,10 +101,6 @@ def put_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def delete_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """DELETE secrets/:name: forget a value."""
     name = call.params["name"]
-    if not NAME.fullmatch(name):
-        return refusal(500, bad_name(name))
-    return (
-        DaemonAnswer({"success": True, "name": name})
-        if daemon.secrets.drop(name)
-        else refusal(404, f"Secret '{name}' not found")
-    )
+    demand(NAME.fullmatch(name), bad_name(name), 500)
+    demand(daemon.secrets.drop(name), f"Secret '{name}' not found", 404)
+    return DaemonAnswer({"success": True, "name": name})

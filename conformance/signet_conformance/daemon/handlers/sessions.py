@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.values import (
-    UnreadableJsonError,
     fields_of,
     is_number,
     iso,
@@ -90,11 +89,8 @@ def get_transcript(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         call.claims, resolve_agent(call.header("x-signet-agent-id") if named is None else named, key)
     )
     content = daemon.transcripts.get(key, agent)
-    return (
-        DaemonAnswer({"sessionKey": key, "agentId": agent, "content": content})
-        if content
-        else refusal(404, "Transcript not found")
-    )
+    demand(content, "Transcript not found", 404)
+    return DaemonAnswer({"sessionKey": key, "agentId": agent, "content": content})
 
 
 def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -161,11 +157,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/summaries/expand: one summary with what belongs to it."""
-    try:
-        body = call.json()
-    except UnreadableJsonError:
-        body = {}
-    fields = fields_of(body)
+    fields = fields_of(call.json_or_empty())
     node = text_or_none(fields.get("id"))
     demand(node, "id is required")
     named = fields.get("agentId") if isinstance(fields.get("agentId"), str) else call.header("x-signet-agent-id")

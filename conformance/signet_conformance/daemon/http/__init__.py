@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -85,7 +85,7 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
         app,
         log_level="critical",
         access_log=False,
-        lifespan="on",
+        lifespan="off",
         server_header=False,
         timeout_graceful_shutdown=2,
         ws="none",
@@ -100,6 +100,7 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     watch = loop.create_task(_watch(daemon.settings, stop))
     await server.serve(sockets=[listener])
     watch.cancel()
+    await daemon.close()
 
 
 def _url(daemon: Daemon) -> str:
@@ -159,10 +160,10 @@ def _drain_stdin(stop: Callable[[], None]) -> None:
 
 
 def _lives(process: int) -> bool:
-    with suppress(ProcessLookupError):
-        try:
-            os.kill(process, 0)
-        except PermissionError:
-            return True
-        return True
-    return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -54,10 +54,7 @@ class DaemonApp:
         self._prompts_in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the start and end of the server."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-            return
+        """Serve one request."""
         if scope["type"] != "http":
             return
         request = Request(_with_trimmed_headers(scope), receive)
@@ -66,16 +63,6 @@ class DaemonApp:
         except ClientDisconnect:
             return
         await response(scope, receive, send)
-
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await self.daemon.close()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
 
     async def _respond(self, request: Request) -> Response:
         if not self.daemon.settings.allow_remote and not _is_this_machine(request.headers.get("host", "")):
@@ -159,9 +146,8 @@ def _with_trimmed_headers(scope: Scope) -> Scope:
 
 def _daemon_request(request: Request, body: bytes) -> DaemonRequest:
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-    query: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
-        query.setdefault(name, value)
+    # The first of several parameters of one name counts.
+    query = dict(reversed(request.query_params.multi_items()))
     peer = request.client.host if request.client else ""
     return DaemonRequest(request.method, _path(raw.partition(b"?")[0]), dict(request.headers), query, body, peer=peer)
 
@@ -181,7 +167,7 @@ def _cors(request: Request, behaviour: Behaviour) -> dict[str, str]:
         return {"access-control-allow-origin": "*"}
     headers = {"access-control-allow-credentials": "true", "vary": "Origin"}
     origin = request.headers.get("origin")
-    return headers | ({"access-control-allow-origin": origin} if origin and _is_own_page(origin) else {})
+    return headers | ({"access-control-allow-origin": origin} if origin in _OWN_PAGES else {})
 
 
 def _preflight(request: Request, behaviour: Behaviour) -> Response:
@@ -212,6 +198,7 @@ def create_app(settings: DaemonSettings, clock: Clock = time.time) -> DaemonApp:
 
 _LOCAL_HOST: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
 _PORT: Final = re.compile(r":\d+\Z")
+#: The origins of the daemon's own user interfaces. The real daemon lets them read its answers.
 _OWN_PAGES: Final = (
     *(f"http://{host}:{port}" for host in ("localhost", "127.0.0.1") for port in (3850, 5173)),
     "app://signet",
@@ -221,11 +208,6 @@ _OWN_PAGES: Final = (
 def _is_this_machine(host: str) -> bool:
     """Whether a Host header names this machine. In a DNS rebinding attack it names the attacker's domain."""
     return _LOCAL_HOST.fullmatch(host) is not None
-
-
-def _is_own_page(origin: str) -> bool:
-    """Whether the origin is one of the daemon's own user interfaces. The real daemon lets them read its answers."""
-    return origin in _OWN_PAGES
 
 
 def _is_from_foreign_page(request: Request) -> bool:
@@ -244,7 +226,7 @@ def _is_from_foreign_page(request: Request) -> bool:
         return "same-site" in sites
     host = request.headers.get("host", "").lower()
     own = f"http://{host}" if _is_localhost_or_address(host) else None
-    return any(not _is_own_page(origin) and origin.lower() != own for origin in origins)
+    return any(origin not in _OWN_PAGES and origin.lower() != own for origin in origins)
 
 
 def _is_localhost_or_address(host: str) -> bool:

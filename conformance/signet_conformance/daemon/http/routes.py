@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.handlers import agents, canned, credentials, mcp, secrets, sessions
 from signet_conformance.daemon.handlers.early import hooks as early_hooks, memories as early_memories
@@ -69,14 +69,16 @@ def _pattern_of(path: str) -> re.Pattern[str]:
 
 _later = attrgetter("later_hooks")
 _newest = attrgetter("notifications")
-_synthesises_itself = attrgetter("synthesis_is_gone")
 _early = attrgetter("early")
 _keys = attrgetter("api_keys")
 _jobs = attrgetter("exec_is_job")
+_grown = attrgetter("grown")
 
 
-def _grown(behaviour: Behaviour) -> bool:
-    return not behaviour.early
+def _canned(method: str, path: str, *, only: str | None = None, scoped: bool = False, **answer: Any) -> Endpoint:
+    """The route of a row of `canned.json`; `only` names the trait of the versions that have it."""
+    handler = canned.CannedHandler(DaemonAnswer(**answer), scoped)
+    return Endpoint(method, path, handler, only=attrgetter(only) if only else None)
 
 
 _SAVES: Final = RequiredPermission("remember")
@@ -110,13 +112,11 @@ ROUTES: Final = (
     Endpoint("POST", "/api/hooks/compaction-complete", compaction.compaction_complete, "Failed to save summary"),
     Endpoint("POST", "/api/hooks/session-checkpoint-extract", compaction.checkpoint, _HOOK_FAILED, _grown),
     Endpoint("POST", "/api/hooks/skill-invocation", canned.skill_invocation, _HOOK_FAILED, _later),
-    Endpoint("POST", "/api/hooks/notifications", canned.NOTIFICATIONS, _HOOK_FAILED, _newest),
+    Endpoint("POST", "/api/hooks/notifications", canned.notifications, _HOOK_FAILED, _newest),
     Endpoint("GET", "/api/hooks/transcript-capture/:jobId", session.capture_status, _HOOK_FAILED, _newest),
     Endpoint("POST", "/api/hooks/remember", hook_memories.hook_remember, _HOOK_FAILED),
     Endpoint("POST", "/api/hooks/recall", hook_memories.hook_recall, _HOOK_FAILED),
-    Endpoint("GET", "/api/hooks/synthesis/config", canned.SYNTHESIS_CONFIG),
-    Endpoint("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_GONE, only=_synthesises_itself),
-    Endpoint("POST", "/api/hooks/synthesis/complete", canned.SYNTHESIS_COMPLETE, "Failed to save MEMORY.md"),
+    Endpoint("POST", "/api/hooks/synthesis/complete", canned.complete_synthesis, "Failed to save MEMORY.md"),
     Endpoint("GET", "/api/memories", reading.list_memories),
     Endpoint("GET", "/memory/search", reading.search_rows, right=_READS),
     Endpoint("POST", "/api/memory/codex-native-note", reading.codex_note, only=_later, right=_SAVES),
@@ -147,28 +147,15 @@ ROUTES: Final = (
     Endpoint("POST", "/api/secrets/:name", secrets.put_secret),
     Endpoint("DELETE", "/api/secrets/:name", secrets.delete_secret),
     Endpoint("GET", "/health", canned.health),
-    Endpoint("GET", "/health/live", canned.READY, only=_newest),
-    Endpoint("GET", "/health/ready", canned.READY, only=_newest),
-    Endpoint("GET", "/", canned.HOME),
     Endpoint("GET", "/api/status", canned.status),
     Endpoint("GET", "/api/agents", agents.list_agents, only=_grown),
     Endpoint("GET", "/api/agents/:name", agents.get_agent, only=_grown),
-    Endpoint("GET", "/api/marketplace/mcp", canned.MARKETPLACE),
-    Endpoint("GET", "/api/marketplace/mcp/policy", canned.MARKETPLACE_POLICY),
-    Endpoint("GET", "/api/marketplace/mcp/tools", canned.MARKETPLACE_TOOLS),
     Endpoint("GET", "/api/marketplace/mcp/search", canned.search_marketplace),
-    Endpoint("GET", "/api/marketplace/mcp/:id", canned.MARKETPLACE_SERVER),
-    Endpoint("POST", "/api/marketplace/mcp/call", canned.MARKETPLACE_CALL),
-    Endpoint("POST", "/api/diagnostics/openclaw/heartbeat", canned.HEARTBEAT, only=_grown),
-    Endpoint("GET", "/api/knowledge/stats", canned.KNOWLEDGE),
-    Endpoint("GET", "/api/knowledge/communities", canned.COMMUNITIES, only=_grown),
+    Endpoint("POST", "/api/marketplace/mcp/call", canned.call_marketplace),
+    Endpoint("POST", "/api/diagnostics/openclaw/heartbeat", canned.heartbeat, only=_grown),
     Endpoint("GET", "/api/knowledge/hygiene", canned.hygiene, only=_grown),
-    Endpoint("GET", "/api/knowledge/entities", canned.ENTITIES),
-    Endpoint("GET", "/api/knowledge/navigation/entities", canned.ENTITIES, only=_grown),
-    Endpoint("GET", "/api/cross-agent/presence", canned.PRESENCE),
     Endpoint("POST", "/api/cross-agent/presence", agents.post_presence),
     Endpoint("DELETE", "/api/cross-agent/presence/:sessionKey", agents.delete_presence),
-    Endpoint("GET", "/api/cross-agent/messages", canned.INBOX),
     Endpoint("POST", "/api/cross-agent/messages", agents.post_message),
     Endpoint("GET", "/api/auth/whoami", credentials.whoami),
     Endpoint("GET", "/api/auth/methods", credentials.auth_methods, only=_keys),
@@ -178,6 +165,7 @@ ROUTES: Final = (
     Endpoint("POST", "/api/auth/api-keys", credentials.make_key, only=_keys),
     Endpoint("DELETE", "/api/auth/api-keys/:id", credentials.revoke_key, only=_keys),
     *(Endpoint(method, "/mcp", mcp.mcp) for method in ("GET", "POST", "DELETE", "PUT", "PATCH")),
+    *(_canned(**row) for row in canned.CANNED),
 )
 
 _WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")

@@ -54,7 +54,7 @@ class Daemon:
         self.presence = AgentPresence(clock)
         self.epochs = Epochs(self.store)
         self.graph = Graph(self.store)
-        self.transcripts = Transcripts(self.store)
+        self.transcripts = Transcripts(self.store, clock)
         self.secrets = Secrets(self.store, clock, shell=self.behaviour.early)
         self.captures = Captures()
         self.prompted: dict[str, deque[set[str]]] = {}

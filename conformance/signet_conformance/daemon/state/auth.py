@@ -57,7 +57,7 @@ class Auth:
             return claims, None
         if self.mode == "local":
             return None, None
-        near = self.mode == "hybrid" and call.peer in _LOOPBACK
+        near = self._is_near(call)
         if not token:
             return None, None if near else _unauthorised("authentication required")
         is_key = self._api_keys and token.startswith(_PREFIX)
@@ -106,14 +106,14 @@ class Auth:
         payload = _padded(json.dumps(claims).encode())
         return f"{payload}.{_padded(self._signature(payload))}"
 
-    def _anonymous_is_near(self, call: DaemonRequest) -> bool:
-        return self.mode == "hybrid" and call.peer in _LOOPBACK and call.claims is None
+    def _is_near(self, call: DaemonRequest) -> bool:
+        return self.mode == "hybrid" and call.peer in _LOOPBACK
 
     def permission_problem(self, call: DaemonRequest, permission: str) -> DaemonAnswer | None:
         """The 403 for a bearer without `permission`, else None."""
-        if self.mode == "local" or self._anonymous_is_near(call):
-            return None
         claims = call.claims
+        if self.mode == "local" or (claims is None and self._is_near(call)):
+            return None
         if claims is None:
             return refusal(403, "authentication required")
         if permission not in PERMISSIONS.get(claims.role, ()):
@@ -134,17 +134,6 @@ class Auth:
         if count >= self._limits[operation]:
             return rate_limited(begin + _WINDOW_SECONDS, now)
         self._windows[name] = (begin, count + 1)
-        return None
-
-    def _scope_problem(self, claims: Claims | None, **target: Any) -> str | None:
-        if self.mode == "local" or (claims and claims.role == "admin"):
-            return None
-        if claims is None:
-            return None if self.mode == "hybrid" else "authentication required"
-        for name in ("project", "agent"):
-            own, wanted = claims.scope.get(name), target.get(name)
-            if own and wanted and own != wanted:
-                return f"scope restricted to {name} '{own}'"
         return None
 
     def demand_write(self, claims: Claims | None, agent: str, project: Any) -> None:
@@ -170,9 +159,14 @@ class Auth:
         return project
 
     def _demand_scope(self, claims: Claims | None, **target: Any) -> None:
-        problem = self._scope_problem(claims, **target)
-        if problem:
-            raise RefusedError(403, problem)
+        if self.mode == "local" or (claims and claims.role == "admin"):
+            return
+        if claims is None and self.mode != "hybrid":
+            raise RefusedError(403, "authentication required")
+        for name in ("project", "agent"):
+            own, wanted = claims.scope.get(name) if claims else None, target.get(name)
+            if own and wanted and own != wanted:
+                raise RefusedError(403, f"scope restricted to {name} '{own}'")
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
         """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""

@@ -15,7 +15,7 @@ from signet_conformance.daemon.values import iso, trimmed
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from signet_conformance.daemon.behaviour import Behaviour
     from signet_conformance.daemon.state.store import Store
@@ -200,7 +200,7 @@ class StartedSessions:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._seen: dict[tuple[str, ...], float] = {}
+        self._seen: dict[tuple[str, ...] | None, float] = {}
 
     def contains(self, marks: tuple[str, ...]) -> bool:
         """Whether a start with these marks was answered in full."""
@@ -211,9 +211,9 @@ class StartedSessions:
         """Note that a start with these marks was answered in full."""
         self._seen[marks] = self._clock()
 
-    def forget(self, matches: Callable[[tuple[str, ...]], bool]) -> None:
-        """Forget every start whose marks `matches`."""
-        self._seen = {marks: when for marks, when in self._seen.items() if not matches(marks)}
+    def forget(self, marks: tuple[str, ...] | None) -> None:
+        """Forget the start with these marks."""
+        self._seen.pop(marks, None)
 
 
 class Epochs:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.texts import index_query, index_words
-from signet_conformance.daemon.values import BLANKS, ScriptError, trimmed
+from signet_conformance.daemon.values import BLANKS, ScriptError, iso, trimmed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from signet_conformance.daemon.state.store import Store
+    from signet_conformance.daemon.values import Clock
 
 _ROLES: Final = {
     **dict.fromkeys(("user", "human", "client"), "User"),
@@ -31,31 +34,24 @@ def plain_lines(harness: object, raw: object) -> str:
     codex = (trimmed(harness) or "").lower() == "codex"
     if harness is None or not isinstance(raw, str):
         raise ScriptError("not a string")
-    lines = [line for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
-    if codex:
-        return "\n".join(filter(None, (_codex_line(line) for line in lines)))
-    records = [_json_object(line) for line in lines]
-    parsed = sum(record is not None for record in records)
-    if parsed < -(-len(lines) * 6 // 10):
-        return raw
-    return "\n".join(filter(None, (_turn(record) for record in records if record)))
+    return _read_lines(raw, _turn, codex=codex)
 
 
 def flat_lines(harness: str, raw: str) -> str:
     """`raw` as 0.58 reads it: lines with ``role`` and ``content`` on their own level; nested messages do not count."""
-    lines = [line for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
-    records = [_json_object(line) for line in lines]
-    if harness.strip(BLANKS).lower() == "codex":
-        return "\n".join(filter(None, (_special_turn(record) for record in records if record)))
-    if sum(record is not None for record in records) < -(-len(lines) * 6 // 10):
+    return _read_lines(raw, _flat_turn, codex=harness.strip(BLANKS).lower() == "codex")
+
+
+def _read_lines(raw: str, read: Callable[[dict[str, Any]], str], *, codex: bool) -> str:
+    """The turns that `read` finds in lines of JSON; of codex the special ones only. Raw when few lines are JSON."""
+    records = [_json_object(line) for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
+    if not codex and sum(record is not None for record in records) < -(-len(records) * 6 // 10):
         return raw
-    return "\n".join(filter(None, (_flat_turn(record) for record in records if record)))
+    turns = (_special_turn(record) or ("" if codex else read(record)) for record in records if record)
+    return "\n".join(filter(None, turns))
 
 
 def _flat_turn(record: dict[str, Any]) -> str:
-    special = _special_turn(record)
-    if special:
-        return special
     role = _ROLES.get(_first_text(record, "role", "speaker").lower())
     text = _first_text(record, "content", "text", "message")
     return f"{role}: {text}" if role in ("User", "Assistant") and text else ""
@@ -103,9 +99,6 @@ def _special_turn(record: dict[str, Any]) -> str:
 
 
 def _turn(record: dict[str, Any]) -> str:
-    special = _special_turn(record)
-    if special:
-        return special
     for candidate in (record.get("message"), record):
         if isinstance(candidate, dict):
             role = _ROLES.get(_first_text(candidate, "role", "speaker", "author").lower())
@@ -113,11 +106,6 @@ def _turn(record: dict[str, Any]) -> str:
             if role and text:
                 return f"{role}: {text}"
     return ""
-
-
-def _codex_line(line: str) -> str:
-    record = _json_object(line)
-    return _special_turn(record) if record else ""
 
 
 def read_file(path: object) -> str | None:
@@ -134,8 +122,9 @@ def read_file(path: object) -> str | None:
 class Transcripts:
     """The stored transcripts, one for each agent and session key."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
 
     def get(self, key: str, agent: str) -> str:
         """The stored transcript, empty when nothing was stored."""
@@ -144,10 +133,11 @@ class Transcripts:
         )
         return row["content"] if row else ""
 
-    def store(self, key: str, agent: str, text: str, *, harness: object, project: object, now: str) -> None:
+    def store(self, key: str, agent: str, text: str, *, harness: object, project: object) -> None:
         """Store `text` in place of what was stored; blank texts and keys are not kept."""
         if not key.strip(BLANKS) or not text.strip(BLANKS):
             return
+        now = iso(self._clock())
         self._store.run(
             """INSERT INTO session_transcripts VALUES (?, ?, ?, ?, ?, ?, ?)
                ON CONFLICT (agent_id, session_key) DO UPDATE
@@ -223,15 +213,14 @@ class Captures:
     """The captures of one daemon. They are done at once: a stand-in has nothing to wait for."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, dict[str, Any]] = {}
+        self._agents: dict[str, str] = {}
 
-    def add(self, transcript: str, agent: str) -> str:
-        """Capture `transcript`; the job's id."""
+    def add(self, agent: str) -> str:
+        """Capture a transcript of `agent`; the job's id."""
         job = str(uuid.uuid4())
-        self._jobs[job] = {"agent": agent, "size": len(transcript)}
+        self._agents[job] = agent
         return job
 
     def status(self, job: str, agent: str) -> dict[str, Any] | None:
         """The job of `agent`, else None."""
-        job_entry = self._jobs.get(job)
-        return {"id": job, "status": "completed", "error": None} if job_entry and job_entry["agent"] == agent else None
+        return {"id": job, "status": "completed", "error": None} if self._agents.get(job) == agent else None

@@ -13,9 +13,10 @@ from signet_conformance.daemon.handlers.hooks import (
     demand_unclaimed,
     is_bypassed,
     is_internal,
+    meet,
     runtime_path,
 )
-from signet_conformance.daemon.values import fields_of, text_or_none, truthy
+from signet_conformance.daemon.values import fields_of, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
@@ -63,17 +64,7 @@ class Gate:
         path, key = runtime_path(call, fields), fields.get("sessionKey")
         (claim if self.claims else demand_unclaimed)(daemon, key, path, AGENT)
         if self.seen:
-            _meet(daemon, fields, path)
+            meet(daemon, fields, path)
         if is_bypassed(daemon, fields):
             raise RefusedError.by(DaemonAnswer({**self.nothing, "bypassed": True}))
         return AcceptedRequest(fields, path, key if truthy(key) else None)
-
-
-def _meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
-    daemon.presence.meet(
-        session=text_or_none(fields.get("sessionKey")),
-        agent=text_or_none(fields.get("agentId")) or AGENT,
-        harness=fields["harness"],
-        project=text_or_none(fields.get("project")),
-        path=path,
-    )

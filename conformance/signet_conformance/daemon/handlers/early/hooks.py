@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
-from signet_conformance.daemon.handlers.hooks import is_internal, same_marks
+from signet_conformance.daemon.handlers.hooks import is_internal
 from signet_conformance.daemon.handlers.hooks.compaction import summary_request
 from signet_conformance.daemon.handlers.hooks.session import START_FIELDS, context_of, dated, memories_for, stub_of
 from signet_conformance.daemon.state.agents import identity_of, working_memory
@@ -138,7 +138,7 @@ def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     finally:
         if not bypassed:
             name = daemon.sessions.normal(key)
-            daemon.started.forget(same_marks((name,)))
+            daemon.started.forget((name,))
             daemon.prompted.pop(name, None)
         daemon.sessions.release(key, AGENT)
         daemon.presence.leave(key)

@@ -25,7 +25,6 @@ from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_typ
 from signet_conformance.daemon.values import (
     BLANKS,
     ScriptError,
-    UnreadableJsonError,
     fields_of,
     is_number,
     slice_end,
@@ -92,10 +91,7 @@ def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
     if daemon.auth.mode == "team":
         return DaemonAnswer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
-    try:
-        return _save(daemon, fields_of(call.json()))
-    except UnreadableJsonError:
-        return _save(daemon, {})
+    return _save(daemon, fields_of(call.json_or_empty()))
 
 
 def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from signet_conformance.daemon.state.agents import plain_agent
 from signet_conformance.daemon.values import text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from signet_conformance.daemon.state import Daemon
 
@@ -59,6 +60,14 @@ def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> 
         raise _conflict(owner)
 
 
+def meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
+    """Note that the session of the request is at work."""
+    daemon.presence.meet(
+        session=text_or_none(fields.get("sessionKey")), agent=plain_agent(fields), harness=fields["harness"],
+        project=text_or_none(fields.get("project")), path=path,
+    )  # fmt: skip
+
+
 def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bool:
     """Whether the daemon files nothing for such a session: temporary projects, or synthetic names without a project."""
     path = text_or_none(project)
@@ -69,16 +78,11 @@ def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bo
     return any(name.startswith(synthetic) for name in names) or (text_or_none(harness) or "").lower() == "test"
 
 
-def start_marks(agent: str, fields: Mapping[str, Any], project: Any, *, key_only: bool) -> tuple[str, ...] | None:
+def start_marks(daemon: Daemon, agent: str, fields: Mapping[str, Any], project: Any) -> tuple[str, ...] | None:
     """The marks by which a repeated start is recognised; None without a session key. The key counts as sent."""
     key = fields.get("sessionKey") if truthy(fields.get("sessionKey")) else fields.get("sessionId")
     if not truthy(key):
         return None
-    if key_only:
+    if daemon.behaviour.start_marks_are_key_only:
         return (str(key),)
     return agent, str(fields.get("harness") or ""), "" if project is None else str(project), str(key)
-
-
-def same_marks(marks: tuple[str, ...] | None) -> Callable[[tuple[str, ...]], bool]:
-    """A test for exactly these marks."""
-    return lambda other: other == marks

@@ -11,7 +11,6 @@ from signet_conformance.daemon.handlers.hooks import (
     is_internal,
     is_noise,
     runtime_path,
-    same_marks,
     start_marks,
 )
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
@@ -76,11 +75,8 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         epoch = daemon.epochs.advance(key, agent)
         if epoch is not None:
             answer["contextEpoch"] = epoch
-    marks = start_marks(
-        agent, {**fields, "sessionId": None}, project, key_only=daemon.behaviour.start_marks_are_key_only
-    )
     if not daemon.behaviour.start_marks_are_key_only:
-        daemon.started.forget(same_marks(marks))
+        daemon.started.forget(start_marks(daemon, agent, {**fields, "sessionId": None}, project))
     if truthy(key):
         daemon.transcripts.drop(str(key), agent)
     return DaemonAnswer(answer)
@@ -88,13 +84,8 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
     """Write the summary as a memory and as a session summary; the memory's id."""
-    key, harness, summary, now, new = (
-        fields.get("sessionKey"),
-        fields["harness"],
-        fields["summary"],
-        daemon.now(),
-        str(uuid.uuid4()),
-    )
+    key, harness, summary = fields.get("sessionKey"), fields["harness"], fields["summary"]
+    now, new = daemon.now(), str(uuid.uuid4())
     if not isinstance(summary, str) or not isinstance(harness, str):
         raise ScriptError("summary or harness is not a text")
     with daemon.store.transaction():
@@ -140,9 +131,7 @@ def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) ->
         sent = plain_lines(fields["harness"], raw)
     stored = daemon.transcripts.get(key, agent)
     if sent and len(sent) >= len(stored):
-        daemon.transcripts.store(
-            key, agent, sent, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
-        )
+        daemon.transcripts.store(key, agent, sent, harness=fields["harness"], project=fields.get("project"))
     size = len((sent or stored).encode("utf-8", "replace"))
     done = daemon.store.number(
         "SELECT MAX(last_offset) FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent

@@ -13,7 +13,7 @@ from signet_conformance.daemon.handlers.memories.reading import demand_recall, d
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.values import ScriptError, UnreadableJsonError, fields_of, text_or_none, truthy
+from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ def _forward(daemon: Daemon, call: DaemonRequest, body: Any, key: Any) -> Daemon
 
 def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/save and hook/remember: memory/remember under another name; an unreadable body counts as empty."""
-    try:
-        body = call.json()
-    except UnreadableJsonError:
-        body = {}
-    return _forward(daemon, call, body, call.header("x-signet-session-key"))
+    return _forward(daemon, call, call.json_or_empty(), call.header("x-signet-session-key"))
 
 
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import claim, is_bypassed, is_internal, runtime_path
+from signet_conformance.daemon.handlers.hooks import claim, is_bypassed, is_internal, meet, runtime_path
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import WORDS, phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
@@ -37,13 +37,7 @@ def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     said = {"sessionKnown": known}
     claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
     if not session or not daemon.presence.touch(session):
-        daemon.presence.meet(
-            session=session,
-            agent=agent,
-            harness=fields["harness"],
-            project=text_or_none(fields.get("project")),
-            path=path,
-        )
+        meet(daemon, fields, path)
     if is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memoryCount": 0, "bypassed": True})
     prompt = next((text for sent in texts if (text := without_envelope(sent))), "")
@@ -88,9 +82,7 @@ def _keep_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: st
         last = text_or_none(fields.get("lastAssistantMessage"))
         turn = "\n".join([*([f"Assistant: {last}"] if last else []), f"User: {prompt}"])
         text = f"{stored}\n{turn}" if stored else turn
-    daemon.transcripts.store(
-        key, agent, text, harness=fields["harness"], project=fields.get("project"), now=daemon.now()
-    )
+    daemon.transcripts.store(key, agent, text, harness=fields["harness"], project=fields.get("project"))
 
 
 def sent_transcript(fields: Mapping[str, Any]) -> str:

@@ -13,8 +13,8 @@ from signet_conformance.daemon.handlers.hooks import (
     is_bypassed,
     is_internal,
     is_noise,
+    meet,
     runtime_path,
-    same_marks,
     start_marks,
 )
 from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION, sent_transcript
@@ -65,10 +65,7 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     demand(path or not claim_only, "claimOnly requires a runtime path")
     if truthy(key) and path:
         claim(daemon, key, path, resolve_agent(fields.get("agentId"), key))
-    daemon.presence.meet(
-        session=text_or_none(key), agent=plain_agent(fields), harness=fields["harness"],
-        project=text_or_none(fields.get("project")), path=path,
-    )  # fmt: skip
+    meet(daemon, fields, path)
     if is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memories": [], "bypassed": True})
     if claim_only:
@@ -87,10 +84,10 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     daemon.agents.register(agent)
     trimmed(fields["harness"])
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = start_marks(agent, fields, project, key_only=daemon.behaviour.start_marks_are_key_only)
+    marks = start_marks(daemon, agent, fields, project)
     shown_as = None if marks is None else "\0".join(marks[1:] or marks)
     if daemon.behaviour.context_epochs and (trimmed(fields.get("source")) or "").lower() == "clear":
-        daemon.started.forget(same_marks(marks))
+        daemon.started.forget(marks)
         if text_or_none(key):
             daemon.epochs.advance(shown_as, agent)
             daemon.transcripts.drop(str(key), agent)
@@ -261,11 +258,10 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     agent = named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = start_marks(agent, fields, project, key_only=daemon.behaviour.start_marks_are_key_only)
-    if daemon.behaviour.start_marks_are_key_only:
-        daemon.started.forget(same_marks(marks))
+    marks = start_marks(daemon, agent, fields, project)
+    if daemon.behaviour.start_marks_are_key_only or fields.get("reason") == "clear":
+        daemon.started.forget(marks)
     if fields.get("reason") == "clear":
-        daemon.started.forget(same_marks(marks))
         if marks:
             daemon.epochs.advance("\0".join(marks[1:] or marks), agent)
         return DaemonAnswer({"memoriesSaved": 0})
@@ -275,9 +271,7 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     trimmed(fields.get("sessionId"))
     trimmed(fields.get("transcriptPath"))
     if transcript and truthy(key):
-        daemon.transcripts.store(
-            str(key), agent, transcript, harness=fields["harness"], project=fields.get("cwd"), now=daemon.now()
-        )
+        daemon.transcripts.store(str(key), agent, transcript, harness=fields["harness"], project=fields.get("cwd"))
     daemon.graph.drop_facts_of_deleted(agent)
     noise = is_noise(project=fields.get("cwd"), key=key, harness=fields["harness"])
     queued = len(transcript) >= _LEAST_TRANSCRIPT and not noise
@@ -287,7 +281,7 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     if not daemon.behaviour.end_has_capture_job:
         said = queued if len(transcript) >= _LEAST_TRANSCRIPT or daemon.behaviour.end_says_queued else None
         return DaemonAnswer(present(memoriesSaved=0, queued=said, jobId=job))
-    captured = daemon.captures.add(transcript, agent) if transcript.strip(BLANKS) else None
+    captured = daemon.captures.add(agent) if transcript.strip(BLANKS) else None
     return DaemonAnswer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))
 
 

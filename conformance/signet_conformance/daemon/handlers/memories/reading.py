@@ -13,7 +13,6 @@ from signet_conformance.daemon.state.agents import named_agent, plain_agent, res
 from signet_conformance.daemon.values import (
     BLANKS,
     ScriptError,
-    UnreadableJsonError,
     fields_of,
     is_number,
     leading_integer,
@@ -152,32 +151,19 @@ def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]]:
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: the memories that a query finds for an agent."""
     query, fields = read_query(call)
-    if daemon.behaviour.recall_is_plain:
-        return _plainly(daemon, call, query, fields)
-    demand_recall(fields)
-    given = fields.get("sessionKey")
-    key = call.header("x-signet-session-key") if given is None else given
-    named = fields.get("agentId")
-    try:
-        agent = resolve_agent(named, key)
-        demand_saving(daemon, call, fields, agent)
-        owned = call.claims.scope.get("project") if call.claims else None
-        request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
-        trimmed(request.fields.get("project"))
-        return DaemonAnswer(recalled(daemon, request))
-    except (ScriptError, sqlite3.Error):
-        return refusal(500, "Recall failed", results=[])
-
-
-def _plainly(daemon: Daemon, call: DaemonRequest, query: str, fields: Mapping[str, Any]) -> DaemonAnswer:
-    """The recall of releases that take any agent and read the session key from its header only."""
-    named = fields.get("agentId")
-    agent = named_agent(named, call.header("x-signet-session-key"), any_value=True)
+    takes_any_agent = daemon.behaviour.recall_is_plain
+    key = call.header("x-signet-session-key")
+    if not takes_any_agent:
+        demand_recall(fields)
+        key = key if (given := fields.get("sessionKey")) is None else given
     owned = call.claims.scope.get("project") if call.claims else None
     try:
-        return DaemonAnswer(
-            plain(daemon, RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}))
-        )
+        agent = named_agent(fields.get("agentId"), key, any_value=takes_any_agent)
+        if not takes_any_agent:
+            demand_saving(daemon, call, fields, agent)
+            trimmed(owned or fields.get("project"))
+        request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
+        return DaemonAnswer(recalled(daemon, request))
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
 
@@ -206,10 +192,7 @@ def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def codex_note(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
-    try:
-        body = fields_of(call.json())
-    except UnreadableJsonError:
-        body = {}
+    body = fields_of(call.json_or_empty())
     content = text_or_none(body.get("content")) or ""
     demand(content, "content is required")
     demand(len(content) <= 8000, "content must be at most 8000 characters")

@@ -58,21 +58,17 @@ def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """
     started = time.perf_counter()
     key = trimmed(request.session_key)
-    repeats = request.fields.get("includeRecalled") is True
     fields = request.fields
+    repeats = fields.get("includeRecalled") is True
     span = span_of(request.query, fields.get("time"))
     if span:
-        wide = (
-            max(limit_of(fields.get("limit")) * 20, 100)
-            if span.mode == "filter" and span.text
-            else limit_of(fields.get("limit"))
-        )
+        limit = limit_of(fields.get("limit"))
+        filters = span.mode == "filter" and span.text
+        wide = max(limit * 20, 100) if filters else limit
         rows = rows_in(daemon, span, request.agent, fields.get("project"), wide)
         ids = [row["subject_id"] for row in rows if row["subject_type"] == "memory"]
-        if not (span.mode == "filter" and span.text and ids):
-            answer = _answer(
-                rows[: limit_of(fields.get("limit"))], request.query, "keyword", {"temporal": span.meta(request.query)}
-            )
+        if not (filters and ids):
+            answer = _answer(rows[:limit], request.query, "keyword", {"temporal": span.meta(request.query)})
             response = _finish(daemon, request, answer, key, repeats=repeats, started=started)
             response["meta"]["timings"]["stages"] = []
             return response
@@ -105,12 +101,7 @@ def plain(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     rows = response["results"] if end is None or end > 0 else _cut_from_the_end(response["results"], request, end)
     daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     shown = [{name: row[name] for name in row if name not in ("visibility", "scope")} for row in rows]
-    meta = {
-        "totalReturned": len(rows),
-        "hasSupplementary": any(row.get("supplementary") for row in rows),
-        "noHits": not rows,
-    }
-    answer = {"results": shown, "query": request.query, "method": "keyword" if rows else "hybrid", "meta": meta}
+    answer = _answer(shown, request.query, "keyword" if rows else "hybrid")
     return answer | {name: response[name] for name in ("entities",) if name in response}
 
 
@@ -119,8 +110,13 @@ def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str,
         "results": rows,
         "query": query,
         "method": method,
-        "meta": {"totalReturned": 0, "hasSupplementary": False, "noHits": True, **(meta or {})},
+        "meta": {**_counts(rows), **(meta or {})},
     }
+
+
+def _counts(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    supplementary = any(row.get("supplementary") for row in rows)
+    return {"totalReturned": len(rows), "hasSupplementary": supplementary, "noHits": not rows}
 
 
 def _finish(
@@ -143,11 +139,7 @@ def _finish(
             "repeatedReturned": len(shown) if repeats else 0,
         }
     answer["results"] = rows
-    meta |= {
-        "totalReturned": len(rows),
-        "hasSupplementary": any(row.get("supplementary") for row in rows),
-        "noHits": not rows,
-    }
+    meta |= _counts(rows)
     daemon.count_reads([row["id"] for row in rows if ":" not in row["id"]])
     spent = round((time.perf_counter() - started) * 1000, 2)
     meta["timings"] = {"totalMs": spent, "stages": [{"name": "memory_fts", "durationMs": spent}]}

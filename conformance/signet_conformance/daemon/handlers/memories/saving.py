@@ -264,13 +264,9 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
 def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
         raise ScriptError("trim is not a function")
+    place = draft.place
     daemon.transcripts.store(
-        draft.source_id or "",
-        draft.place.agent,
-        transcript,
-        harness=draft.source_type,
-        project=draft.place.project,
-        now=draft.now,
+        draft.source_id or "", place.agent, transcript, harness=draft.source_type, project=place.project
     )
 
 
