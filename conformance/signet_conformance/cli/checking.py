@@ -178,7 +178,7 @@ class Files:
                 self.judging.add(outcome)
                 # A scenario that was broken off decides nothing, in a report no more than elsewhere.
                 if broke_off(outcome.trace) is None:
-                    known = self.judging.known_in(outcome)
+                    known = self.judging.terms.known_in(outcome)
                     for report in self.reports:
                         report.add(outcome, known)
                 yield outcome

@@ -39,7 +39,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.request import DEFAULT_SESSIONS, Invocation, RunOptions, RunRequest, worst
 from signet_conformance.targets.face import with_faces
-from signet_conformance.targets.real import HarnessChoice, harness_words
+from signet_conformance.targets.real import HarnessChoice, chosen_words
 from signet_conformance.trace.recordings import recordings_in
 
 if TYPE_CHECKING:
@@ -238,9 +238,7 @@ class _Run:
         self._asked = asked
         assert asked.target is not None  # noqa: S101 - the command demands one
         self._target = asked.target
-        chosen = () if face is None else ("--face", asked.target.face_name)
-        chosen = (*chosen, *harness_words(asked.target))
-        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen))
+        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen_words(asked.target, face)))
         self._performance = RunPerformance(asked)
         self._display = display
         self._reload = reload
@@ -310,12 +308,7 @@ class _Run:
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
-        asked = self._asked
-        why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
-        said = [f"target {printable(self._target.name, 100)}"]
-        said += [f"{asked.sessions} generated sessions{why}, seed {asked.seed}"] if asked.sessions else []
-        said += [f"in {printable(played, 600)}"] if (played := asked.played("--face")) else []
-        return ", ".join(said)
+        return ", ".join([f"target {printable(self._target.name, 100)}", *self._asked.words("--face")])
 
     def discard_traces(self) -> None:
         """Delete the traces unless a message named them."""

@@ -23,7 +23,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import Invocation, RunOptions, RunRequest, worst
-from signet_conformance.targets.real import harness_words
+from signet_conformance.targets.real import chosen_words
 
 _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A CI system that cancels sends SIGINT, then SIGTERM; a terminal that is closed, SIGHUP."""
@@ -59,10 +59,8 @@ def options(inputs: Inputs) -> Mapping[str, str]:
 def invocation(inputs: Inputs, asked: RunRequest | None = None) -> Invocation:
     """How a person performs the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
-    played = None if asked is None or inputs.face is None else asked.target
-    face = () if played is None else ("--face", played.face_name)
-    real = () if asked is None or asked.target is None else harness_words(asked.target)
-    return Invocation(("signet-conformance", "run", inputs.target, *face, *real, *strict))
+    chosen = () if asked is None or asked.target is None else chosen_words(asked.target, inputs.face)
+    return Invocation(("signet-conformance", "run", inputs.target, *chosen, *strict))
 
 
 def perform(inputs: Inputs, tell: Tell) -> LaneRun:

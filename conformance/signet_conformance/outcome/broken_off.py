@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from signet_conformance import trace
@@ -59,17 +58,13 @@ class Shortfall(Struct, frozen=True):
         """Leave it in the folder of the run, where xdist workers find it: without what programs wrote to stderr."""
         # Nobody has redacted that, and the folder is uploaded.
         written = replace(self, broken=tuple(replace(scenario, tail=()) for scenario in self.broken))
-        (folder / FILE).write_text(json.dumps(to_builtins(written), indent=1), encoding="utf-8")
+        (folder / FILE).write_bytes(json.format(json.encode(written), indent=1))
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self | None:
         """Read the shortfall that a run left; None when it performed all of its scenarios."""
         path = folder / FILE
-        if not path.is_file():
-            return None
-        data = json.loads(path.read_bytes())
-        broken = tuple(BrokenOff(**{**row, "tail": tuple(row["tail"])}) for row in data["broken"])
-        return cls(broken, data["of"], tuple(data["left"]), data["why"], data.get("interrupted_after"))
+        return json.decode(path.read_bytes(), type=cls) if path.is_file() else None
 
     def judged(self, traces: Sequence[Trace]) -> list[Trace]:
         """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""

@@ -120,10 +120,6 @@ class Judging:
         if self._meter is not None:
             self._meter.add(judged)
 
-    def known_in(self, judged: JudgedTrace) -> Mapping[str, str]:
-        """The requirements whose failure in one trace is known, each with why it may stand."""
-        return self.terms.known_in(judged)
-
     def conclude(
         self,
         *,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from signet_conformance.engine import JudgedRun, JudgedTrace
@@ -120,13 +119,13 @@ class GeneratedSummary(Struct):
 
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it."""
-        (folder / FILE).write_text(json.dumps(self.to_json(), indent=1), encoding="utf-8")
+        (folder / FILE).write_bytes(json.format(json.encode(self), indent=1))
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self | None:
         """The summary that a run left; None when it generated nothing."""
         path = folder / FILE
-        return cls.from_json(json.loads(path.read_bytes())) if path.is_file() else None
+        return json.decode(path.read_bytes(), type=cls, dec_hook=_counter) if path.is_file() else None
 
     def lines(self) -> Iterator[str]:
         """The end of a run: how much was found, then each breach with the file that shows it again."""
@@ -172,52 +171,11 @@ class GeneratedSummary(Struct):
         breached = {name for name, verdicts in self.tally.verdicts.items() if verdicts.keys() & BREACHES}
         return not breached <= of_sessions
 
-    def to_json(self) -> dict[str, Any]:
-        """The summary as :meth:`from_json` reads it."""
-        names = self.tally.verdicts
-        return {
-            "seed": self.seed,
-            "performed": self.performed,
-            "exchanges": self.tally.exchanges,
-            "gaps": self.tally.gaps,
-            "requirements": {n: {**names[n], "subjects": self.tally.subjects[n]} for n in names},
-            "breaches": to_builtins(self.breaches),
-            "failures": to_builtins(self.failures),
-            "daemon": to_builtins(self.daemon),
-            "outages": self.outages,
-            "skipped": self.skipped,
-            "lost": self.lost,
-        }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The summary that :meth:`to_json` wrote."""
-        gaps = Counter({Lack(lack): times for lack, times in data["gaps"].items()})
-        tally = VerdictCounts(exchanges=data["exchanges"], gaps=gaps)
-        for name, counts in data["requirements"].items():
-            tally.verdicts[name] = Counter({Verdict(v): n for v, n in counts.items() if v != "subjects"})
-            tally.subjects[name] = counts["subjects"]
-        return cls(
-            seed=data["seed"],
-            performed=data["performed"],
-            tally=tally,
-            breaches=[
-                GeneratedBreach(
-                    **{
-                        **row,
-                        "verdict": Verdict(row["verdict"]),
-                        "also": tuple(row["also"]),
-                        "traces": tuple(row["traces"]),
-                    }
-                )
-                for row in data["breaches"]
-            ],
-            failures=[Failure(**row) for row in data["failures"]],
-            daemon=[DaemonBreach(**{**row, "verdict": Verdict(row["verdict"])}) for row in data["daemon"]],
-            outages=dict(data["outages"]),
-            skipped=dict(data["skipped"]),
-            lost=list(data["lost"]),
-        )
+def _counter(kind: Any, counts: Any) -> Counter[Any]:
+    """A counter from the object that stands for it in a file, which msgspec does not read by itself."""
+    (of,) = get_args(kind)
+    return Counter({of(name): times for name, times in counts.items()})
 
 
 def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> JudgedRun:

@@ -6,12 +6,14 @@ Hypothesis, nor mitmproxy, nor the engine is imported.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,121 +24,23 @@ if TYPE_CHECKING:
 
 _ASKED = "--signet-conformance"
 _RUN = "signet-conformance-run"
-_SHORT = {"target": "NAME", "face": "NAME", "daemon": "WHERE", "scenarios": "N", "scenario": "FILE"}
-_KEPT: Mapping[str, Mapping[str, Any]] = {
-    "target": {"nargs": "?", "const": ""},
-    "scenario": {"action": "append", "default": []},
-}
-_options: set[str] = set()
-"""The options that are registered here."""
+_OPTIONS: Sequence[Mapping[str, Any]] = json.loads(Path(__file__).with_name("options.json").read_bytes())
+"""Each option's name, its short name if it has one, and what `addoption` takes.
+
+`--signet-target` without a value is refused by the kit, like an unknown name; pytest would end with its own status.
+"""
 _taken_key = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options that never clash with a repository's own."""
     group = parser.getgroup("signet-conformance", "Signet contract conformance")
-    group.addoption(
-        _ASKED, action="store_true", help="judge a connector against the Signet contract, one item per requirement"
-    )
-    # Without a value it is refused by the kit, like any unknown name; pytest would end with a status of its own.
-    group.addoption(
-        "--signet-target",
-        metavar="NAME",
-        nargs="?",
-        const="",
-        help="the connector to drive (signet-conformance targets lists them)",
-    )
-    group.addoption(
-        "--signet-face",
-        metavar="NAME",
-        help="play this release of the target's harness: a face of the kit, a .json file,"
-        " or all: separate items for each release that the kit plays",
-    )
-    group.addoption(
-        "--signet-harness",
-        metavar="fake|real",
-        help="fake (the default): the kit plays the harness; real: the installed program itself runs",
-    )
-    group.addoption(
-        "--signet-harness-version",
-        metavar="RELEASE",
-        help="the release of the real program (default: the newest that is installed)",
-    )
-    group.addoption(
-        "--signet-daemon",
-        metavar="WHERE",
-        help="embedded (the default), the URL of a running daemon, or a command that starts one",
-    )
-    group.addoption(
-        "--signet-allow-writes",
-        action="store_true",
-        help="let the run write into the daemon at that URL: sessions, memories, transcripts, a secret",
-    )
-    group.addoption(
-        "--signet-allow-default-port",
-        action="store_true",
-        help="drive even if a daemon listens at 127.0.0.1:3850, Signet's default port",
-    )
-    group.addoption(
-        "--signet-trace",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="judge this recording instead of driving; repeatable",
-    )
-    group.addoption(
-        "--signet-scenarios",
-        metavar="N",
-        help="perform N generated sessions beside the scripted ones"
-        " (default: 60, or the target's own number; none with --signet-scenario)",
-    )
-    group.addoption(
-        "--signet-scenario",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="perform this scenario instead of the scripted ones; repeatable",
-    )
-    group.addoption(
-        "--signet-seed",
-        metavar="SEED",
-        help="a whole number, which determines the generated sessions (default: 1), or random to draw one",
-    )
-    group.addoption(
-        "--signet-contract",
-        metavar="VERSION",
-        help="judge by this contract version (default: that of the daemon), and run the embedded daemon of it",
-    )
-    group.addoption(
-        "--signet-coverage-fail-under",
-        metavar="PERCENT",
-        help="fail if the scenarios exercise less of the contract",
-    )
-    group.addoption(
-        "--signet-requirement",
-        metavar="ID",
-        action="append",
-        default=[],
-        help="judge by this requirement alone, and perform only the scenarios that can decide it; repeatable",
-    )
-    group.addoption(
-        "--signet-all",
-        action="store_true",
-        help="where only some requirements are selected, perform every scenario that can decide them,"
-        " after the first breach of each too",
-    )
-    group.addoption("--signet-profile", action="store_true", help="show where the time of the run went")
-    group.addoption("--signet-report", metavar="DIR", help="write the traces and a report in each format there")
-    group.addoption("--signet-baseline", metavar="FILE", help="known failures, which do not fail the run")
-    group.addoption("--signet-flaky", metavar="FILE", help="requirements that fail now and then (signet-flaky/1)")
-    group.addoption(
-        "--signet-write-baseline", metavar="FILE", help="write what fails now into FILE, which must not exist"
-    )
-    group.addoption("--signet-owner", metavar="NAME", help="owner of the entries that are written")
-    group.addoption("--signet-reason", metavar="TEXT", help="reason of the entries that are written")
-    group.addoption("--signet-expires", metavar="DAY", help="last day of a written entry (default: in 30 days)")
-    group.addoption("--signet-strict", action="store_true", help="a WARN fails the run too")
-    _options.update(name for option in group.options for name in option.names())
+    for option in _OPTIONS:
+        group.addoption(option["name"], **_arguments(option))
+
+
+def _arguments(option: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in option.items() if name not in ("name", "short")}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -159,12 +63,12 @@ def pytest_load_initial_conftests(
     if _ASKED not in args:
         return
     group = parser.getgroup("signet-conformance")
-    taken = [name for name in _SHORT if _is_known(parser, f"--{name}")]
-    for name, metavar in _SHORT.items():
+    short = {option["short"]: option for option in _OPTIONS if "short" in option}
+    taken = [name for name in short if _is_known(parser, f"--{name}")]
+    for name, option in short.items():
         if name not in taken:
-            kept = _KEPT.get(name, {})
-            dest = f"signet_short_{name}"
-            group.addoption(f"--{name}", dest=dest, metavar=metavar, help=f"short for --signet-{name}", **kept)
+            kept = {**_arguments(option), "help": f"short for {option['name']}"}
+            group.addoption(f"--{name}", dest=f"signet_short_{name}", **kept)
     early_config.stash[_taken_key] = taken
 
 
@@ -222,7 +126,7 @@ def _refuse_without_the_kit(session: pytest.Session) -> None:
     What `addopts` holds is there for the runs that do ask.
     """
     words = (os.fspath(word).partition("=")[0] for word in session.config.invocation_params.args)
-    given = [word for word in words if word in _options]
+    given = [word for word in words if word in {option["name"] for option in _OPTIONS}]
     if given and not hasattr(session.config, "workerinput"):
         from signet_conformance.errors import UsageError
         from signet_conformance.pytest_plugin.run import end_run

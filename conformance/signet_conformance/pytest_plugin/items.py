@@ -111,16 +111,14 @@ class RequirementItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as its reader needs it: no traceback of the kit."""
-        if not isinstance(excinfo.value, (BreachError, RuleFailedError, InconclusiveError, SignetConformanceError)):
+        value = excinfo.value
+        if not isinstance(value, (ItemError, InconclusiveError, SignetConformanceError)):
             return super().repr_failure(excinfo, style)
         # The text of the error and nothing else, in a form that xdist carries whole.
         shown = excinfo.getrepr(style="value", chain=False)
         if shown.reprcrash is not None:
             # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
-            value = excinfo.value
-            shown.reprcrash.message = (
-                value.summary if isinstance(value, (BreachError, RuleFailedError)) else f"error: {value}"
-            )
+            shown.reprcrash.message = value.summary if isinstance(value, ItemError) else f"error: {value}"
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -128,23 +126,23 @@ class RequirementItem(pytest.Item):
         return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
 
 
-class BreachError(AssertionError):
-    """Raised by an item whose requirement fails; its text is all that is shown, its summary where one line must do.
+class ItemError(Exception):
+    """Base of the errors of failing items: the text is all that is shown, the summary where one line must do."""
+
+    def __init__(self, text: str, summary: str) -> None:
+        super().__init__(text)
+        self.summary = printable(summary, 200)
+
+
+class BreachError(ItemError, AssertionError):
+    """Raised by an item whose requirement fails.
 
     An assertion's error: readers of results (Allure, JUnit) tell a failed test from a broken one by that.
     """
 
-    def __init__(self, text: str, summary: str) -> None:
-        super().__init__(text)
-        self.summary = printable(summary, 200)
 
-
-class RuleFailedError(Exception):
-    """Raised by an item whose rule failed, which is the kit's own fault; the rest as with a breach."""
-
-    def __init__(self, text: str, summary: str) -> None:
-        super().__init__(text)
-        self.summary = printable(summary, 200)
+class RuleFailedError(ItemError):
+    """Raised by an item whose rule failed, which is the kit's own fault."""
 
 
 def told_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:

@@ -18,18 +18,19 @@ from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.request import Invocation, RunOptions, RunRequest
 from signet_conformance.targets.face import with_faces
-from signet_conformance.targets.real import HarnessChoice
+from signet_conformance.targets.real import HarnessChoice, chosen_words
 
 _SHORT = ("target", "face", "daemon", "scenarios", "scenario")
 _OWN = "SIG-"
 _TARGETS = "NAME; signet-conformance targets lists them"
 
 
-def invocation(target: str, face: str | None = None, harness: Sequence[str] = ()) -> Invocation:
-    """How pytest is called to drive a target, with a face that was chosen, or the words that choose its harness."""
-    chosen = () if face is None else ("--signet-face", face)
-    words = [word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in harness]
-    return Invocation(("pytest", "--signet-conformance", "--signet-target", target, *chosen, *words), "--signet-")
+def invocation(target: targets.Target, face: str | None) -> Invocation:
+    """How pytest is called to drive a target in its harness, and in its face where `face` chose it."""
+    words = [
+        word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in chosen_words(target, face)
+    ]
+    return Invocation(("pytest", "--signet-conformance", "--signet-target", target.name, *words), "--signet-")
 
 
 def chosen_face(config: pytest.Config) -> str | None:

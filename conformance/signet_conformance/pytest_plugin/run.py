@@ -26,7 +26,6 @@ from signet_conformance.contract import requirements
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
-from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
 from signet_conformance.reports import write_reports
@@ -49,7 +48,6 @@ from signet_conformance.running.progress import Tell, show_progress
 from signet_conformance.running.request import RunRequest
 from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.real import harness_words
 from signet_conformance.trace.recordings import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -63,13 +61,12 @@ class ConformanceRun:
 
     def __init__(self, config: pytest.Config, asked: RunRequest, *, alone: bool = True) -> None:
         self.asked = asked
-        self._performance = RunPerformance(asked)
-        self.recordings = self._performance.recordings
-        self._target = "recording" if asked.target is None else asked.target.name
+        self.performance = RunPerformance(asked)
+        target = "recording" if asked.target is None else asked.target.name
         # Where several faces are played, the items of each are told apart by its name.
         played = "" if asked.target is None or alone else find_face(asked.target).name
         self.title = f"signet conformance{played and ': '}{played}"
-        self._node = f"{NODE}/{self._target}{played and '@'}{played}"
+        self._node = f"{NODE}/{target}{played and '@'}{played}"
         self.baseline_line: str | None = None
         """The line that says which baseline was written."""
         self._config = config
@@ -119,10 +116,8 @@ class ConformanceRun:
         asked = self.asked
         if asked.target is None or self._worker or asked.recordings:
             return None
-        why = " (this target's own number: --scenarios N performs N)" if asked.sessions_of_target else ""
-        said = [f"{asked.sessions} generated sessions{why}, seed {asked.seed}"] if asked.sessions else []
-        said += [f"in {printable(played, 600)}"] if (played := asked.played("--signet-face")) else []
-        return f"signet: target {asked.target.name}, {', '.join(said)}" if said else None
+        words = asked.words("--signet-face")
+        return f"signet: target {asked.target.name}, {', '.join(words)}" if words else None
 
     def begin(self, session: pytest.Session) -> None:
         """Perform the scenarios, or read the recordings, in the controlling process; end a run that cannot go on."""
@@ -132,9 +127,9 @@ class ConformanceRun:
         try:
             if not self.asked.recordings:
                 self._perform()
-            self.recordings.traces()
-            self._performance.remember()
-            if self._performance.conclusion.is_interrupted:
+            self.performance.recordings.traces()
+            self.performance.remember()
+            if self.performance.conclusion.is_interrupted:
                 self._tell_interruption(session)
         except SignetConformanceError as failure:
             self._stopped = True
@@ -146,9 +141,9 @@ class ConformanceRun:
 
     def _tell_interruption(self, session: pytest.Session) -> None:
         """Show what the stopped run found, and end pytest as an interruption does. The report is written too."""
-        conclusion, width = self._performance.conclusion, shutil.get_terminal_size().columns
-        self._performance.write()
-        text = ClosingText(conclusion, self._performance.status, width)
+        conclusion, width = self.performance.conclusion, shutil.get_terminal_size().columns
+        self.performance.write()
+        text = ClosingText(conclusion, self.performance.status, width)
         blocks = cause_blocks(Causes.of(conclusion), text, self.folder)
         shortfall = conclusion.shortfall
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
@@ -178,8 +173,7 @@ class ConformanceRun:
             return
         kept = asked.sessions if self._sessions_given or session.config.getoption("lf", default=False) else 0
         self.asked = dataclasses.replace(asked, only=frozenset(selected), sessions=kept)
-        self._performance = RunPerformance(self.asked)
-        self.recordings = self._performance.recordings
+        self.performance = RunPerformance(self.asked)
         told = (
             f"signet: {len(selected)} of {len(every)} requirements: only scenarios that can decide them are performed"
         )
@@ -204,50 +198,37 @@ class ConformanceRun:
         )
 
     def _perform(self) -> None:
+        assert self.asked.target is not None  # noqa: S101 - only a run over recordings has none
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP), progress_told(self._config) as tell:
-            self._performance.drive(invocation(self._target, self._face, self._harness), tell)
-
-    @property
-    def _face(self) -> str | None:
-        chosen, target = chosen_face(self._config), self.asked.target
-        return None if chosen is None or target is None else target.face_name
-
-    @property
-    def _harness(self) -> Sequence[str]:
-        return () if self.asked.target is None else harness_words(self.asked.target)
+            self.performance.drive(invocation(self.asked.target, chosen_face(self._config)), tell)
 
     # -- what items ask
-
-    @property
-    def judged(self) -> Conclusion:
-        """The conclusion over the traces of the run, computed once per process."""
-        return self._performance.conclusion
 
     def judgement(self, requirement: str) -> Judgement:
         """The verdict of the whole run for a requirement."""
         undecided = Judgement(
             requirement, Verdict.NOT_APPLICABLE, Reason.NO_SUBJECT, "no scenario was performed to its end"
         )
-        return self.judged.judgements.get(requirement, undecided)
+        return self.performance.conclusion.judgements.get(requirement, undecided)
 
     def known_reason(self, judgement: Judgement) -> str | None:
         """Why a failure may stand; None when it is not known at each target that has it."""
-        reason = self.judged.known_reasons.get(judgement.requirement)
+        reason = self.performance.conclusion.known_reasons.get(judgement.requirement)
         return None if reason is None else printable(reason, 300)
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
         """The file and the line of the first exchange that decided; the folder of the run when no exchange did."""
-        return self.judged.place_of(judgement.requirement) or (str(self.folder), 0)
+        return self.performance.conclusion.place_of(judgement.requirement) or (str(self.folder), 0)
 
     def breach_text(self, judgement: Judgement) -> str:
         """The report on a failing requirement, for the author of the connector."""
-        drawing = CauseText.of_run(self.judged, str(self.folder), shutil.get_terminal_size().columns)
+        drawing = CauseText.of_run(self.performance.conclusion, str(self.folder), shutil.get_terminal_size().columns)
         return drawing.of_requirement(self._causes, judgement.requirement) or printable(judgement.message, 600)
 
     @cached_property
     def _causes(self) -> Sequence[Cause]:
-        return Causes.of(self.judged).connector()
+        return Causes.of(self.performance.conclusion).connector()
 
     # -- the end
 
@@ -260,9 +241,11 @@ class ConformanceRun:
     def conclusion(self) -> Conclusion:
         """The conclusion over the requirements that were tested. Used when the last item has run."""
         # Where no item ran there may be no traces either.
-        judging = self._performance.judging if self._verdicts else Judging(self.asked.terms(), measured=True)
+        judging = self.performance.judging if self._verdicts else Judging(self.asked.terms(), measured=True)
         return judging.conclude(
-            generated=self.recordings.generated(), shortfall=self.recordings.shortfall(), tested=self._verdicts
+            generated=self.performance.recordings.generated(),
+            shortfall=self.performance.recordings.shortfall(),
+            tested=self._verdicts,
         )
 
     def status(self, exitstatus: int) -> int:
@@ -302,25 +285,20 @@ class ConformanceRun:
 
     def _write_report(self, status: int) -> None:
         with self.asked.stopwatch.phase(REPORTS):
-            ending = self._performance.ending(self.conclusion, status)
-            write_reports(self.folder, ending, self._performance.judging.known_in)
-
-    @property
-    def time_spent(self) -> TimeSpent | None:
-        """Where the time of the run went; None unless that was asked for."""
-        return self._performance.time_spent
+            ending = self.performance.ending(self.conclusion, status)
+            write_reports(self.folder, ending, self.conclusion.terms.known_in)
 
     @property
     def keeps_traces(self) -> bool:
         """Return whether the traces of a driven run are kept, so that a failure that names them can be replayed."""
         if self.asked.recordings or not recordings_in(self.folder):
             return False
-        generated = self.recordings.generated()
+        generated = self.performance.recordings.generated()
         if generated is not None and not all(breach.confirmed for breach in generated.breaches):
             return True
         return (
             self._stopped
-            or self.recordings.shortfall() is not None
+            or self.performance.recordings.shortfall() is not None
             or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
         )
 
@@ -377,11 +355,14 @@ def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -
     """Write the section of pytest's summary; it is short where no requirement was tested."""
     undecided = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
     status, width = run.status(exitstatus), shutil.get_terminal_size().columns
-    parts: list[Iterable[str]] = [_undecided_lines(undecided, width), note_lines(run.recordings.read_so_far)]
+    parts: list[Iterable[str]] = [
+        _undecided_lines(undecided, width),
+        note_lines(run.performance.recordings.read_so_far),
+    ]
     if run.conclusion.verdicts:
         verbose = terminalreporter.verbosity > 0
         ending = ClosingText(run.conclusion, status, width, baseline=run.baseline_line, verbose=verbose)
-        spent = run.time_spent
+        spent = run.performance.time_spent
         parts += [closing_lines(ending), () if spent is None else time_spent_lines(spent, width), _file_lines(run)]
     else:
         parts.append([f"nothing was tested: no requirement was judged (exit {status})"])

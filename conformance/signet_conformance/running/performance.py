@@ -190,12 +190,12 @@ class RunPerformance:
                 os_errors("the report cannot be written", where=where, remedy=remedy),
                 self.request.stopwatch.phase(REPORTS),
             ):
-                write_reports(self.request.folder, self.ending(self.conclusion), self.judging.known_in)
+                write_reports(self.request.folder, self.ending(self.conclusion), self.conclusion.terms.known_in)
         return baseline
 
     def write_report(self, form: Format, stream: TextIO) -> None:
         """Write one report of the run."""
         report = form.open(stream)
         for judged in self.conclusion.judged:
-            report.add(judged, self.judging.known_in(judged))
+            report.add(judged, self.conclusion.terms.known_in(judged))
         report.close(self.ending(self.conclusion))

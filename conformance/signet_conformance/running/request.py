@@ -142,6 +142,12 @@ class RunRequest:
             return f"the real {target.real.program.name} {target.real.release}"
         return find_face(target).describe(option, target.day) if target is not None and target.kind.has_face else ""
 
+    def words(self, option: str) -> Sequence[str]:
+        """Describe the generated sessions and the host that is played; `option` is as for `played`."""
+        why = " (this target's own number: --scenarios N performs N)" if self.sessions_of_target else ""
+        words = [f"{self.sessions} generated sessions{why}, seed {self.seed}"] if self.sessions else []
+        return [*words, f"in {printable(played, 600)}"] if (played := self.played(option)) else words
+
     def terms(self) -> Terms:
         """Return the terms by which the run is judged."""
         target = self.target

@@ -60,9 +60,10 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
     return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
 
 
-def harness_words(target: Target) -> Sequence[str]:
-    """The options that drive a target in the same harness."""
-    return () if target.real is None else ("--harness", REAL, "--harness-version", target.real.release)
+def chosen_words(target: Target, face: str | None = None) -> Sequence[str]:
+    """The options that drive a target in the same harness, and in the same face where `face` chose it."""
+    words = () if face is None else ("--face", target.face_name)
+    return words if target.real is None else (*words, "--harness", REAL, "--harness-version", target.real.release)
 
 
 def program_of(target: Target, option: str) -> str:
