@@ -37,13 +37,13 @@ KEY = mark("session_key", session="s1", key="k1")
 def test_step_of_a_hook_that_comes_late(items: Sequence[Item], place: int, recorded: Any) -> None:
     """Where the driver told whose the key is: the last step of that session that asked for such a hook in vain."""
     recording = recorded(*items)
-    assert recording.timeline.of(recording.hooks[-1]).asked_by == steps_of(recording)[place]
+    assert recording.timeline.asked_by(recording.hooks[-1]) == steps_of(recording)[place]
 
 
 def test_first_of_two_hooks_that_come_late_is_what_was_asked_for(recorded: Any) -> None:
     """The second is of the step in which it came."""
     recording = recorded(step("start"), KEY, step("start", "s2"), start(), start())
-    assert [recording.timeline.of(each).asked_by for each in recording.hooks] == [*steps_of(recording)]
+    assert [recording.timeline.asked_by(each) for each in recording.hooks] == [*steps_of(recording)]
 
 
 SKIPPED = mark("skipped", index=7, reason="no such command")

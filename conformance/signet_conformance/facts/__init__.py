@@ -64,9 +64,7 @@ from signet_conformance.facts.sessions import (
     HostId as HostId,
 )
 from signet_conformance.facts.timeline import (
-    Situation as Situation,
     Timeline as Timeline,
-    Trouble as Trouble,
     Turn as Turn,
 )
 from signet_conformance.trace.glance import normalised_key as normalised_key

@@ -107,6 +107,11 @@ class Sessions:
         index = bisect_left(self._seqs, seq)
         return self.steps[index - 1] if index else None
 
+    def session_at(self, seq: int) -> str | None:
+        """The session of the last step before an exchange number."""
+        step = self.step_at(seq)
+        return None if step is None else step.session
+
     def end_of(self, step: StepMark) -> int:
         """The number at which a step is over: the next step, or what the kit switches after it."""
         marks = self._marks
@@ -205,8 +210,7 @@ class Sessions:
         """The session of a call: that of its key, or without a key that of the step it came in."""
         if call.key is not None:
             return self.session_of(call.key)
-        step = self.step_at(call.seq)
-        return None if step is None else step.session
+        return self.session_at(call.seq)
 
     @cached_property
     def _sessions(self) -> Mapping[str, str | None]:
@@ -224,22 +228,14 @@ class Sessions:
             sessions[key] = None if step is None or first.operation == END or is_shared else step.session
         return sessions
 
-    @cached_property
-    def _agents(self) -> Mapping[str | None, set[str]]:
-        return _values_of(self.steps, lambda step: step.agent)
-
-    @cached_property
-    def _projects(self) -> Mapping[str | None, set[str]]:
-        return _values_of(self.steps, lambda step: step.project)
-
     def agent_of(self, session: str | None) -> str | None:
         """The agent that the steps of a session name; None where they name none or several."""
-        return None if session is None else _only(self._agents.get(session, ()))
+        return _only(step.agent for step in self.steps_of(session)) if session is not None else None
 
     def project_of(self, key: str | None) -> str | None:
         """The project that the steps name for the session of a key; None where they name none or several."""
         session = self.session_of(key)
-        return None if session is None else _only(self._projects.get(session, ()))
+        return _only(step.project for step in self.steps_of(session)) if session is not None else None
 
     def folder_of(self, call: Call) -> str | None:
         """The folder that the host was run in, or handed over, when the session of a call was opened last before it.
@@ -320,14 +316,7 @@ class Sessions:
         return step is not None and step.step == StepName.SESSIONLESS_PROMPT
 
 
-def _values_of(steps: Iterable[StepMark], of: Callable[[StepMark], str | None]) -> Mapping[str | None, set[str]]:
-    values: dict[str | None, set[str]] = {}
-    for step in steps:
-        if (value := text_or_none(of(step))) is not None:
-            values.setdefault(step.session, set()).add(value)
-    return values
-
-
-def _only(values: Iterable[str]) -> str | None:
-    named = [*values]
-    return named[0] if len(named) == 1 else None
+def _only(values: Iterable[str | None]) -> str | None:
+    """The one text that is among some values; None where none or several are."""
+    named = {text_or_none(value) for value in values} - {None}
+    return named.pop() if len(named) == 1 else None

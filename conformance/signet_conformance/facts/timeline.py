@@ -7,8 +7,7 @@ meanwhile, the user's turns, and what each call belongs to. Without step marks n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
 from math import inf
 
@@ -39,6 +38,9 @@ class Switches:
 
     def __init__(self, marks: Iterable[KitMark]) -> None:
         self._marks = [mark for mark in marks if isinstance(mark, Switch)]
+        self._any = self._times(lambda _: True)
+        self._slow = self._times(_is_slow)
+        self._closed = self._times(_closes_listener)
 
     def any_at(self, seq: int) -> bool:
         """Whether anything was on at an exchange."""
@@ -56,6 +58,15 @@ class Switches:
     def closed_between(self, low: float, high: float) -> bool:
         """Whether the daemon's listener was closed for a while: what a connector tried then was never recorded."""
         return _overlap(self._closed, low, high)
+
+    def on_at(self, seq: int) -> Sequence[Switch]:
+        """What was on at an exchange: the marks that had switched it on."""
+        on: dict[str, Switch] = {}
+        for mark in self._marks[: bisect_left(self._marks, seq, key=lambda each: each.seq)]:
+            on.pop(_identity(mark), None)
+            if mark.is_on:
+                on[_identity(mark)] = mark
+        return [*on.values()]
 
     @cached_property
     def outage_lasts(self) -> bool:
@@ -82,32 +93,24 @@ class Switches:
         """When a fault, an outage or a restart of the daemon was on."""
         return self._times(lambda mark: isinstance(mark, OutageMark | FaultMark))
 
-    @cached_property
-    def _any(self) -> Times:
-        return self._times(lambda _: True)
-
-    @cached_property
-    def _slow(self) -> Times:
-        return self._times(_is_slow)
-
-    @cached_property
-    def _closed(self) -> Times:
-        return self._times(_closes_listener)
-
     def _times(self, counts: Callable[[Switch], bool]) -> Times:
         times: list[tuple[int, float]] = []
         since = 0
         on: set[str] = set()
         for mark in self._marks:
-            identity = mark.identity if isinstance(mark, FaultMark) else mark.NAME
             if mark.is_on and counts(mark):
                 since = since if on else mark.seq
-                on.add(identity)
-            elif not mark.is_on and identity in on:
-                on.discard(identity)
+                on.add(_identity(mark))
+            elif not mark.is_on and _identity(mark) in on:
+                on.discard(_identity(mark))
                 if not on:
                     times.append((since, mark.seq))
         return [*times, (since, inf)] if on else times
+
+
+def _identity(mark: Switch) -> str:
+    """What tells a thing that is on from others."""
+    return mark.identity if isinstance(mark, FaultMark) else mark.NAME
 
 
 def _is_fault(mark: Switch) -> bool:
@@ -139,23 +142,6 @@ _HOOKS_ASKED_FOR_BY = {
 """The kinds of steps that ask for a hook. Start and end: `kinds_asking_for`; no step asks for a checkpoint."""
 
 
-class Trouble(StrEnum):
-    """What disturbed a call."""
-
-    FAULT = "fault"
-    """The recorder spoilt, delayed or answered it."""
-    ERROR = "error"
-    """It ended without an answer, or the client did not wait for it."""
-    SWITCH = "switch"
-    """A fault, an outage, a restart or the bypass was on meanwhile, whether or not it met the call."""
-    SKIPPED = "skipped"
-    """Its step has no counterpart in the connector or its harness."""
-    BROKEN_OFF = "broken off"
-    """The connector did not live to the end of the scenario."""
-    BESIDE = "beside"
-    """It came in the step of another session than its own."""
-
-
 class Turn(Struct, frozen=True):
     """One turn of the user: its step, its text, where the model's turn began, and the prompts sent in it."""
 
@@ -169,27 +155,6 @@ class Turn(Struct, frozen=True):
         return plain(call.text or "") == plain(self.text)
 
 
-class Situation(Struct, frozen=True):
-    """The step, session and turn of a call, as far as marks tell.
-
-    `step` is the one in which it came, `asked_by` that which asked for it: an earlier one of its own session where a
-    connector sends from a queue. `session` is the one of its key, as marks name it.
-    """
-
-    step: StepMark | None = None
-    asked_by: StepMark | None = None
-    session: str | None = None
-    turn: Turn | None = None
-    troubles: frozenset[Trouble] = frozenset()
-
-
-class _Stopped(Struct, frozen=True):
-    """A handler that the host stopped at its timeout, with its step."""
-
-    step: StepMark
-    handler: HandlerMark
-
-
 class Timeline(Sessions):
     """The steps, sessions and turns of a recording, and when it was disturbed."""
 
@@ -198,34 +163,6 @@ class Timeline(Sessions):
     ) -> None:
         super().__init__(marks, calls, hooks_of)
         self.switches = Switches(marks)
-        self._situations: dict[int, Situation] = {}
-
-    def of(self, call: Call) -> Situation:
-        """The situation of a call, worked out once."""
-        if not self.steps:
-            return _UNKNOWN
-        known = self._situations.get(call.seq)
-        if known is None:
-            known = self._situations[call.seq] = self._situation(call)
-        return known
-
-    def _situation(self, call: Call) -> Situation:
-        step, session = self.step_at(call.seq), self.session_of(call.key)
-        troubles = {
-            Trouble.FAULT: call.fault is not None,
-            Trouble.ERROR: call.error is not None,
-            Trouble.SWITCH: self.switches.any_at(call.seq),
-            Trouble.SKIPPED: step is not None and self.was_skipped(step),
-            Trouble.BROKEN_OFF: self.is_broken_off,
-            Trouble.BESIDE: step is not None and session is not None and session != step.session,
-        }
-        return Situation(
-            step,
-            self._asking_step(call, step),
-            session,
-            next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None),
-            frozenset(trouble for trouble, is_there in troubles.items() if is_there),
-        )
 
     # Steps that ask for calls, and sessions side by side
 
@@ -234,11 +171,12 @@ class Timeline(Sessions):
         opened = self.last_opening(step)
         return opened is not None and self.switches.any_between(*opened)
 
-    def _asking_step(self, call: Call, now: StepMark | None) -> StepMark | None:
+    def asked_by(self, call: Call) -> StepMark | None:
         """The step that asked for a call: that in which it came, or an earlier one of its own session.
 
         The second where the driver told whose the key is: a connector that sends from a queue may be late.
         """
+        now = self.step_at(call.seq)
         owner, asking = self.told_sessions.get(call.key), kinds_asking_for(call)
         if owner is None:
             return now
@@ -272,7 +210,7 @@ class Timeline(Sessions):
 
     def is_session_beside(self, turn: Call, start: Call) -> bool:
         """Whether the user went on with the session of `turn` beside the one that `start` begins."""
-        old, new = self.of(turn).asked_by, self.of(start).asked_by
+        old, new = self.asked_by(turn), self.asked_by(start)
         if old is None or new is None or old.session in (None, new.session):
             return False
         steps = self.steps_of(old.session)
@@ -296,6 +234,10 @@ class Timeline(Sessions):
             turns.append(Turn(text, step, model, tuple(p for p in prompts if step.seq < p.seq < end)))
         return turns
 
+    def turn_of(self, call: Call) -> Turn | None:
+        """The turn in which a prompt was sent."""
+        return next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None)
+
     # What disturbed it
 
     def is_disturbed(self, call: Call) -> bool:
@@ -311,17 +253,20 @@ class Timeline(Sessions):
         return self.switches.closed_between(step.seq, self.end_of(step))
 
     @cached_property
-    def _stopped(self) -> Sequence[_Stopped]:
-        stopped = []
-        for handler in self._marks_of(HandlerMark):
-            step = self.step_at(handler.seq) if handler.outcome == TIMED_OUT else None
-            if step is not None and handler.index in (None, step.index):
-                stopped.append(_Stopped(step, handler))
-        return stopped
+    def handlers(self) -> Sequence[tuple[StepMark | None, HandlerMark]]:
+        """The handlers that did not end well, each with the step that it is of."""
+        handlers = ((self.step_at(mark.seq), mark) for mark in self._marks_of(HandlerMark))
+        return [
+            (None if step is None or mark.index not in (None, step.index) else step, mark) for step, mark in handlers
+        ]
+
+    def _stopped(self) -> Iterator[tuple[StepMark, HandlerMark]]:
+        """The handlers that the host stopped at their timeout."""
+        return ((step, mark) for step, mark in self.handlers if step is not None and mark.outcome == TIMED_OUT)
 
     def was_stopped_in(self, step: StepMark) -> bool:
         """Whether the host stopped a handler in a step at its timeout, whatever was in its way."""
-        return any(stopped.step == step for stopped in self._stopped)
+        return any(stopped_in == step for stopped_in, _ in self._stopped())
 
     def was_stopped(self, low: float, high: float, key: str | None = None) -> bool:
         """Whether the host stopped a handler at its timeout, somewhere between two numbers, and answers came at once.
@@ -331,15 +276,10 @@ class Timeline(Sessions):
         """
         session = self.session_of(key)
         return any(
-            stopped.step.seq < high
-            and stopped.handler.seq > low
-            and not self.switches.slow_between(stopped.step.seq, stopped.handler.seq)
-            for stopped in self._stopped
-            if session is None or stopped.step.session in (None, session)
+            step.seq < high and handler.seq > low and not self.switches.slow_between(step.seq, handler.seq)
+            for step, handler in self._stopped()
+            if session is None or step.session in (None, session)
         )
-
-
-_UNKNOWN = Situation()
 
 
 def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> bool:

@@ -205,7 +205,7 @@ class Conversations:
             return
         before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
-        own = self._timeline.of(transcript.call).asked_by
+        own = self._timeline.asked_by(transcript.call)
         if own is not None and since >= 0 and own.seq <= before[since].seq:
             # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
             return

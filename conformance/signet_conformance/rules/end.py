@@ -114,7 +114,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 def was_silent(recording: Recording, end: Call) -> bool:
     """Whether the user said nothing in the session that an end belongs to, since it was opened."""
-    timeline, step = recording.timeline, recording.timeline.of(end).asked_by
+    timeline, step = recording.timeline, recording.timeline.asked_by(end)
     if step is None or step.session is None:
         return False
     done = [

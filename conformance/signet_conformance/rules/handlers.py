@@ -24,6 +24,7 @@ from signet_conformance.trace.marks import (
     StepMark,
     StepName,
     StrayMark,
+    Switch,
     UnheardPortMark,
     name_host,
 )
@@ -62,29 +63,17 @@ def lost_turns(recording: Recording) -> Iterator[LostTurn]:
 
 
 def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:
-    """The troubled handlers with the step they belong to, and the kinds of fault that were on; once a step each."""
-    on: dict[str, str] = {}
-    step: StepMark | None = None
-    lost = False
-    for mark in recording.kit_marks:
-        if isinstance(mark, FaultMark):
-            if mark.is_on and (mark.is_restart or _meets_a_turn(mark)):
-                on[mark.identity] = OUTAGE if mark.is_restart else str(mark.kind)
-            elif not mark.is_on:
-                on.pop(mark.identity, None)
-        elif isinstance(mark, OutageMark):
-            if mark.is_on:
-                on[OUTAGE] = OUTAGE
-            else:
-                on.pop(OUTAGE, None)
-        elif isinstance(mark, StepMark):
-            step, lost = mark, False
-        elif isinstance(mark, HandlerMark):
-            if mark.lost_the_turn and lost:
+    """The troubled handlers with their step and the kinds of fault that were on; the first of a step that lost it."""
+    lost: set[int] = set()
+    for step, handler in recording.timeline.handlers:
+        if handler.lost_the_turn:
+            since = recording.timeline.step_at(handler.seq)
+            number = -1 if since is None else since.seq
+            if number in lost:
                 continue
-            lost = lost or mark.lost_the_turn
-            of_step = step if step is not None and mark.index in (None, step.index) else None
-            yield of_step, mark, frozenset(on.values()) | _faults_of_step(recording, of_step, mark)
+            lost.add(number)
+        on = frozenset(map(_fault_of_a_turn, recording.timeline.switches.on_at(handler.seq))) - {""}
+        yield step, handler, on | _faults_of_step(recording, step, handler)
 
 
 def _faults_of_step(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
@@ -94,9 +83,14 @@ def _faults_of_step(recording: Recording, step: StepMark | None, handler: Handle
     return frozenset(call.fault for call in _calls_of(recording, step, handler) if call.fault is not None)
 
 
-def _meets_a_turn(fault: FaultMark) -> bool:
-    path = (fault.match or {}).get("path")
-    return path is None or any(fnmatchcase(hook, str(path)) for hook in _HOOK_PATHS)
+def _fault_of_a_turn(mark: Switch) -> str:
+    """The kind of what is on, where it concerns starts or prompts; empty for anything else."""
+    if not isinstance(mark, FaultMark):
+        return OUTAGE if isinstance(mark, OutageMark) else ""
+    path = (mark.match or {}).get("path")
+    if path is not None and not any(fnmatchcase(hook, str(path)) for hook in _HOOK_PATHS):
+        return ""
+    return OUTAGE if mark.is_restart else str(mark.kind)
 
 
 def turn_was_lost(turn: LostTurn, why: str) -> Finding:

@@ -191,8 +191,7 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
     timeline = recording.timeline
     for call in recording.of(NOTIFY) if timeline.steps else ():
         key = normalised_key(only_text(call.body.get("sessionKey")))
-        step = timeline.step_at(call.seq)
-        session = timeline.session_of(key) if key is not None else None if step is None else step.session
+        session = timeline.session_at(call.seq) if key is None else timeline.session_of(key)
         hooks = recording.hooks_of.get(key, ()) if key is not None else ()
         wanted = timeline.agent_of(session) or next((hook.agent for hook in hooks if hook.operation == START), None)
         if wanted is None:
@@ -257,7 +256,7 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
     """The first start of each session that marks name, the last session first."""
     started: dict[str, Call] = {}
     for call in hooks:
-        step = recording.timeline.of(call).asked_by if call.operation == START else None
+        step = recording.timeline.asked_by(call) if call.operation == START else None
         if step is None or step.session is None or step.step not in (StepName.START, StepName.PROMPT):
             continue
         if not _has_a_key_of_its_own(recording, step.session, call):

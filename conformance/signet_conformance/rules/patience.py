@@ -57,10 +57,9 @@ def _slow_calls(recording: Recording) -> Iterator[_Slow]:
         step = recording.timeline.step_at(call.seq)
         if call.fault not in fault_kinds.SLOW or bound_s is None or step is None:
             continue
-        until = recording.timeline.next_step(step)
         before = (each.t1 for each in recording.calls if step.seq < each.seq < call.seq)
-        stopped = (mark for mark in recording.marks(HandlerMark) if mark.outcome == TIMED_OUT and _is_of(mark, call))
-        handlers = tuple(mark for mark in stopped if call.seq < mark.seq < until and mark.index in (None, step.index))
+        later = (mark for of, mark in recording.timeline.handlers if of is step and mark.seq > call.seq)
+        handlers = tuple(mark for mark in later if mark.outcome == TIMED_OUT and _is_of(mark, call))
         held_s = _held_s(call.exchange.fault or {}, bound_s)
         yield _Slow(call, step, bound_s, held_s, call.t0 - max([times[step.seq], *before]), handlers)
 

@@ -231,7 +231,7 @@ def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
 
     Only what the user said there, told under no key of the session beside it, is a turn of that session.
     """
-    turn = recording.timeline.of(call).turn
+    turn = recording.timeline.turn_of(call)
     if turn is None or turn.step.session is None or not turn.is_said_by(call):
         return None
     if any(each.key is not None for each in turn.prompts):
@@ -269,7 +269,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
     """Whether marks tell that two prompts were submitted in one turn of the user: that is SIG-PROMPT-003's."""
-    before, after = (recording.timeline.of(prompt).step for prompt in (earlier, call))
+    before, after = (recording.timeline.step_at(prompt.seq) for prompt in (earlier, call))
     return before is not None and before is after and before.step == StepName.PROMPT
 
 

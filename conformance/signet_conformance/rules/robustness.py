@@ -185,8 +185,7 @@ def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | Non
     """Describe how the machine may have made a call `over_s` too long. Return None if nothing says so."""
     if (step := recording.timeline.step_at(call.seq)) is None:
         return None
-    marks = (mark for mark in recording.marks(HandlerMark) if recording.timeline.step_at(mark.seq) is step)
-    late_s = max((mark.late_ms or 0.0 for mark in marks), default=0.0) / 1000
+    late_s = max((mark.late_ms or 0.0 for of, mark in recording.timeline.handlers if of is step), default=0.0) / 1000
     if late_s >= over_s:
         return f"the machine was busy, and delayed the connector or its driver by {late_s:.1f} s"
     return "the driver has not said yet how busy the machine was" if recording.may_last(step) else None
@@ -198,10 +197,9 @@ def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
     Say nothing if a timer of the driver was late in one of them, or is not known: the machine may have been slow.
     """
     slow: dict[str | None, list[tuple[StepMark, HandlerMark, float]]] = {}
-    for mark in recording.marks(HandlerMark):
-        step = recording.timeline.step_at(mark.seq) if mark.outcome == SLOW else None
+    for step, mark in recording.timeline.handlers:
         bound = None if step is None else recording.declared.bounds_s.get(str(step.step))
-        if step is None or bound is None or recording.timeline.was_disturbed_in(step):
+        if mark.outcome != SLOW or step is None or bound is None or recording.timeline.was_disturbed_in(step):
             continue
         if sum(call.t1 - call.t0 for call in recording.timeline.calls_in(step)) < bound * _AT_ONCE:
             slow.setdefault(mark.event, []).append((step, mark, bound))
@@ -373,8 +371,7 @@ def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool
 
 
 def _is_of(recording: Recording, call: Call, session: str | None) -> bool:
-    situation = recording.timeline.of(call)
-    return session in (situation.session, None if situation.step is None else situation.step.session)
+    return session in (recording.timeline.session_of(call.key), recording.timeline.session_at(call.seq))
 
 
 def _passed_s(recording: Recording, over: int) -> float:

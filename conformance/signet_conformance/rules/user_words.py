@@ -413,7 +413,7 @@ def _may_have_been_used(recording: Recording, call: Call, session: str, cleared:
 
 def _last_clear(recording: Recording, session: str, call: Call) -> int:
     """The number of the clear after which the session began that an end tells; -1 where it was not cleared."""
-    asking = recording.timeline.of(call).asked_by
+    asking = recording.timeline.asked_by(call)
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
     clears = [mark.seq for mark in recording.timeline.steps_of(session, until) if mark.step == StepName.CLEAR]
     return clears[-1] if clears else -1

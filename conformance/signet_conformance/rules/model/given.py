@@ -93,11 +93,9 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
         if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
             continue
         session = recording.timeline.session_of(call.key)
-        if session is None and recording.keyed_hooks:
-            continue  # of no session: a connector may ask while it is loaded
-        if session is None:
-            step = recording.timeline.step_at(call.seq)
-            session = None if step is None else step.session
+        # One of no session beside keyed hooks: a connector may ask while it is loaded.
+        if session is None and not recording.keyed_hooks:
+            session = recording.timeline.session_at(call.seq)
         lines = _own_lines(recording, inject)
         if session is not None and lines:
             yield InjectedText(call, session, lines)
@@ -147,9 +145,7 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
-        step = recording.timeline.step_at(call.seq)
-        ours = recording.timeline.session_of(call.key)
-        if session in (ours, None if step is None else step.session):
+        if session in (recording.timeline.session_of(call.key), recording.timeline.session_at(call.seq)):
             yield call.t1, padded(_strings(call.answer))
 
 

@@ -158,8 +158,7 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
     """After a compaction the model is given the summary that the daemon was told."""
     for call in recording.of(COMPLETE):
         summary = call.body.get("summary")
-        step = recording.timeline.step_at(call.seq)
-        session = recording.timeline.session_of(call.key) or (None if step is None else step.session)
+        session = recording.timeline.session_of(call.key) or recording.timeline.session_at(call.seq)
         lines = marker_lines(summary) if isinstance(summary, str) and session is not None else ()
         turn = next((turn for turn in asking_turns(recording, session) if turn.high > call.seq), None)
         if turn is None or session is None:
