@@ -5,59 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any, Final, Literal
 
 Role = Literal["user", "assistant", "tool"]
 
 
-class ReminderKind(StrEnum):
-    """The subject of a reminder."""
-
-    IDENTITY = "identity"
-    """A file that says who the agent is and whom it works for."""
-    CONTEXT = "context"
-    """A text that the daemon injected at a start or for a prompt."""
-    SUMMARY = "summary"
-    """A summary of the messages before a compaction."""
-    RESEARCH = "research"
-    """Results of tools that ran before the model was asked."""
-    ROUND_LIMIT = "round_limit"
-    """No more tools in this turn: the model is to answer."""
-    BROKEN_REPLY = "broken_reply"
-    """The reply of before broke off."""
-    NOTICE = "notice"
-    """Anything else that the harness has to say."""
-
-
-class ReminderOrigin(StrEnum):
-    """Who wrote a reminder's text."""
-
-    HARNESS = "harness"
-    DAEMON = "daemon"
-    WORKSPACE = "workspace"
-    PROJECT = "project"
-    TOOL = "tool"
-    MODEL = "model"
-
-
-class ReminderVisibility(StrEnum):
-    """Whom a reminder is shown to."""
-
-    MODEL = "model"
-    PERSON = "person"
-    BOTH = "both"
-
-
-class ReminderScope(StrEnum):
-    """How long a reminder stands, and where."""
-
-    SESSION = "session"
-    """In the system prompt, until the session is cleared."""
-    TURN = "turn"
-    """In the system prompt of one turn."""
-    MESSAGE = "message"
-    """Beside the message that it is attached to, for as long as that message is kept."""
+ReminderKind = Literal["identity", "context", "summary", "research", "round_limit", "broken_reply", "notice"]
+"""The subject of a reminder: docs/harness/reminders.md says what each means."""
+ReminderOrigin = Literal["harness", "daemon", "workspace", "project", "tool", "model"]
+"""Who wrote a reminder's text."""
+ReminderVisibility = Literal["model", "person", "both"]
+"""Whom a reminder is shown to."""
+ReminderScope = Literal["session", "turn", "message"]
+"""How long a reminder stands: in the system prompt until the session is cleared, in that of one turn, or beside the
+message that it is attached to, for as long as that message is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +32,8 @@ class Reminder:
     kind: ReminderKind
     origin: ReminderOrigin
     text: str
-    visibility: ReminderVisibility = ReminderVisibility.MODEL
-    scope: ReminderScope = ReminderScope.MESSAGE
+    visibility: ReminderVisibility = "model"
+    scope: ReminderScope = "message"
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -127,13 +88,11 @@ class ToolDefinition:
 
 TAG: Final = "system-reminder"
 _FALSE_TAG: Final = re.compile(f"<(?=/?{TAG})", re.IGNORECASE)
-FOR_THE_MODEL: Final = frozenset({ReminderVisibility.MODEL, ReminderVisibility.BOTH})
-FOR_A_PERSON: Final = frozenset({ReminderVisibility.PERSON, ReminderVisibility.BOTH})
 
 
 def render_reminders(reminders: Iterable[Reminder]) -> str:
     """The reminders that a model sees, as text, in their order; empty without reminders."""
-    return "\n\n".join(_block(each) for each in reminders if each.visibility in FOR_THE_MODEL and each.text.strip())
+    return "\n\n".join(_block(each) for each in reminders if each.visibility != "person" and each.text.strip())
 
 
 def lower_reminders(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -160,7 +119,7 @@ def lower_reminders(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 def texts_for_person(message: Message) -> tuple[str, ...]:
     """The texts of a message for a person: its own words, then each reminder that is meant for a person."""
-    reminders = (each.text for each in message.reminders if each.visibility in FOR_A_PERSON)
+    reminders = (each.text for each in message.reminders if each.visibility != "model")
     return tuple(text for text in (message.content, *reminders) if text.strip())
 
 

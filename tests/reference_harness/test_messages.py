@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec import convert, to_builtins
@@ -26,8 +26,8 @@ from signet_reference_harness.messages import (
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "schemas" / "harness" / "signet-reminder-1.schema.json"
-NOTE = Reminder(kind=ReminderKind.NOTICE, origin=ReminderOrigin.HARNESS, text="Mind the gap.")
-RESEARCH = Reminder(kind=ReminderKind.RESEARCH, origin=ReminderOrigin.TOOL, text="It is 50051.")
+NOTE = Reminder(kind="notice", origin="harness", text="Mind the gap.")
+RESEARCH = Reminder(kind="research", origin="tool", text="It is 50051.")
 TOOL = Message("tool", '{"results": []}', tool_call_id="c1")
 
 
@@ -43,10 +43,10 @@ def test_the_schema_lists_what_the_code_lists() -> None:
     properties = json.loads(SCHEMA.read_text("utf-8"))["properties"]
     listed = {name: properties[name]["enum"] for name in ("kind", "origin", "visibility", "scope")}
     assert listed == {
-        "kind": [*ReminderKind],
-        "origin": [*ReminderOrigin],
-        "visibility": [*ReminderVisibility],
-        "scope": [*ReminderScope],
+        "kind": [*get_args(ReminderKind)],
+        "origin": [*get_args(ReminderOrigin)],
+        "visibility": [*get_args(ReminderVisibility)],
+        "scope": [*get_args(ReminderScope)],
     }
 
 
@@ -120,9 +120,9 @@ def test_a_source_cannot_leave_its_attribute() -> None:
 @pytest.mark.parametrize(
     ("visibility", "to_model", "to_person"),
     [
-        (ReminderVisibility.MODEL, True, False),
-        (ReminderVisibility.PERSON, False, True),
-        (ReminderVisibility.BOTH, True, True),
+        ("model", True, False),
+        ("person", False, True),
+        ("both", True, True),
     ],
 )
 def test_visibility_decides_who_sees_it(visibility: ReminderVisibility, to_model: bool, to_person: bool) -> None:

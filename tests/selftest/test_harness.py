@@ -13,7 +13,7 @@ from signet_conformance.rules.model.requests import marker_lines, padded, presen
 from signet_conformance.selftest import harness
 from signet_conformance.selftest.harness import ChangedModels, ServedModels
 from signet_reference_harness.errors import ProviderError
-from signet_reference_harness.messages import Message, Reminder, ReminderKind, ReminderOrigin, render_reminders
+from signet_reference_harness.messages import Message, Reminder, render_reminders
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult
 
 START, PROMPT = "Atlas deploys happen on Friday.\nAsk Mira before a change.", "Refunds over 500 EUR need approval."
@@ -47,7 +47,7 @@ class _Unscripted(ChangedModels):
 
 def question(*messages: Message, start: str = START, prompt: str = PROMPT) -> Question:
     """What the reference asks, with what two hooks injected."""
-    kind, origin = ReminderKind.CONTEXT, ReminderOrigin.DAEMON
+    kind, origin = "context", "daemon"
     blocks = [Reminder(kind=kind, origin=origin, text=text) for text in (start, prompt) if text]
     parts = [{"part": part} for part, text in (("session-start", start), ("user-prompt-submit", prompt)) if text]
     options = CompletionOptions(system_prompt=render_reminders(blocks), metadata={"context": parts})

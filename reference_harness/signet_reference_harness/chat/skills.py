@@ -10,7 +10,7 @@ from typing import Final
 
 from signet_reference_harness.documents import DocumentError, parse_yaml
 from signet_reference_harness.errors import ConfinementError
-from signet_reference_harness.messages import Reminder, ReminderKind, ReminderOrigin
+from signet_reference_harness.messages import Reminder, ReminderOrigin
 from signet_reference_harness.tools.files import ConfinedFolder
 
 FILE: Final = "SKILL.md"
@@ -38,7 +38,7 @@ class Skill:
     def reminder(self) -> Reminder:
         """The skill as the model is given it, beside what the person wants done."""
         text = f"Follow the skill {self.name}. Its files are in {Path(self.path).parent}.\n\n{self.text}"
-        return Reminder(kind=ReminderKind.NOTICE, origin=self.origin, text=text, data={"source": self.path})
+        return Reminder(kind="notice", origin=self.origin, text=text, data={"source": self.path})
 
 
 def skills(workspace: Path | None, project: Path) -> Sequence[Skill]:
@@ -46,9 +46,9 @@ def skills(workspace: Path | None, project: Path) -> Sequence[Skill]:
 
     A file that is a link, too long or no text in UTF-8 is left out.
     """
-    places = [(ReminderOrigin.PROJECT, project, folder) for folder in PROJECT_FOLDERS]
+    places: list[tuple[ReminderOrigin, Path, str]] = [("project", project, folder) for folder in PROJECT_FOLDERS]
     if workspace is not None:
-        places.append((ReminderOrigin.WORKSPACE, workspace, WORKSPACE_FOLDER))
+        places.append(("workspace", workspace, WORKSPACE_FOLDER))
     by_name: dict[str, Skill] = {}
     for origin, root, folder in places:
         for skill in _of_folder(origin, root, folder):

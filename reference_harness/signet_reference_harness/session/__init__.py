@@ -8,14 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from signet_reference_harness.messages import (
-    Message,
-    Reminder,
-    ReminderKind,
-    ReminderOrigin,
-    ReminderVisibility,
-    ToolCall,
-)
+from signet_reference_harness.messages import Message, Reminder, ToolCall
 from signet_reference_harness.providers import CompletionOptions, Provider, StopReason
 from signet_reference_harness.session import context
 from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
@@ -160,8 +153,7 @@ class Session(Lifecycle):
         """Notices about tools since the last call, for the model and for the person."""
         fresh = self.tools.notices[self._noticed :]
         self._noticed += len(fresh)
-        kind, origin, both = ReminderKind.NOTICE, ReminderOrigin.HARNESS, ReminderVisibility.BOTH
-        return tuple(Reminder(kind=kind, origin=origin, visibility=both, text=text) for text in fresh)
+        return tuple(Reminder(kind="notice", origin="harness", visibility="both", text=text) for text in fresh)
 
     def _between(self) -> Sequence[Message]:
         """The messages after the tool results of a round: notices about tools, and the person's words."""

@@ -17,10 +17,8 @@ from signet_reference_harness.errors import ConfinementError
 from signet_reference_harness.messages import (
     Message,
     Reminder,
-    ReminderKind,
     ReminderOrigin,
     ReminderScope,
-    ReminderVisibility,
     ToolCall,
     render_reminders,
 )
@@ -41,7 +39,7 @@ def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]
 
     A link, or a file that is not text in UTF-8, counts as absent.
     """
-    places = ((ReminderOrigin.WORKSPACE, workspace), (ReminderOrigin.PROJECT, project))
+    places: tuple[tuple[ReminderOrigin, str | Path | None], ...] = (("workspace", workspace), ("project", project))
     roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]
     made = (
         next(filter(None, (_read_identity_file(name, origin, root) for origin, root in roots)), None)
@@ -62,16 +60,16 @@ def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder)
     if size > LONGEST_IDENTITY:
         text += f"\n[the first {LONGEST_IDENTITY} of {size} bytes]"
     data = {"source": name, "left_out": size - LONGEST_IDENTITY} if size > LONGEST_IDENTITY else {"source": name}
-    return Reminder(kind=ReminderKind.IDENTITY, origin=origin, scope=ReminderScope.SESSION, text=text, data=data)
+    return Reminder(kind="identity", origin=origin, scope="session", text=text, data=data)
 
 
 def cut_files(identity: Sequence[Reminder]) -> tuple[Reminder, ...]:
     """A notice for the person about each file of which the model gets only the beginning."""
     return tuple(
         Reminder(
-            kind=ReminderKind.NOTICE,
-            origin=ReminderOrigin.HARNESS,
-            visibility=ReminderVisibility.PERSON,
+            kind="notice",
+            origin="harness",
+            visibility="person",
             text=f"{each.data['source']} is cut: the model reads {LONGEST_IDENTITY} bytes of it, and "
             f"{each.data['left_out']} are left out.",
         )
@@ -102,8 +100,8 @@ def assemble(
     `metadata["context"]` lists the parts in their order: `part`, its `characters` (of the history: its `messages`),
     and its `source` where it has one.
     """
-    start = [_injected(text, ReminderScope.SESSION) for text in context.start]
-    submitted = [_injected(text, ReminderScope.TURN) for text in filter(None, (context.prompt,))]
+    start = [_injected(text, "session") for text in context.start]
+    submitted = [_injected(text, "turn") for text in filter(None, (context.prompt,))]
     summary = summary_of(conversation)
     research = [_research(result) for result in context.research]
     message = Message("user", prompt, reminders=(*conversation.pending, *context.notices, *research))
@@ -126,18 +124,15 @@ def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:
     """The summary of the messages before the last compaction, if there was one."""
     if not conversation.summary:
         return ()
-    scope, text = ReminderScope.SESSION, conversation.summary
-    return (Reminder(kind=ReminderKind.SUMMARY, origin=ReminderOrigin.MODEL, scope=scope, text=text),)
+    return (Reminder(kind="summary", origin="model", scope="session", text=conversation.summary),)
 
 
 def _injected(text: str, scope: ReminderScope) -> Reminder:
-    return Reminder(kind=ReminderKind.CONTEXT, origin=ReminderOrigin.DAEMON, scope=scope, text=text)
+    return Reminder(kind="context", origin="daemon", scope=scope, text=text)
 
 
 def _research(result: ToolResult) -> Reminder:
-    return Reminder(
-        kind=ReminderKind.RESEARCH, origin=ReminderOrigin.TOOL, text=result_text(result), data={"source": result.name}
-    )
+    return Reminder(kind="research", origin="tool", text=result_text(result), data={"source": result.name})
 
 
 def _list_part(part: str, blocks: Iterable[Reminder]) -> Sequence[dict[str, Any]]:
@@ -176,8 +171,8 @@ async def ask_for_summary(
 ) -> ModelLoop:
     """Ask the model for a summary of the conversation; return its loop. :func:`is_whole` says if the reply is one."""
     order = "\n\n".join(filter(None, (asked.summary_prompt.strip(), asked.guidelines.strip()))) or DEFAULT_ORDER
-    origin = ReminderOrigin.HARNESS if order == DEFAULT_ORDER else ReminderOrigin.DAEMON
-    request = Message("user", "", reminders=(Reminder(kind=ReminderKind.NOTICE, origin=origin, text=order),))
+    origin: ReminderOrigin = "harness" if order == DEFAULT_ORDER else "daemon"
+    request = Message("user", "", reminders=(Reminder(kind="notice", origin=origin, text=order),))
     options = replace(options, system_prompt=render_reminders(summary_of(conversation)))
     loop = ModelLoop(provider, options, [*conversation.messages, request], _refuse_tools, most_rounds=0)
     await loop.run()

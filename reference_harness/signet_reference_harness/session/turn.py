@@ -15,15 +15,7 @@ from io import StringIO
 from typing import Any, Final
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.messages import (
-    Message,
-    Reminder,
-    ReminderKind,
-    ReminderOrigin,
-    ToolCall,
-    ToolDefinition,
-    lower_reminders,
-)
+from signet_reference_harness.messages import Message, Reminder, ToolCall, ToolDefinition, lower_reminders
 from signet_reference_harness.providers import (
     CompletionChunk,
     CompletionOptions,
@@ -230,7 +222,7 @@ class ModelLoop:
         self.options = replace(self.options, tool_choice="none")
         if self.most_rounds:
             text = ROUND_LIMIT_TEXT.format(rounds=self.most_rounds)
-            limit = Reminder(kind=ReminderKind.ROUND_LIMIT, origin=ReminderOrigin.HARNESS, text=text)
+            limit = Reminder(kind="round_limit", origin="harness", text=text)
             self._add(Message("user", "", reminders=(limit,)))
 
     def _add(self, message: Message) -> None:
@@ -349,4 +341,4 @@ async def _closing(stream: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[An
 def broken_reply(why: str) -> Reminder:
     """The reminder, in the next turn, that the reply broke off, and why."""
     text = f"Your reply before this message broke off; the user saw only what stands there. {why}".strip()
-    return Reminder(kind=ReminderKind.BROKEN_REPLY, origin=ReminderOrigin.HARNESS, text=text)
+    return Reminder(kind="broken_reply", origin="harness", text=text)

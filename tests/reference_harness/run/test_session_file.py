@@ -9,21 +9,14 @@ import pytest
 
 from signet_reference_harness.errors import ConfigError
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.messages import (
-    Message,
-    Reminder,
-    ReminderKind,
-    ReminderOrigin,
-    Thinking,
-    ToolCall,
-)
+from signet_reference_harness.messages import Message, Reminder, Thinking, ToolCall
 from signet_reference_harness.run.session_file import SessionFile, read_session
 
 IDENTITY = SessionIdentity("nightly", "atlas", "/workspace/acme")
 PROMPT = Message(
     "user",
     "Hello.",
-    reminders=(Reminder(kind=ReminderKind.CONTEXT, origin=ReminderOrigin.DAEMON, text="You met.", data={"n": 1}),),
+    reminders=(Reminder(kind="context", origin="daemon", text="You met.", data={"n": 1}),),
 )
 CALLING = Message(
     "assistant",

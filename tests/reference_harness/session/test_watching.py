@@ -12,14 +12,7 @@ import jsonschema_rs
 import pytest
 
 from signet_reference_harness.errors import IdentityError
-from signet_reference_harness.messages import (
-    Message,
-    Reminder,
-    ReminderKind,
-    ReminderOrigin,
-    ReminderVisibility,
-    ToolCall,
-)
+from signet_reference_harness.messages import Message, Reminder, ToolCall
 from signet_reference_harness.providers import CompletionChunk, CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.events import (
@@ -74,9 +67,9 @@ def test_a_turn_is_a_stream_from_its_start_to_its_end(hosted: Hosted) -> None:
 def test_what_the_harness_has_to_say_to_the_person_is_in_the_stream(hosted: Hosted) -> None:
     """A reminder that a person may see is an event of its own; what a person typed is not told back."""
     notice = Reminder(
-        kind=ReminderKind.NOTICE,
-        origin=ReminderOrigin.HARNESS,
-        visibility=ReminderVisibility.BOTH,
+        kind="notice",
+        origin="harness",
+        visibility="both",
         text="A server of tools has ended.",
     )
 
