@@ -10,7 +10,8 @@ import os
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import metadata
+from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -105,15 +106,6 @@ def pip_install(extra: str) -> str:
     return f"pip install {shlex.quote(f'{source}[{extra}]')}"
 
 
-def load_attribute(place: str) -> Any:
-    """The object at `module:attribute`. Raises whatever the module raises, SystemExit included."""
-    module, _, path = place.partition(":")
-    value: Any = import_module(module.strip())
-    for name in path.strip().split("."):
-        value = getattr(value, name)
-    return value
-
-
 def load_plugin(
     place: str,
     where: str,
@@ -131,7 +123,7 @@ def load_plugin(
         told = f"{where}: {place!r} is not of the form module:attribute"
         raise ConfigError(told, remedy="name it such as my_module:MyClass")
     try:
-        made = make(load_attribute(place))
+        made = make(resolve_name(place.replace(" ", "")))
     except HarnessError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything

@@ -192,13 +192,9 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
     jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
     plan = BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=Path(), jobs=jobs)
     folder = (given.out or _folder(plan)).absolute()
-    _make(folder / "traces" if given.record else folder)
-    return replace(plan, folder=folder)
-
-
-def _make(folder: Path) -> None:
     with os_errors(folder, "name a folder of yours with --out"):
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "traces" if given.record else folder).mkdir(parents=True, exist_ok=True)
+    return replace(plan, folder=folder)
 
 
 def _is_url(daemon: str | None) -> bool:

@@ -387,7 +387,7 @@ def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tupl
     """Yield message id and fact of each message."""
     at: str | None = None
     unique = _Unique()
-    for value in _beam_messages(chat):
+    for value in _nested(chat, lambda each: isinstance(each, dict) and {"content", "role"} <= each.keys()):
         message = source.parse(BeamMessage, value, pointer)
         if message.time_anchor:
             at = moment(str(message.time_anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at
@@ -397,28 +397,22 @@ def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tupl
             yield message.id if isinstance(message.id, int) else -1, fact
 
 
-def _beam_messages(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict) and "content" in value and "role" in value:
+def _nested(value: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
+    """The values of a JSON value that are `wanted`, at any depth."""
+    if wanted(value):
         yield value
         return
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
-        yield from _beam_messages(each)
+        yield from _nested(each, wanted)
 
 
 def _beam_questions(record: BeamRecord, by_message: Mapping[int, list[str]]) -> Iterator[dict[str, Any]]:
     asked = ((kind, question) for kind, questions in record.probing_questions.items() for question in questions)
     for order, (kind, each) in enumerate(asked, 1):
-        numbers = [] if kind == NO_SOURCE else list(_beam_numbers(each.source_chat_ids))
+        numbers = () if kind == NO_SOURCE else _nested(each.source_chat_ids, lambda value: type(value) is int)
         evidence = [name for number in dict.fromkeys(numbers) for name in by_message.get(number, ())]
         answer = each.answer or each.ideal_answer or each.ideal_response or each.ideal_summary
         yield _query(f"q{order}", each.question, evidence, kind, answer or None)
-
-
-def _beam_numbers(value: Any) -> Iterator[int]:
-    if isinstance(value, int) and not isinstance(value, bool):
-        yield value
-    for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
-        yield from _beam_numbers(each)
 
 
 def name_of(text: str) -> str:

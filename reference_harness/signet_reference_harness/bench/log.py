@@ -144,7 +144,12 @@ class ProgressLine:
         if self._quiet or now - self._said < (REDRAWN_S if self._watched else EVERY_S):
             return
         self._said = now
-        self._say(self._line(now), again=self._watched)
+        share = self._counted / self._total
+        left = _duration((now - self._began) * (1 - share) / share)
+        line = f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {left} left"
+        self._stream.write(f"\r\x1b[K{line}" if self._watched else f"{line}\n")
+        self._stream.flush()
+        self._drawn = self._watched
 
     def note(self, text: str) -> None:
         """Say something else."""
@@ -158,19 +163,6 @@ class ProgressLine:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._drawn = False
-
-    def _say(self, line: str, *, again: bool) -> None:
-        if again:
-            self._stream.write(f"\r\x1b[K{line}")
-            self._drawn = True
-        else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
-
-    def _line(self, now: float) -> str:
-        share = self._counted / self._total if self._total else 1.0
-        left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
-        return f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {_duration(left)} left"
 
 
 def _duration(seconds: float) -> str:

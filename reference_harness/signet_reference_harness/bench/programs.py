@@ -23,16 +23,8 @@ from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.errors import ConfigError, os_errors
 
 INHERITED: Final = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "PYTHONPATH",
-    "PYTHONHASHSEED",
-    "PYTHONDONTWRITEBYTECODE",
-    "VIRTUAL_ENV",
-    "COVERAGE_PROCESS_START",
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("PYTHONPATH", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "COVERAGE_PROCESS_START"),
 )
 """The variables of our environment that a program may see: no credential, and nothing of the user's own Signet."""
 BESIDE: Final = ("", "-wal")

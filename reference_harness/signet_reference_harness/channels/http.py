@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
@@ -132,31 +131,24 @@ class Reader:
     """The outputs that a reader has not taken."""
 
     def __init__(self) -> None:
-        self._held: deque[Mapping[str, Any]] = deque()
+        self._held: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         self._dropped = 0
-        self._ended = False
-        self._arrival = asyncio.Event()
 
     def hold(self, told: Mapping[str, Any], *, droppable: bool) -> None:
         """Hold an output, or count it as dropped where too many are held."""
-        if droppable and len(self._held) >= HELD:
+        if droppable and self._held.qsize() >= HELD:
             self._dropped += 1
             return
-        self._held.append({**told, "dropped": self._dropped} if self._dropped else told)
+        self._held.put_nowait({**told, "dropped": self._dropped} if self._dropped else told)
         self._dropped = 0
-        self._arrival.set()
 
     def end(self) -> None:
         """Nothing more comes."""
-        self._ended = True
-        self._arrival.set()
+        self._held.put_nowait(None)
 
     async def take(self) -> Mapping[str, Any] | None:
         """The next output; None after the last."""
-        while not self._held and not self._ended:
-            self._arrival.clear()
-            await self._arrival.wait()
-        return self._held.popleft() if self._held else None
+        return await self._held.get()
 
 
 def _members(output: AgentOutput) -> Mapping[str, Any]:

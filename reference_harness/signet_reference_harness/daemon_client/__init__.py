@@ -36,7 +36,6 @@ from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
 
 PROMPTS_AT_ONCE: Final = 8
-HTTP_OK: Final = 200
 SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
 
 #: The releases that read a transcript only from the file that `transcriptPath` names.
@@ -86,8 +85,8 @@ class AdapterClient(RuntimeAdapter):
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
         reply = check_shape(await self._wire.exchange("health", headers=self._credentials()))
-        self._in_sight = reply.accepted and reply.status == HTTP_OK
-        self._probe_is_refused |= reply.status is not None and refuses(reply.status)
+        self._in_sight = reply.accepted and reply.status == 200
+        self._probe_is_refused |= refuses(reply.status)
         self._seen = self._seen or self._in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply

@@ -9,8 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-OK_FIRST: Final = 200
-OK_LAST: Final = 299
+OK: Final = range(200, 300)
 REFUSALS: Final = frozenset({401, 403, 409})
 """The token is refused, or the session is claimed by another runtime path."""
 NO_DAEMON: Final = frozenset({401, 403, 404, *range(300, 400)})
@@ -59,7 +58,7 @@ class Reply:
     @property
     def accepted(self) -> bool:
         """True for a 2xx answer whose body is a JSON object, of whatever shape."""
-        return self.is_object and self.status is not None and OK_FIRST <= self.status <= OK_LAST
+        return self.is_object and self.status in OK
 
     @property
     def is_settled(self) -> bool:

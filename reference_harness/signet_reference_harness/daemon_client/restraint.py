@@ -10,11 +10,9 @@ from typing import Any, Final, TypeVar
 
 from signet_reference_harness.daemon_client.reply import Reply
 
-CLIENT_ERROR_FIRST: Final = 400
-CLIENT_ERROR_LAST: Final = 499
-REQUEST_TIMEOUT: Final = 408
-TOO_EARLY: Final = 425
 BUSY: Final = frozenset({429, 503})
+INVITING: Final = frozenset({408, 425})
+"""A timeout, and a request that came too early."""
 SHORTEST_GAP_S: Final = 0.25
 GROWTH: Final = 1.5
 REMEMBERED: Final = 1_024
@@ -66,10 +64,9 @@ class RepeatGuard:
             _remember(self._refused, identity, reply.error or str(reply.status))
 
 
-def refuses(status: int) -> bool:
+def refuses(status: int | None) -> bool:
     """Whether an answer's status forbids to make the identical request again."""
-    is_client_error = CLIENT_ERROR_FIRST <= status <= CLIENT_ERROR_LAST
-    return is_client_error and status not in BUSY and status not in {REQUEST_TIMEOUT, TOO_EARLY}
+    return status in range(400, 500) and status not in BUSY | INVITING
 
 
 def identity_of(method: str, target: str, body: bytes) -> str:

@@ -19,7 +19,7 @@ import httpx
 
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client.plain_http import PlainTransport
-from signet_reference_harness.daemon_client.reply import OK_FIRST, OK_LAST, OPERATIONS, FailureClass, Reply, held_back
+from signet_reference_harness.daemon_client.reply import OK, OPERATIONS, FailureClass, Reply, held_back
 from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
 from signet_reference_harness.errors import with_cause
 
@@ -183,7 +183,7 @@ def _reply_of(operation: str, status: int, retry_after: str | None, content: byt
         failure = FailureClass.INVALID_JSON
     else:
         failure = FailureClass.SHAPE
-    if not OK_FIRST <= status <= OK_LAST:
+    if status not in OK:
         error = value.get("error") if isinstance(value, dict) else None
         text = error if isinstance(error, str) else ""
         return replace(

@@ -49,7 +49,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
-from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -83,7 +83,7 @@ class DriverServer:
         self._host = SessionHost(
             config,
             routing=routing,
-            model_turn=self._model_turn,
+            model_turn=partial(self._tell, "model"),
             models=models,
             transport=transport,
             starts_at_prompt=starts_at_prompt,
@@ -121,9 +121,6 @@ class DriverServer:
     def _go(self) -> None:
         if self._awaiting_go:
             self._awaiting_go.popleft().set()
-
-    async def _model_turn(self, session: str) -> None:
-        await self._tell("model", session)
 
     async def _hand_over(self, step: Mapping[str, Any]) -> None:
         """Say what a step hands to the session."""
@@ -241,7 +238,7 @@ async def _serve_input(driver: DriverServer) -> None:
         # thread inside sys.stdin would hold its lock while the interpreter ends.
         rest = b""
         # A loop that is closed has answered `exit`: no more lines are wanted.
-        with suppress(RuntimeError):
+        with contextlib.suppress(RuntimeError):
             while chunk := os.read(0, CHUNK):
                 *whole, rest = (rest + chunk).split(b"\n")
                 for line in whole:

@@ -29,15 +29,8 @@ if TYPE_CHECKING:
 MOST_BODY: Final = 64 * 1024 * 1024
 _CLOSE: Final = {"connection": "close"}
 LONGEST_WAIT_S: Final = 60.0
-ROUTES: Final = (
-    ("GET", "/requests"),
-    ("DELETE", "/requests"),
-    ("GET", "/script"),
-    ("PUT", "/script"),
-    ("POST", "/turns"),
-)
-"""The server's own: the requests that came, and the script."""
-PATHS: Final = frozenset(path for _, path in ROUTES)
+ROUTES: Final = {"/requests": ("GET", "DELETE"), "/script": ("GET", "PUT"), "/turns": ("POST",)}
+"""The methods of the server's own paths: the requests that came, and the script."""
 
 
 class ScriptedModelApp:
@@ -64,7 +57,7 @@ class ScriptedModelApp:
         body = await body_within(request, MOST_BODY)
         if body is None:
             return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)
-        if request.url.path in PATHS:
+        if request.url.path in ROUTES:
             return await self._control(request, body)
         url = request.url
         kept = self._requests.begin(request.method, url.path, url.query, request.headers.items(), body)
@@ -108,7 +101,7 @@ class ScriptedModelApp:
 
     async def _control(self, request: Request, body: bytes) -> Response:
         """Answer a request for one of the server's own paths."""
-        if (request.method, request.url.path) not in ROUTES:
+        if request.method not in ROUTES[request.url.path]:
             return problem(405, f"{request.url.path} knows no {request.method}")
         try:
             return json_response(await self._controlled(request, body))

@@ -55,11 +55,6 @@ class TurnReply:
     created: float
     stops: bool = True
 
-    @property
-    def parts(self) -> tuple[AnyPart, ...]:
-        """The parts of the model's message, in order."""
-        return self.turn.parts
-
     def id(self, prefix: str, index: int | None = None) -> str:
         """An id that no other answer of this server has."""
         return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
@@ -73,22 +68,23 @@ class TurnReply:
         if not self.stops:
             return None
         api = self.asked.api
-        if self.turn.raw_stop.has(api):
-            return self.turn.raw_stop.word(api)
+        member = api.replace("-", "_")
+        if member in self.turn.raw_stop.model_fields_set:
+            return getattr(self.turn.raw_stop, member)
         reason = self.turn.stop or self._usual_stop()
         if reason not in words:
             raise UnspeakableError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
         return words[reason]
 
     def _usual_stop(self) -> StopReason:
-        if any(isinstance(part, ToolCallPart) for part in self.parts):
+        if any(isinstance(part, ToolCallPart) for part in self.turn.parts):
             return "tool_use"
-        return "refusal" if any(isinstance(part, RefusalPart) for part in self.parts) else "end_turn"
+        return "refusal" if any(isinstance(part, RefusalPart) for part in self.turn.parts) else "end_turn"
 
     @property
     def tokens(self) -> Mapping[str, int]:
         """The counts of the turn, by the names of ScriptedUsage; estimates for those that it lacks."""
-        said = sum(len(chunk) for part in self.parts for chunk in chunks_of(part))
+        said = sum(len(chunk) for part in self.turn.parts for chunk in chunks_of(part))
         estimates = {"input_tokens": estimate(self.size), "output_tokens": estimate(said)}
         return {**estimates, **self.turn.usage.model_dump(exclude_none=True)}
 
@@ -109,6 +105,11 @@ def chunks(text: Chunks) -> tuple[str, ...]:
 def whole(text: Chunks) -> str:
     """A text in one."""
     return text if isinstance(text, str) else "".join(text)
+
+
+def begun(block: Mapping[str, Any], **empty: Any) -> dict[str, Any]:
+    """A block or item at its start, without the parts that deltas bring."""
+    return {name: empty.get(name, value) for name, value in block.items()}
 
 
 def arguments_of(part: ToolCallPart) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
@@ -161,14 +161,6 @@ class RawStops(StrictModel):
     openai_completions: str | None = None
     openai_responses: ResponsesStop | None = None
     ollama_chat: str | None = None
-
-    def has(self, api: ApiName) -> bool:
-        """Whether the script says a word for this interface."""
-        return api.replace("-", "_") in self.model_fields_set
-
-    def word(self, api: ApiName) -> Any:
-        """The word; meaningless unless given."""
-        return getattr(self, api.replace("-", "_"))
 
 
 class ScriptedTurn(StrictModel):

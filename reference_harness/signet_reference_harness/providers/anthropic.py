@@ -65,7 +65,9 @@ class AnthropicProvider(HttpProvider):
             elif block["type"] == "text" and block["text"]:
                 yield answer.text(block["text"])
         elif kind == "content_block_stop" and event["index"] in answer.unfinished:
-            self._keep_thinking(answer, answer.unfinished.pop(event["index"]))
+            block = answer.unfinished.pop(event["index"])
+            kept = {name: value for name, value in block.items() if value is not None}
+            answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
         elif kind == "message_start":
             answer.usage = _usage(event["message"].get("usage"), answer.usage)
         elif kind == "message_delta":
@@ -83,10 +85,6 @@ class AnthropicProvider(HttpProvider):
         elif delta["type"] == "signature_delta":
             block = answer.unfinished[index]
             block["signature"] = block.get("signature", "") + delta["signature"]
-
-    def _keep_thinking(self, answer: AnswerInProgress, block: Mapping[str, Any]) -> None:
-        kept = {name: value for name, value in block.items() if value is not None}
-        answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
 
 
 def _system(options: CompletionOptions) -> Iterator[dict[str, Any]]:

@@ -53,6 +53,8 @@ class HttpProvider(ABC):
     ignored_events: ClassVar[frozenset[bytes]] = frozenset()
     thinking_member: ClassVar[str] = ""
     """The member of a message that holds thoughts as bare text, if the API has one."""
+    stream_members: ClassVar[Mapping[str, Any]] = {"stream": True}
+    """The members of a request that ask for a stream."""
 
     def __init__(self, settings: ProviderSettings, timing: Timing | None = None) -> None:
         self.id = settings.provider
@@ -73,7 +75,7 @@ class HttpProvider(ABC):
     async def _ask(
         self, messages: Sequence[Message], options: CompletionOptions, *, shows: bool
     ) -> AsyncIterator[CompletionChunk]:
-        body = {**self._body(messages, options), **self._stream_members()}
+        body = {**self._body(messages, options), **self.stream_members}
         call = _Call(self.api, self._settings, self._timing)
         while True:
             answer, shown = AnswerInProgress(api=self.api, longest=options.longest_answer), False
@@ -119,9 +121,6 @@ class HttpProvider(ABC):
     def _headers(self) -> Mapping[str, str]:
         key = self._settings.key
         return {"authorization": f"Bearer {key.reveal()}"} if key else {}
-
-    def _stream_members(self) -> Mapping[str, Any]:
-        return {"stream": True}
 
     @abstractmethod
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:

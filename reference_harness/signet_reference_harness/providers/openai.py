@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
@@ -23,6 +23,7 @@ class OpenAIChatProvider(HttpProvider):
     path = "/chat/completions"
     models_path = "/models"
     thinking_member = "reasoning_content"
+    stream_members: ClassVar = {"stream": True, "stream_options": {"include_usage": True}}
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
@@ -37,9 +38,6 @@ class OpenAIChatProvider(HttpProvider):
             tools=function_tools(options.tools),
             tool_choice=options.tool_choice if options.tools else None,
         )
-
-    def _stream_members(self) -> Mapping[str, Any]:
-        return {"stream": True, "stream_options": {"include_usage": True}}
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         answer.usage = _usage(event.get("usage"), answer.usage)

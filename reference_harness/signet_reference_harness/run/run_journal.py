@@ -243,9 +243,7 @@ def read_run(path: Path, run: str) -> RunRecord:
 def _header(entry: Mapping[str, Any]) -> RunRecord:
     if entry["kind"] != "header" or entry["format"] != FORMAT:
         raise ValueError(f"the first line is not a header of {FORMAT}")
-    if not all(isinstance(entry[name], int if name == "turns" else str) for name in HEADER):
-        raise ValueError("a member of the header is of another type")
-    return RunRecord(**{name: entry[name] for name in HEADER})
+    return convert({name: entry[name] for name in HEADER}, RunRecord)
 
 
 def _result(entry: Mapping[str, Any]) -> ToolResult:

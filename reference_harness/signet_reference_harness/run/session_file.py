@@ -213,7 +213,7 @@ def read_session(path: Path) -> StoredSession:
             elif kind == "turn":
                 pending = []
             elif kind == "message":
-                pending.append(message_from(entry["message"]))
+                pending.append(convert(entry["message"], Message))
             elif kind == "outcome":
                 _end_turn(stored, pending, entry)
                 pending = []
@@ -287,11 +287,6 @@ def message_json(message: Message) -> dict[str, Any]:
     """A message as JSON, without its empty members."""
     members: dict[str, Any] = to_builtins(message)
     return {name: value for name, value in members.items() if name in {"role", "content"} or value}
-
-
-def message_from(members: Mapping[str, Any]) -> Message:
-    """The message that :func:`message_json` made. Raises ValueError for anything else."""
-    return convert(members, Message)
 
 
 def _write_errors(path: Path) -> AbstractContextManager[None]:

@@ -181,10 +181,6 @@ class Session(Lifecycle):
         if loop.outcome in {StopReason.MALFORMED, StopReason.ERROR, StopReason.CANCELLED}:
             self.conversation.pending = (broken_reply(loop.detail),)
 
-    async def use_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Run one tool outside a turn."""
-        return await self._use(name, arguments)
-
     async def clear(self) -> None:
         """As the lifecycle does it; the model's context is empty then."""
         self._context_tokens, self._context_is_full = 0, False
@@ -218,18 +214,19 @@ class Session(Lifecycle):
 
     async def _research(self, prompt: str) -> tuple[ToolResult, ...]:
         """Run the tools that precede the model."""
-        return tuple([await self._use(name, {"query": prompt}) for name in self.tools.before_generation])
+        return tuple([await self.use_tool(name, {"query": prompt}) for name in self.tools.before_generation])
 
     async def _run_call(self, call: ToolCall) -> ToolResult:
         allowed = self.permissions
         if allowed is None:
-            return await self._use(call.name, call.arguments)
+            return await self.use_tool(call.name, call.arguments)
         key, project = self.identity.key, self.identity.project
-        return await self._use(call.name, call.arguments, lambda: allowed.refusal_of(call, key, project))
+        return await self.use_tool(call.name, call.arguments, lambda: allowed.refusal_of(call, key, project))
 
-    async def _use(
+    async def use_tool(
         self, name: str, arguments: Mapping[str, Any], refusal: Callable[[], Awaitable[str]] | None = None
     ) -> ToolResult:
+        """Run one tool. `refusal` is awaited when all else admits the call, and says why it may not be made."""
         if self.tools.asks_the_daemon(name) and not await self._is_started():
             return ToolResult(name, False, {}, "the daemon does not hold this session")
         result = await self.tools.execute(name, arguments, self.identity, self.client, self.results, refusal)

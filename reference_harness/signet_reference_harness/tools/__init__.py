@@ -56,19 +56,8 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DaemonTool:
-    """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
-
-    `input_schema` admits more than the definition shows to a model; None counts as absent. `operate` raises
-    ToolInputError for arguments that the daemon would refuse all the same. `shown` returns what the model reads of the
-    body of an answer.
-    """
-
+class _DefinedTool:
     definition: ToolDefinition
-    input_schema: Mapping[str, Any]
-    operate: Callable[[Mapping[str, Any], SessionIdentity, AdapterClient], Awaitable[Reply]]
-    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    run_before_generation: bool = False
 
     @property
     def name(self) -> str:
@@ -77,20 +66,29 @@ class DaemonTool:
 
 
 @dataclass(frozen=True, slots=True)
-class ServedTool:
+class DaemonTool(_DefinedTool):
+    """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
+
+    `input_schema` admits more than the definition shows to a model; None counts as absent. `operate` raises
+    ToolInputError for arguments that the daemon would refuse all the same. `shown` returns what the model reads of the
+    body of an answer.
+    """
+
+    input_schema: Mapping[str, Any]
+    operate: Callable[[Mapping[str, Any], SessionIdentity, AdapterClient], Awaitable[Reply]]
+    shown: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    run_before_generation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTool(_DefinedTool):
     """A tool of another program: `call` is awaited in the session's loop, and is cancelled with the turn.
 
     `call` returns any JSON value. It raises ToolFailedError to tell the model what is wrong.
     """
 
-    definition: ToolDefinition
     call: Callable[[Mapping[str, Any]], Awaitable[Any]]
     timeout_s: float
-
-    @property
-    def name(self) -> str:
-        """The name that a model calls it by."""
-        return self.definition.name
 
 
 class ToolSource(Protocol):

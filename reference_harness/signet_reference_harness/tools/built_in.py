@@ -20,6 +20,7 @@ from pydantic.alias_generators import to_camel
 
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back, suppressed_rows
+from signet_reference_harness.daemon_client.restraint import refuses
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.tools import DEFINITIONS, DaemonTool
@@ -191,8 +192,6 @@ def _check_time(name: str, value: str) -> None:
 
 TERMINAL: Final = frozenset({"completed", "failed"})
 ACCEPTED: Final = 202
-CLIENT_ERRORS: Final = range(400, 500)
-ASKS_AGAIN: Final = frozenset({408, 425, 429})
 FIRST_PAUSE_S: Final = 0.12
 LONGEST_PAUSE_S: Final = 1.0
 GROWTH: Final = 1.5
@@ -239,8 +238,7 @@ async def _follow(client: AdapterClient, session: SessionIdentity, started: Repl
         await asyncio.sleep(pause)
         pause = min(pause * GROWTH, LONGEST_PAUSE_S)
         reply = await client.operate(session, "secrets-exec-job", item=job)
-        forbidden = reply.status in CLIENT_ERRORS and reply.status not in ASKS_AGAIN
-        if forbidden or reply.text("status") in TERMINAL:
+        if refuses(reply.status) or reply.text("status") in TERMINAL:
             break
     return reply
 

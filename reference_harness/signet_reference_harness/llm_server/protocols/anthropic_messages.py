@@ -13,6 +13,7 @@ from signet_reference_harness.llm_server.reply import (
     Piece,
     TurnReply,
     arguments_of,
+    begun,
     chunks_of,
     estimate,
     server_sent,
@@ -54,7 +55,7 @@ def _messages(role: str, content: Any) -> Iterator[RequestMessage]:
 
 def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
-    blocks = [_block(reply, part, index) for index, part in enumerate(reply.parts)]
+    blocks = [_block(reply, part, index) for index, part in enumerate(reply.turn.parts)]
     return {
         **_head(reply),
         "content": blocks,
@@ -76,9 +77,9 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     }
     yield _piece({"type": "message_start", "message": {**_head(reply), **opened}})
     yield _piece({"type": "ping"})
-    for index, part in enumerate(reply.parts):
-        begun = _begun(_block(reply, part, index))
-        yield _piece({"type": "content_block_start", "index": index, "content_block": begun})
+    for index, part in enumerate(reply.turn.parts):
+        block = begun(_block(reply, part, index), text="", thinking="", signature="", input={})
+        yield _piece({"type": "content_block_start", "index": index, "content_block": block})
         for chunk in chunks_of(part):
             yield _piece({"type": "content_block_delta", "index": index, "delta": _delta(part, chunk)}, "delta")
         if isinstance(part, script.ThinkingPart):
@@ -106,12 +107,6 @@ def _block(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]
         given: Any = part.arguments if isinstance(part.arguments, dict) else arguments_of(part)
         return {"type": "tool_use", "id": reply.call_id(part, index, "toolu_"), "name": part.name, "input": given}
     return {"type": "text", "text": whole(part.text)}
-
-
-def _begun(block: dict[str, Any]) -> dict[str, Any]:
-    """A block at its start, without the parts that deltas bring."""
-    empty: dict[str, Any] = {"text": "", "thinking": "", "signature": "", "input": {}}
-    return {name: empty.get(name, value) for name, value in block.items()}
 
 
 def _delta(part: script.AnyPart, chunk: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import ScriptedRequest
-from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat
+from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat, tool_calls
 from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
@@ -32,9 +32,7 @@ def answer(reply: TurnReply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": joined(reply, script.TextPart) or ""}
     if thought := joined(reply, script.ThinkingPart):
         message["thinking"] = thought
-    if calls := [
-        _call(reply, part, index) for index, part in enumerate(reply.parts) if isinstance(part, script.ToolCallPart)
-    ]:
+    if calls := [_call(reply, part, index) for index, part in tool_calls(reply)]:
         message["tool_calls"] = calls
     return _last(reply, message)
 
@@ -42,7 +40,7 @@ def answer(reply: TurnReply) -> dict[str, Any]:
 def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as lines; a tool call comes whole."""
     last = _last(reply, {"role": "assistant", "content": ""})
-    for index, part in enumerate(reply.parts):
+    for index, part in enumerate(reply.turn.parts):
         if isinstance(part, script.ToolCallPart):
             call = {"tool_calls": [_call(reply, part, index)]}
             yield _line({**_head(reply), "message": {"role": "assistant", "content": "", **call}, "done": False})
@@ -70,7 +68,7 @@ def _head(reply: TurnReply) -> dict[str, Any]:
 
 def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     """The object that ends an answer; without a reason to stop its `done` is false."""
-    if any(isinstance(part, script.RefusalPart) for part in reply.parts):
+    if any(isinstance(part, script.RefusalPart) for part in reply.turn.parts):
         raise UnspeakableError(f"{NAME} has no refusal", remedy="say it as text")
     reason = reply.stop(STOPS)
     tokens = reply.tokens

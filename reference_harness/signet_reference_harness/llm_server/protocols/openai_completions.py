@@ -67,7 +67,7 @@ def answer(reply: TurnReply) -> dict[str, Any]:
     }
     if thought := joined(reply, script.ThinkingPart):
         message["reasoning_content"] = thought
-    if calls := [_call(reply, part, index) for index, part in _calls(reply)]:
+    if calls := [_call(reply, part, index) for index, part in tool_calls(reply)]:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.stop(STOPS)}
     return {**_head(reply, "chat.completion"), "choices": [choice], "usage": _usage(reply)}
@@ -87,8 +87,8 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
         return Piece(server_sent({**head, "choices": [choice]}), kind)
 
     yield piece({"role": "assistant", "content": "", "refusal": None})
-    places = {index: place for place, (index, _) in enumerate(_calls(reply))}
-    for index, part in enumerate(reply.parts):
+    places = {index: place for place, (index, _) in enumerate(tool_calls(reply))}
+    for index, part in enumerate(reply.turn.parts):
         if isinstance(part, script.ToolCallPart):
             begun = _call(reply, part, index)
             begun["function"] = {"name": part.name, "arguments": ""}
@@ -121,12 +121,13 @@ def _head(reply: TurnReply, kind: str) -> dict[str, Any]:
 
 def joined(reply: TurnReply, kind: type[script.TextPart | script.ThinkingPart | script.RefusalPart]) -> str | None:
     """The texts of all parts of a kind; None when the message has no such part."""
-    texts = [whole(part.text) for part in reply.parts if isinstance(part, kind)]
+    texts = [whole(part.text) for part in reply.turn.parts if isinstance(part, kind)]
     return "".join(texts) if texts else None
 
 
-def _calls(reply: TurnReply) -> list[tuple[int, script.ToolCallPart]]:
-    return [(index, part) for index, part in enumerate(reply.parts) if isinstance(part, script.ToolCallPart)]
+def tool_calls(reply: TurnReply) -> list[tuple[int, script.ToolCallPart]]:
+    """The tool calls of a turn, each with its place among the parts."""
+    return [(index, part) for index, part in enumerate(reply.turn.parts) if isinstance(part, script.ToolCallPart)]
 
 
 def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from signet_reference_harness.llm_server.reply import (
     Piece,
     TurnReply,
     arguments_of,
+    begun,
     chunks_of,
     server_sent,
     whole,
@@ -77,7 +78,7 @@ def _message(item: Mapping[str, Any]) -> RequestMessage:
 def answer(reply: TurnReply) -> dict[str, Any]:
     """The whole answer."""
     stop = reply.stop(STOPS)
-    return _response(reply, stop, [_item(reply, part, index) for index, part in enumerate(reply.parts)])
+    return _response(reply, stop, [_item(reply, part, index) for index, part in enumerate(reply.turn.parts)])
 
 
 def stream(reply: TurnReply) -> Iterator[Piece]:
@@ -88,14 +89,15 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
 
 
 def _events(reply: TurnReply, stop: script.ResponsesStop | None) -> Iterator[tuple[dict[str, Any], Any]]:
-    begun = {**_response(reply, None, []), "usage": None}
-    yield {"type": "response.created", "response": begun}, "around"
-    yield {"type": "response.in_progress", "response": begun}, "around"
+    response = {**_response(reply, None, []), "usage": None}
+    yield {"type": "response.created", "response": response}, "around"
+    yield {"type": "response.in_progress", "response": response}, "around"
     items = []
-    for index, part in enumerate(reply.parts):
+    for index, part in enumerate(reply.turn.parts):
         item = _item(reply, part, index)
         items.append(item)
-        yield {"type": "response.output_item.added", "output_index": index, "item": _begun(item)}, "around"
+        bare = begun(item, status="in_progress", content=[], summary=[], arguments="")
+        yield {"type": "response.output_item.added", "output_index": index, "item": bare}, "around"
         place = {"item_id": item["id"], "output_index": index}
         yield from _inner(part, place, item)
         yield {"type": "response.output_item.done", "output_index": index, "item": item}, "around"
@@ -168,12 +170,6 @@ def _item(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]:
         content = {"type": "refusal", "refusal": whole(part.text)}
     message = {"id": reply.id("msg_", index), "type": "message", "status": "completed", "role": "assistant"}
     return {**message, "content": [content]}
-
-
-def _begun(item: dict[str, Any]) -> dict[str, Any]:
-    """An item at its start, without the parts that deltas bring."""
-    empty: dict[str, Any] = {"status": "in_progress", "content": [], "summary": [], "arguments": ""}
-    return {name: empty.get(name, value) for name, value in item.items()}
 
 
 def _usage(reply: TurnReply) -> dict[str, Any]:
