@@ -14,17 +14,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.bench import suite
 from signet_reference_harness.bench.figures import demand_installed
 from signet_reference_harness.bench.performing import Latencies, MemoryRow, OpenDatabase, Player, StepMemories, Subject
-from signet_reference_harness.bench.suite import (
-    OWN_SESSION,
-    ScenarioRun,
-    SuiteFact,
-    SuiteForget,
-    SuiteQuery,
-    SuiteStart,
-    SuiteTurn,
-)
 
 SEARCH: Final = "search"
 WORD: Final = re.compile(r"\w+")
@@ -147,31 +139,33 @@ class BaselineSubject(Subject):
 class _BaselinePlayer(Player):
     has_sessions = False
 
-    def __init__(self, collections: Collections, latencies: Latencies, performance: ScenarioRun, limit: int) -> None:
+    def __init__(
+        self, collections: Collections, latencies: Latencies, performance: suite.ScenarioRun, limit: int
+    ) -> None:
         self._collections = collections
         self._latencies = latencies
         self._scenario = performance.scenario.id
         self._limit = limit
         self._agent = performance.agent
-        self._agents = {OWN_SESSION: performance.agent}
+        self._agents = {suite.OWN_SESSION: performance.agent}
         self._owners: dict[str, str] = {}
 
-    async def fact(self, step: SuiteFact) -> None:
+    async def fact(self, step: suite.SuiteFact) -> None:
         self._store(step.id, step.text, self._agents.get(step.session, self._agent))
 
-    async def forget(self, step: SuiteForget) -> None:
+    async def forget(self, step: suite.SuiteForget) -> None:
         self._collections[self._owners[step.fact]].remove(self._key(step.fact))
 
-    async def query(self, step: SuiteQuery) -> StepMemories:
+    async def query(self, step: suite.SuiteQuery) -> StepMemories:
         return self._search(step.session, step.text)
 
-    async def prompt(self, step: SuiteTurn) -> StepMemories:
+    async def prompt(self, step: suite.SuiteTurn) -> StepMemories:
         brought = self._search(step.session, step.text)
         if step.id is not None:
             self._store(step.id, step.text, self._agents.get(step.session, self._agent))
         return brought
 
-    async def start(self, step: SuiteStart) -> StepMemories | None:
+    async def start(self, step: suite.SuiteStart) -> StepMemories | None:
         self._agents.setdefault(step.session, step.agent or self._agent)
         return StepMemories(SEARCH, (), 0.0)
 

@@ -17,18 +17,10 @@ from pydantic import Field
 from rich.console import Console
 from rich.table import Table
 
-from signet_reference_harness.bench import figures
+from signet_reference_harness.bench import daemons, figures
 from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
 from signet_reference_harness.bench.comparing import bare_table, compare, page_of, show_side_by_side, speaker
-from signet_reference_harness.bench.daemons import (
-    EMBEDDED,
-    CommandedDaemon,
-    DaemonOptions,
-    EmbeddedDaemon,
-    RunningDaemon,
-    health_of,
-)
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
@@ -140,7 +132,7 @@ def _answerer(given: BenchOptions) -> Answerer | None:
 def _demand_consent(given: BenchOptions) -> None:
     """Print the workspace of a daemon at a URL. Raises ConfigError where writing into it was not allowed."""
     url = str(given.daemon).rstrip("/")
-    health = asyncio.run(health_of(url, _token()))
+    health = asyncio.run(daemons.health_of(url, _token()))
     if health.failure is not None:
         raise ConfigError(f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out")
     kept = health.text("agentsDir") or health.text("workspace")
@@ -168,7 +160,7 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
     """The plan of a run; its folder is made. Raises ConfigError for options that do not go together."""
     if given.subject is not None and given.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
-    is_embedded = given.daemon is None and (given.subject or EMBEDDED).partition(":")[0] == EMBEDDED
+    is_embedded = given.daemon is None and (given.subject or daemons.EMBEDDED).partition(":")[0] == daemons.EMBEDDED
     if given.clock != "real" and not is_embedded:
         raise ConfigError("--clock fixed: only the embedded daemon's clock can be held", remedy="leave it out")
     if given.daemon is None and not is_embedded and (given.record or given.from_db is not None):
@@ -179,7 +171,7 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
         if given.from_db is not None:
             raise ConfigError("--from-db needs a daemon of the run's own", remedy="leave it out, or --daemon")
     database = None if given.from_db is None else Database.load(given.from_db)
-    options = DaemonOptions(
+    options = daemons.DaemonOptions(
         limit=given.limit,
         begin_with=database,
         record=given.record,
@@ -189,7 +181,7 @@ def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
         token=_token() if _is_url(given.daemon) else None,
     )
     subject = _subject(given, options)
-    jobs = 1 if isinstance(subject, RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
+    jobs = 1 if isinstance(subject, daemons.RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
     plan = BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=Path(), jobs=jobs)
     folder = (given.out or _folder(plan)).absolute()
     with os_errors(folder, "name a folder of yours with --out"):
@@ -201,19 +193,17 @@ def _is_url(daemon: str | None) -> bool:
     return daemon is not None and re.match(r"https?://", daemon) is not None
 
 
-def _subject(given: BenchOptions, options: DaemonOptions) -> Subject:
+def _subject(given: BenchOptions, options: daemons.DaemonOptions) -> Subject:
     if given.daemon is not None:
         if not _is_url(given.daemon):
-            return CommandedDaemon(given.daemon, _words(given.daemon), options)
-        return RunningDaemon(given.daemon, options)
-    name, _, version = (given.subject or EMBEDDED).partition(":")
-    if name == EMBEDDED:
-        return EmbeddedDaemon(version or None, options)
+            return daemons.CommandedDaemon(given.daemon, _words(given.daemon), options)
+        return daemons.RunningDaemon(given.daemon, options)
+    name, _, version = (given.subject or daemons.EMBEDDED).partition(":")
+    if name == daemons.EMBEDDED:
+        return daemons.EmbeddedDaemon(version or None, options)
     if name not in BASELINES or version:
-        raise ConfigError(
-            f"--subject {given.subject!r}: unknown subject",
-            remedy=f"name {EMBEDDED}, {EMBEDDED}:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon",
-        )
+        remedy = f"name embedded, embedded:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon"
+        raise ConfigError(f"--subject {given.subject!r}: unknown subject", remedy=remedy)
     return BaselineSubject(name, given.limit)
 
 

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_reference_harness.bench.answering import (
-    ANSWERS,
-    Answerer,
-    Answers,
-    answer_all,
-    answers_of,
-    questions_for_model,
-)
+from signet_reference_harness.bench import answering
 from signet_reference_harness.bench.log import BenchLog, ProgressLine, Record, RunLog, first_failure
 from signet_reference_harness.bench.performing import Subject, perform
 from signet_reference_harness.bench.result import RESULT, TIMES, Result, Times, result_of, times_of, write_document
@@ -51,10 +44,10 @@ class FinishedRun:
 
     result: Result
     times: Times
-    answers: Answers | None
+    answers: answering.Answers | None
 
 
-def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> FinishedRun:
+def run(plan: BenchPlan, *, quiet: bool, answerer: answering.Answerer | None = None) -> FinishedRun:
     """Do the run, or its remaining part, ask the answering model if there is one, and write the documents.
 
     Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
@@ -84,7 +77,7 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Fi
         try:
             answers = None if answerer is None else _let_answer(plan.suite, result, answerer, log, quiet=quiet)
             if answers is not None:
-                write_document(answers, plan.folder / ANSWERS)
+                write_document(answers, plan.folder / answering.ANSWERS)
         finally:
             times = times_of(plan.suite, plan.run, log.load())
             write_document(times, plan.folder / TIMES)
@@ -93,13 +86,15 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: Answerer | None = None) -> Fi
     return FinishedRun(result, times, answers)
 
 
-def _let_answer(suite: Suite, result: Result, answerer: Answerer, log: RunLog, *, quiet: bool) -> Answers:
-    progress = ProgressLine(sum(1 for _ in questions_for_model(suite, result)), "answers", quiet=quiet)
+def _let_answer(
+    suite: Suite, result: Result, answerer: answering.Answerer, log: RunLog, *, quiet: bool
+) -> answering.Answers:
+    progress = ProgressLine(sum(1 for _ in answering.questions_for_model(suite, result)), "answers", quiet=quiet)
     try:
-        asyncio.run(answer_all(suite, result, answerer, log, log.load(), progress))
+        asyncio.run(answering.answer_all(suite, result, answerer, log, log.load(), progress))
     finally:
         progress.clear()
-    return answers_of(suite, result, answerer, log.load())
+    return answering.answers_of(suite, result, answerer, log.load())
 
 
 async def _all(

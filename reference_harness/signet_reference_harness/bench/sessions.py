@@ -8,19 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+from signet_reference_harness.bench import suite
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.performing import Latencies, MemoryRow, Player, StepMemories
-from signet_reference_harness.bench.suite import (
-    ScenarioRun,
-    SuiteClear,
-    SuiteCompaction,
-    SuiteEnd,
-    SuiteFact,
-    SuiteForget,
-    SuiteQuery,
-    SuiteStart,
-    SuiteTurn,
-)
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClass, Reply
@@ -135,7 +125,7 @@ class TimedClient(AdapterClient):
 class DaemonPlayer(Player):
     """One scenario on a daemon. `mark` makes keys and agents differ from those of other runs against it."""
 
-    def __init__(self, client: TimedClient, performance: ScenarioRun, limit: int, mark: str) -> None:
+    def __init__(self, client: TimedClient, performance: suite.ScenarioRun, limit: int, mark: str) -> None:
         self._client = client
         self._performance = performance
         self._limit = limit
@@ -148,7 +138,7 @@ class DaemonPlayer(Player):
         """Equal texts of one agent are one memory."""
         return self._items.same_as(name)
 
-    async def fact(self, step: SuiteFact) -> None:
+    async def fact(self, step: suite.SuiteFact) -> None:
         """POST hooks/remember."""
         session = await self._open(step.session)
         extra = dict(step.fields) | ({"createdAt": step.at} if step.at is not None else {})
@@ -159,7 +149,7 @@ class DaemonPlayer(Player):
             raise BenchFailureError("hooks-remember: the answer names no memory")
         self._items.add_fact(step.id, step.text, ids)
 
-    async def forget(self, step: SuiteForget) -> None:
+    async def forget(self, step: suite.SuiteForget) -> None:
         """POST memory/forget, by the ids of the fact's memories."""
         session = await self._open(step.session)
         ids = self._items.memories_of(step.fact)
@@ -169,7 +159,7 @@ class DaemonPlayer(Player):
         if reply.body.get("deleted") not in (None, len(ids)):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
 
-    async def query(self, step: SuiteQuery) -> StepMemories:
+    async def query(self, step: suite.SuiteQuery) -> StepMemories:
         """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
@@ -178,7 +168,7 @@ class DaemonPlayer(Player):
         rows = reply.body.get("results")
         return self._brought("memory-recall", rows if isinstance(rows, list) else [])
 
-    async def start(self, step: SuiteStart) -> StepMemories | None:
+    async def start(self, step: suite.SuiteStart) -> StepMemories | None:
         """POST session-start."""
         session = self._session(step.session, step.agent, step.project)
         await session.start("resume" if session.openings else "startup")
@@ -188,7 +178,7 @@ class DaemonPlayer(Player):
             return self._brought("session-start", rows)
         return self._injected("session-start")
 
-    async def prompt(self, step: SuiteTurn) -> StepMemories:
+    async def prompt(self, step: suite.SuiteTurn) -> StepMemories:
         """POST user-prompt-submit, then a turn in which the model says what the step tells."""
         session = await self._open(step.session)
         self._client.last.pop("user-prompt-submit", None)
@@ -201,19 +191,19 @@ class DaemonPlayer(Player):
             self._items.add_prompt(step.id, step.text)
         return brought
 
-    async def compaction(self, step: SuiteCompaction) -> None:
+    async def compaction(self, step: suite.SuiteCompaction) -> None:
         """POST pre-compaction, then compaction-complete."""
         session = await self._open(step.session)
         await session.pre_compaction()
         await session.compaction_complete(step.summary)
         self._client.demand_answered()
 
-    async def clear(self, step: SuiteClear) -> None:
+    async def clear(self, step: suite.SuiteClear) -> None:
         """POST session-end for a clear, and the start that follows it."""
         await (await self._open(step.session)).clear()
         self._client.demand_answered()
 
-    async def end(self, step: SuiteEnd) -> None:
+    async def end(self, step: suite.SuiteEnd) -> None:
         """POST session-end."""
         await self._close(self._sessions.get(step.session))
 

@@ -17,16 +17,9 @@ from signet_reference_harness.chat.skills import Skill
 from signet_reference_harness.errors import ConfigError, HarnessError
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
+from signet_reference_harness.run import session_file
 from signet_reference_harness.run.inputs import Folders
 from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
-from signet_reference_harness.run.session_file import (
-    KeptTurn,
-    SessionFile,
-    StoredSession,
-    path_of,
-    read_session,
-    sessions_of,
-)
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -65,7 +58,7 @@ class ChatSession:
         self._marks = folders.open_sessions
         self._scrub = scrub
         self._session: Session | None = None
-        self._file: SessionFile | None = None
+        self._file: session_file.SessionFile | None = None
         self._mark: OpenMark | None = None
         """Stands while the daemon may hold the session open."""
         self.spent: dict[str, Usage] = {}
@@ -89,13 +82,13 @@ class ChatSession:
     def _spend(self, usage: Usage) -> None:
         self.spent[self.model] = add_usage(self.spent.get(self.model, Usage()), usage)
 
-    async def take_up(self, identity: SessionIdentity, stored: StoredSession | None) -> None:
+    async def take_up(self, identity: SessionIdentity, stored: session_file.StoredSession | None) -> None:
         """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.
 
         Raises ConfigError, and changes nothing, when its file cannot be had.
         """
         size = 0 if stored is None else stored.size
-        file = SessionFile.open(self._folder, identity, self._scrub, size=size)
+        file = session_file.SessionFile.open(self._folder, identity, self._scrub, size=size)
         before, old_file = self._session, self._file
         session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
         session.results = file.results
@@ -122,7 +115,7 @@ class ChatSession:
         session, file = self.session, self._open_file
         session.cut_turn = None
         file.turn(said.content)
-        told = KeptTurn(listener.put, file)
+        told = session_file.KeptTurn(listener.put, file)
         result = TurnResult(outcome=StopReason.ERROR)
         try:
             result = await session.turn(said.content, self._provider, listener=told)
@@ -211,13 +204,17 @@ class ChatSession:
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""
         here = self.session.identity
-        others = (each for each in sessions_of(self._folder, here.agent, here.project) if each.identity.key != here.key)
+        others = (
+            each
+            for each in session_file.sessions_of(self._folder, here.agent, here.project)
+            if each.identity.key != here.key
+        )
         return [_entry_of(stored) for stored in islice(others, MOST_LISTED)]
 
-    def stored(self, key: str) -> StoredSession:
+    def stored(self, key: str) -> session_file.StoredSession:
         """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
         here = self.session.identity
-        stored = read_session(path_of(self._folder, key))
+        stored = session_file.read_session(session_file.path_of(self._folder, key))
         if (stored.identity.agent, stored.identity.project) != (here.agent, here.project):
             raise ConfigError(
                 f"session {key} is of agent {stored.identity.agent} in {stored.identity.project}",
@@ -226,12 +223,12 @@ class ChatSession:
         return stored
 
     @property
-    def _open_file(self) -> SessionFile:
+    def _open_file(self) -> session_file.SessionFile:
         assert self._file is not None  # noqa: S101 - taken up before anything is said
         return self._file
 
 
-def _entry_of(stored: StoredSession) -> ResumableSession:
+def _entry_of(stored: session_file.StoredSession) -> ResumableSession:
     said = [text for role, text in stored.turns if role == "user"]
     written = datetime.fromtimestamp(stored.written, UTC)
     return ResumableSession(key=stored.identity.key, written=written, first=next(iter(said), ""), turns=len(said))

@@ -19,17 +19,7 @@ from uuid import NAMESPACE_URL, uuid5
 import httpx
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.daemon_client.adapter import (
-    CompactionCompleteParams,
-    PreCompactionParams,
-    PreCompactionResult,
-    PromptSubmitParams,
-    PromptSubmitResult,
-    RuntimeAdapter,
-    SessionEndParams,
-    SessionStartParams,
-    SessionStartResult,
-)
+from signet_reference_harness.daemon_client import adapter
 from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClass, Reply, check_shape, held_back
 from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
@@ -46,7 +36,7 @@ _NO_CLAIM_ALONE: Final = re.compile(r"0\.(?:\d{1,2}|1[0-7]\d|18[01])\.|0\.182\.[
 _NO_SKILLS: Final = re.compile(r"0\.(?:\d{1,2}|1[0-3]\d|14[0-4])\.")
 
 
-class AdapterClient(RuntimeAdapter):
+class AdapterClient(adapter.RuntimeAdapter):
     """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations beside the five hooks.
 
     Nothing here raises for what the daemon does. Close it with :meth:`aclose`.
@@ -91,7 +81,7 @@ class AdapterClient(RuntimeAdapter):
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply
 
-    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+    async def on_session_start(self, params: adapter.SessionStartParams) -> adapter.SessionStartResult:
         """POST /api/hooks/session-start."""
         told: dict[str, Any] = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
         if params.recovers and self._daemon_version and not _NO_CLAIM_ALONE.match(self._daemon_version):
@@ -100,9 +90,9 @@ class AdapterClient(RuntimeAdapter):
         members |= {name: value for name, value in told.items() if value is not None}
         reply = await self._hook(params.session, "session-start", members, anew=params.anew)
         self._envelopes.remember(reply.text("inject"))
-        return SessionStartResult.of(reply)
+        return adapter.SessionStartResult.of(reply)
 
-    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+    async def on_user_prompt_submit(self, params: adapter.PromptSubmitParams) -> adapter.PromptSubmitResult:
         """POST /api/hooks/user-prompt-submit, at most eight at once."""
         members: dict[str, Any] = {
             "project": params.session.project,
@@ -114,14 +104,14 @@ class AdapterClient(RuntimeAdapter):
             members["memory_feedback"] = dict(params.memory_feedback)
         reply = await self._hook(params.session, "user-prompt-submit", members, slots=self._prompt_slots)
         self._envelopes.remember(reply.text("inject"))
-        return PromptSubmitResult.of(reply)
+        return adapter.PromptSubmitResult.of(reply)
 
-    async def on_session_end(self, params: SessionEndParams) -> Reply:
+    async def on_session_end(self, params: adapter.SessionEndParams) -> Reply:
         """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
         members = {"cwd": params.session.project, **self._handed_over(params), "reason": params.reason}
         return await self._hook(params.session, "session-end", members)
 
-    def _handed_over(self, params: SessionEndParams) -> dict[str, str]:
+    def _handed_over(self, params: adapter.SessionEndParams) -> dict[str, str]:
         """The member that hands over the transcript: a file for a daemon before 0.109, which reads nothing else."""
         if not _FILES_ONLY.match(self._daemon_version):
             return {"transcript": params.transcript}
@@ -132,14 +122,14 @@ class AdapterClient(RuntimeAdapter):
         file.write_text(params.transcript, "utf-8")
         return {"transcriptPath": str(file)}
 
-    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+    async def on_pre_compaction(self, params: adapter.PreCompactionParams) -> adapter.PreCompactionResult:
         """POST /api/hooks/pre-compaction."""
         reply = await self._hook(params.session, "pre-compaction", {"messageCount": params.message_count})
-        return PreCompactionResult(
+        return adapter.PreCompactionResult(
             reply=reply, summary_prompt=reply.text("summaryPrompt"), guidelines=reply.text("guidelines")
         )
 
-    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+    async def on_compaction_complete(self, params: adapter.CompactionCompleteParams) -> Reply:
         """POST /api/hooks/compaction-complete. The caller repeats it only if it surely was not sent."""
         members = {"project": params.session.project, "summary": self.outgoing(params.summary)}
         return await self._hook(params.session, "compaction-complete", members)

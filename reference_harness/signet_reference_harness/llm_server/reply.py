@@ -10,15 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from signet_reference_harness.errors import HarnessError
+from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import ScriptedRequest
-from signet_reference_harness.llm_server.script import (
-    AnyPart,
-    Chunks,
-    RefusalPart,
-    ScriptedTurn,
-    StopReason,
-    ToolCallPart,
-)
 
 _WORD = re.compile(r"\s*\S+\s*")
 ARGUMENT_CHUNK = 16
@@ -47,7 +40,7 @@ class TurnReply:
     `stops` is False for an answer without a reason to stop.
     """
 
-    turn: ScriptedTurn
+    turn: script.ScriptedTurn
     asked: ScriptedRequest
     body: Mapping[str, Any]
     size: int
@@ -59,11 +52,11 @@ class TurnReply:
         """An id that no other answer of this server has."""
         return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
 
-    def call_id(self, part: ToolCallPart, index: int, prefix: str) -> str:
+    def call_id(self, part: script.ToolCallPart, index: int, prefix: str) -> str:
         """The id of the tool call at `index` among the parts."""
         return part.id or self.id(prefix, index)
 
-    def stop(self, words: Mapping[StopReason, Any]) -> Any:
+    def stop(self, words: Mapping[script.StopReason, Any]) -> Any:
         """The reason to stop in the interface's own word. Raises UnspeakableError if it has no such word."""
         if not self.stops:
             return None
@@ -76,10 +69,10 @@ class TurnReply:
             raise UnspeakableError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
         return words[reason]
 
-    def _usual_stop(self) -> StopReason:
-        if any(isinstance(part, ToolCallPart) for part in self.turn.parts):
+    def _usual_stop(self) -> script.StopReason:
+        if any(isinstance(part, script.ToolCallPart) for part in self.turn.parts):
             return "tool_use"
-        return "refusal" if any(isinstance(part, RefusalPart) for part in self.turn.parts) else "end_turn"
+        return "refusal" if any(isinstance(part, script.RefusalPart) for part in self.turn.parts) else "end_turn"
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -89,20 +82,20 @@ class TurnReply:
         return {**estimates, **self.turn.usage.model_dump(exclude_none=True)}
 
 
-def chunks_of(part: AnyPart) -> Iterator[str]:
+def chunks_of(part: script.AnyPart) -> Iterator[str]:
     """The deltas of a part; there is at least one."""
-    if not isinstance(part, ToolCallPart):
+    if not isinstance(part, script.ToolCallPart):
         return iter(chunks(part.text))
     text = arguments_of(part)
     return iter([text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)] or [""])
 
 
-def chunks(text: Chunks) -> tuple[str, ...]:
+def chunks(text: script.Chunks) -> tuple[str, ...]:
     """A text as the chunks in which it is streamed: those of the script, or word by word."""
     return (tuple(_WORD.findall(text)) or (text,)) if isinstance(text, str) else text
 
 
-def whole(text: Chunks) -> str:
+def whole(text: script.Chunks) -> str:
     """A text in one."""
     return text if isinstance(text, str) else "".join(text)
 
@@ -112,7 +105,7 @@ def begun(block: Mapping[str, Any], **empty: Any) -> dict[str, Any]:
     return {name: empty.get(name, value) for name, value in block.items()}
 
 
-def arguments_of(part: ToolCallPart) -> str:
+def arguments_of(part: script.ToolCallPart) -> str:
     """The arguments of a tool call as JSON, or whatever text the script gives instead."""
     given = part.arguments
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

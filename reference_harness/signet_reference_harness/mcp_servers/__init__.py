@@ -14,16 +14,7 @@ from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, ToolFailedError
 from signet_reference_harness.guardian import LAST_WORDS
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.mcp_servers import transports
-from signet_reference_harness.mcp_servers.offers import (
-    LONGEST_ERROR,
-    Offer,
-    as_shown,
-    content_of,
-    failure_of,
-    offers,
-    server_label,
-)
+from signet_reference_harness.mcp_servers import offers, transports
 from signet_reference_harness.mcp_servers.settings import McpSettings, ServerList, ServerSettings, read_registry
 from signet_reference_harness.tools import ServedTool
 
@@ -44,9 +35,9 @@ class ConnectedServer:
 
     def __init__(self, settings: ServerSettings, tell: Callable[[str], None]) -> None:
         self.settings = settings
-        self.label = server_label(settings.name)
+        self.label = offers.server_label(settings.name)
         self.tools: Mapping[str, ServedTool] = {}
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, offers.Offer] = {}
         self._tell = tell
         self._session: Any = None
         self._tail = transports.Tail()
@@ -87,11 +78,11 @@ class ConnectedServer:
             if self._closed.is_set() and self._life is not None:
                 await asyncio.wait([self._life], timeout=END_PATIENCE_S)
                 raise ToolFailedError(f"the MCP server {self.label} ended during the call: {self._reason()}") from None
-            raise ToolFailedError(self._clear(_text_of(_first(error)), LONGEST_ERROR)) from None
+            raise ToolFailedError(self._clear(_text_of(_first(error)), offers.LONGEST_ERROR)) from None
         told = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         if told.get("isError"):
-            raise ToolFailedError(self._clear(failure_of(told), LONGEST_ERROR))
-        return content_of(told)
+            raise ToolFailedError(self._clear(offers.failure_of(told), offers.LONGEST_ERROR))
+        return offers.content_of(told)
 
     async def _answer(self, session: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Call the tool. Raises the package's errors, and ConnectionError when the server is gone."""
@@ -230,7 +221,7 @@ class ConnectedServer:
         wanted = self.settings.tools
         listed = [tool for tool in listed if wanted is None or tool.get("name") in wanted]
         before = self._offers
-        self._offers, left_out = offers(self.label, listed)
+        self._offers, left_out = offers.offers(self.label, listed)
         if left_out and self._offers != before:
             self._tell(f"Of the MCP server {self.label} these are left out: {'; '.join(left_out)[:LONGEST_REASON]}.")
         kept = {name: tool for name, tool in self.tools.items() if self._offers.get(name) == before.get(name)}
@@ -239,7 +230,7 @@ class ConnectedServer:
             for name, (original, definition) in self._offers.items()
         }
 
-    def _tell_changes(self, before: Mapping[str, Offer]) -> None:
+    def _tell_changes(self, before: Mapping[str, offers.Offer]) -> None:
         now = self._offers
         changes = {
             "new": sorted(now.keys() - before.keys()),
@@ -275,7 +266,7 @@ class ConnectedServer:
         return self._clear(self._why or why, LONGEST_REASON) + (f" (its last words: {last})" if last else "")
 
     def _clear(self, text: str, most: int) -> str:
-        return as_shown(self.settings.scrub(text), most).strip().rstrip(".")
+        return offers.as_shown(self.settings.scrub(text), most).strip().rstrip(".")
 
 
 def _first(error: Exception) -> Exception:

@@ -13,14 +13,7 @@ from typing import Any, Final
 
 from signet_reference_harness.config import Secret, bare_token, url_problem
 from signet_reference_harness.errors import ConfigError, load_plugin
-from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider
-from signet_reference_harness.providers.agent_file import (
-    AgentFile,
-    PricePart,
-    RetryPolicy,
-    RuntimePart,
-    read_agent_file,
-)
+from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider, agent_file
 
 DEFAULT: Final = "anthropic"
 
@@ -77,9 +70,9 @@ class ProviderSettings:
     timeout_s: float = DEFAULT_TIMEOUT_S
     options: CompletionOptions = field(default_factory=CompletionOptions)
     """The options of each completion."""
-    prices: Mapping[str, PricePart] = field(default_factory=dict)
+    prices: Mapping[str, agent_file.PricePart] = field(default_factory=dict)
     """Of models, by their names."""
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: agent_file.RetryPolicy = field(default_factory=agent_file.RetryPolicy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +96,8 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     A weaker place does not count if it speaks of another provider than the chosen one: its model, address and key
     belong to that provider. Raises ConfigError when a value cannot be used, or when what is needed is not named.
     """
-    file = read_agent_file(workspace) if workspace is not None else None
-    runtime = file.runtime if file is not None else RuntimePart()
+    file = agent_file.read_agent_file(workspace) if workspace is not None else None
+    runtime = file.runtime if file is not None else agent_file.RuntimePart()
     by_flag = {name: _Value(text, FLAGS[name]) for name, text in flags.items() if text is not None}
     by_variable = _variables(environ, VARIABLES)
     by_file = _file_layer(file, environ) if file is not None else {}
@@ -154,7 +147,7 @@ def _variables(environ: Mapping[str, str], names: Mapping[str, str | None]) -> _
     return {name: _Value(text, variable) for name, variable, text in given if text}
 
 
-def _file_layer(file: AgentFile, environ: Mapping[str, str]) -> _Layer:
+def _file_layer(file: agent_file.AgentFile, environ: Mapping[str, str]) -> _Layer:
     said: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
     layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in said.items()}
     variable = file.runtime.api_key_env
@@ -224,7 +217,7 @@ def _base_url(given: ChainMap[str, _Value], api: Api | None) -> str | None:
     return url
 
 
-def _lacking(name: str, what: str, file: AgentFile | None, example: str) -> ConfigError:
+def _lacking(name: str, what: str, file: agent_file.AgentFile | None, example: str) -> ConfigError:
     where = f", or runtime.{name} in {file.path}" if file is not None else ""
     return ConfigError(what, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
 

@@ -12,16 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from signet_reference_harness.daemon_client import AdapterClient
-from signet_reference_harness.daemon_client.adapter import (
-    CompactionCompleteParams,
-    PreCompactionParams,
-    PreCompactionResult,
-    PromptSubmitParams,
-    SessionEndParams,
-    SessionStartParams,
-    StartSource,
-)
+from signet_reference_harness.daemon_client import AdapterClient, adapter
 from signet_reference_harness.daemon_client.reply import OPERATIONS, REFUSALS, FailureClass, Reply, held_back
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.session.conversation import Conversation
@@ -62,7 +53,7 @@ class _Daemon:
     wants_end: bool = False
     """A start may have arrived that no end has answered yet."""
     claimed_elsewhere: bool = False
-    next_source: StartSource = "startup"
+    next_source: adapter.StartSource = "startup"
     pre_arrived: bool = False
     """A pre-compaction arrived whose compaction has not been completed."""
     summary: str | None = None
@@ -140,7 +131,7 @@ class Lifecycle:
     _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an unsent end is sent, which steps of other sessions may cause."""
 
-    async def start(self, source: StartSource = "startup") -> bool:
+    async def start(self, source: adapter.StartSource = "startup") -> bool:
         """Open the session; False, and nothing happens, when it is open already."""
         if self.is_open:
             return False
@@ -159,7 +150,7 @@ class Lifecycle:
             self._daemon.wants_end = self._daemon.recovers = left.owes_end
         await self._announce_opening()
 
-    async def pre_compaction(self) -> PreCompactionResult:
+    async def pre_compaction(self) -> adapter.PreCompactionResult:
         """Tell the daemon that the conversation is about to be summarised, and learn how it wants that done."""
         await self._finish_compaction()
         return await self._before_compaction()
@@ -238,7 +229,7 @@ class Lifecycle:
         if not self.client.config.bypassed:
             yield from dict.fromkeys(reply.in_brief for reply in failed)
 
-    def _open(self, source: StartSource) -> None:
+    def _open(self, source: adapter.StartSource) -> None:
         if source != "startup":
             self.conversation.begin_again(source)
         self.is_open = True
@@ -258,7 +249,7 @@ class Lifecycle:
         daemon = self._daemon
         if daemon.claimed_elsewhere or not await self._tell_unsent_end():
             return ""
-        params = SessionStartParams(
+        params = adapter.SessionStartParams(
             session=self.identity,
             source=daemon.next_source,
             parent=self.parent,
@@ -309,7 +300,7 @@ class Lifecycle:
         if submission == self._daemon.last_prompt and not repeated:
             # Still the turn of before, which the model failed to answer: the daemon has it.
             return ""
-        params = PromptSubmitParams(
+        params = adapter.PromptSubmitParams(
             session=self.identity, user_message=told, last_assistant_message=submission[1], memory_feedback=feedback
         )
         result = await self.client.on_user_prompt_submit(params)
@@ -323,11 +314,13 @@ class Lifecycle:
             self._contexts = [context] if context else self._contexts
         return result.inject
 
-    async def _before_compaction(self) -> PreCompactionResult:
+    async def _before_compaction(self) -> adapter.PreCompactionResult:
         if not await self._is_started():
-            return PreCompactionResult(reply=held_back("pre-compaction", "the daemon does not hold this session"))
+            reply = held_back("pre-compaction", "the daemon does not hold this session")
+            return adapter.PreCompactionResult(reply=reply)
         count = self.conversation.message_count
-        result = await self.client.on_pre_compaction(PreCompactionParams(session=self.identity, message_count=count))
+        params = adapter.PreCompactionParams(session=self.identity, message_count=count)
+        result = await self.client.on_pre_compaction(params)
         self._note(result.reply)
         self._daemon.pre_arrived = self._daemon.pre_arrived or result.reply.reached
         return result
@@ -344,7 +337,7 @@ class Lifecycle:
     async def _complete(self, summary: str) -> Reply:
         if not self.client.outgoing(summary).strip():
             summary = self.conversation.digest()
-        params = CompactionCompleteParams(session=self.identity, summary=summary)
+        params = adapter.CompactionCompleteParams(session=self.identity, summary=summary)
         reply = self._note(await self.client.on_compaction_complete(params))
         if reply.sent:
             # It may have arrived, and each one that arrives is stored: it is never repeated.
@@ -400,7 +393,7 @@ class Lifecycle:
     async def _send_end(self, reason: str) -> Reply:
         daemon = self._daemon
         transcript = self.conversation.transcript(self.client.outgoing)
-        params = SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
+        params = adapter.SessionEndParams(session=self.identity, transcript=transcript, reason=reason)
         reply = self._note(await self.client.on_session_end(params))
         if reply.accepted:
             daemon.wants_end, daemon.lost_end = False, None
