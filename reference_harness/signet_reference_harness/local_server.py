@@ -11,18 +11,18 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_reference_harness.errors import ConfigError
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK: Final = "127.0.0.1"
 _LOCAL: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
@@ -53,6 +53,17 @@ async def serving(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_st
     if until_stdin_closes:
         _watch_stdin(loop, stop)
     await server.serve(sockets=[listener])
+
+
+async def answer_request(
+    scope: Scope, receive: Receive, send: Send, respond: Callable[[Request], Awaitable[Response | None]]
+) -> None:
+    """Send what `respond` returns, if it returns an answer; a client that leaves gets none."""
+    if scope["type"] == "http":
+        with suppress(ClientDisconnect):
+            response = await respond(Request(scope, receive))
+            if response is not None:
+                await response(scope, receive, send)
 
 
 def foreign(request: Request, *, any_host: bool = False) -> str | None:

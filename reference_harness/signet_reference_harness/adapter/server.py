@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, Field
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
 
 from signet_reference_harness.daemon_client.adapter import (
     CompactionCompleteParams,
@@ -28,9 +26,11 @@ from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.documents import StrictModel, parse_document
 from signet_reference_harness.errors import HarnessError, StepError, printable
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.local_server import body_within, foreign, json_response
+from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
 PROTOCOL: Final = "signet-adapter/1"
@@ -99,13 +99,7 @@ class RuntimeAdapterServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            return
-        try:
-            response = await self._answer(Request(scope, receive))
-        except ClientDisconnect:
-            return
-        await response(scope, receive, send)
+        await answer_request(scope, receive, send, self._answer)
 
     async def _answer(self, request: Request) -> Response:
         refusal = foreign(request, any_host=self._any_host)

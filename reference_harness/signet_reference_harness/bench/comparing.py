@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -226,11 +227,8 @@ def _differences(pairs: list[tuple[Question, Question]]) -> dict[str, FigureDiff
 
 
 def _gain(pair: tuple[Question, Question]) -> float:
-    return _reciprocal(pair[1].rank) - _reciprocal(pair[0].rank)
-
-
-def _reciprocal(rank: int | None) -> float:
-    return 0.0 if rank is None else 1 / rank
+    first, second = (1 / (question.rank or math.inf) for question in pair)
+    return second - first
 
 
 def _rank(rank: int | None) -> str:

@@ -13,14 +13,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from signet_reference_harness.bench.result import Figure, Question, Result
-from signet_reference_harness.bench.suite import (
-    UNANSWERABLE,
-    Suite,
-    SuiteFact,
-    SuiteQuery,
-    SuiteStart,
-    SuiteTurn,
-)
+from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, SuiteFact, SuiteQuery, SuiteStart, SuiteTurn
 from signet_reference_harness.documents import DocumentError, HarnessDocument, StrictModel, parse_document
 from signet_reference_harness.errors import os_errors
 
@@ -146,14 +139,7 @@ def _pair(result: Result, question: Question, context: SessionContext, texts: di
         line=question.line,
         context=context,
         candidates=tuple(
-            Candidate(
-                item=row.item,
-                text=texts.get(row.item),
-                rank=rank,
-                score=row.score,
-                source=row.source,
-                relevant=row.item in relevant,
-            )
+            Candidate(**row.model_dump(), text=texts.get(row.item), rank=rank, relevant=row.item in relevant)
             for rank, row in enumerate(question.rows, 1)
         ),
         outcome=Outcome(relevant=question.evidence, rank=question.rank),

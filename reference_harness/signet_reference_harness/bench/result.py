@@ -157,12 +157,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
     return Result(
         run=run,
         suite=SuiteFacts(
-            name=suite.head.name,
-            sha256=suite.sha256,
-            licence=suite.head.licence,
-            source=suite.head.source,
-            known_defects=suite.head.known_defects,
-            counts=suite.counts(),
+            **suite.head.model_dump(include=set(SuiteFacts.model_fields)), sha256=suite.sha256, counts=suite.counts()
         ),
         subject={**plan["subject"], **({"version": ", ".join(versions)} if versions else {})},
         settings=dict(plan["settings"]),

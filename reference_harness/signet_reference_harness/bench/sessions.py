@@ -239,14 +239,8 @@ class DaemonPlayer(Player):
             if isinstance(row, dict):
                 item = self._items.name_of(row)
                 score, source = row.get("score"), row.get("source")
-                kept.setdefault(
-                    item,
-                    MemoryRow(
-                        item,
-                        round(float(score), 6) if isinstance(score, int | float) else None,
-                        source if isinstance(source, str) else None,
-                    ),
-                )
+                rounded = round(float(score), 6) if isinstance(score, int | float) else None
+                kept.setdefault(item, MemoryRow(item, rounded, source if isinstance(source, str) else None))
         return StepMemories(operation, tuple(kept.values()), self._client.last[operation][1])
 
     def _injected(self, operation: str) -> StepMemories:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn, refusal_of
@@ -32,37 +33,26 @@ def is_command(turn: UserTurn) -> bool:
     return turn.content[:1] == "/" and turn.content[1:2].isalpha()
 
 
+@dataclass(slots=True, eq=False)
 class ChannelConversation:
-    """The turns of `channel` with the session that `session()` names, which may change between two of them.
+    """The turns of `channel` with the session that `session()` names, which may change between two of them."""
 
-    `perform` takes a turn; without a `command` a turn that looks like one is said to the model as it is.
-    `at_once` names commands that do not wait for the answer that is being made.
-    """
-
-    def __init__(
-        self,
-        channel: Channel,
-        session: Callable[[], Session],
-        perform: Perform,
-        *,
-        command: Command | None = None,
-        at_once: Callable[[UserTurn], bool] = lambda _turn: False,
-        taken: Callable[[UserTurn], None] = lambda _turn: None,
-    ) -> None:
-        """`taken` gets each turn when it joins the conversation, at its beginning or after a tool's result."""
-        self._channel = channel
-        self._session = session
-        self._perform = perform
-        self._command = command
-        self._at_once = at_once
-        self._taken = taken
-        self._waiting: deque[UserTurn] = deque()
-        self._steering: list[UserTurn] = []
-        """Turns that joined during an answer; `taken` gets them after the tool results that they follow."""
-        self._arrival = asyncio.Event()
-        self._closed = False
-        self._cancel: Callable[[], object] | None = None
-        """Cancels the work in progress; None without such work."""
+    channel: Channel
+    session: Callable[[], Session]
+    perform: Perform
+    command: Command | None = None
+    """Without one, a turn that looks like a command is said to the model as it is."""
+    at_once: Callable[[UserTurn], bool] = lambda _turn: False
+    """Whether a command does not wait for the answer that is being made."""
+    taken: Callable[[UserTurn], None] = lambda _turn: None
+    """Gets each turn when it joins the conversation, at its beginning or after a tool's result."""
+    _waiting: deque[UserTurn] = field(default_factory=deque)
+    _steering: list[UserTurn] = field(default_factory=list)
+    """Turns that joined during an answer; `taken` gets them after the tool results that they follow."""
+    _arrival: asyncio.Event = field(default_factory=asyncio.Event)
+    _closed: bool = False
+    _cancel: Callable[[], object] | None = None
+    """Cancels the work in progress; None without such work."""
 
     @property
     def waiting(self) -> Sequence[UserTurn]:
@@ -83,7 +73,7 @@ class ChannelConversation:
 
     async def run(self) -> None:
         """Answer until the channel closes. An answer that is being made then is cancelled."""
-        self._channel.on_close(self._close)
+        self.channel.on_close(self._close)
         receiving = asyncio.create_task(self._receive())
         try:
             while (turn := await self._next()) is not None:
@@ -110,12 +100,12 @@ class ChannelConversation:
     async def _receive(self) -> None:
         try:
             while True:
-                turn = await self._channel.receive()
+                turn = await self.channel.receive()
                 refusal = self._refusal(turn)
                 if refusal:
-                    await self._channel.send(AgentOutput(error=refusal, metadata=turn.metadata))
-                elif self._command is not None and is_command(turn) and self.is_busy and self._at_once(turn):
-                    await self._command(turn, True)
+                    await self.channel.send(AgentOutput(error=refusal, metadata=turn.metadata))
+                elif self.command is not None and is_command(turn) and self.is_busy and self.at_once(turn):
+                    await self.command(turn, True)
                 else:
                     self._waiting.append(turn)
                     self._arrival.set()
@@ -132,10 +122,10 @@ class ChannelConversation:
 
     async def _heed(self, turn: UserTurn) -> None:
         said: UserTurn | None = turn
-        if self._command is not None and is_command(turn):
-            said = await self._cancellable(self._command(turn, False))
+        if self.command is not None and is_command(turn):
+            said = await self._cancellable(self.command(turn, False))
         if said is None:
-            await self._channel.send(AgentOutput(metadata=turn.metadata))
+            await self.channel.send(AgentOutput(metadata=turn.metadata))
         else:
             await self._answer(said)
 
@@ -150,12 +140,12 @@ class ChannelConversation:
         return None if task.cancelled() else task.result()
 
     async def _answer(self, turn: UserTurn) -> None:
-        session = self._session()
+        session = self.session()
         session.steered = self._steer
         results: list[ToolResult] = []
-        self._taken(turn)
+        self.taken(turn)
         with contextlib.suppress(HarnessError):  # the last event has said so
-            async with watch(session, lambda told: self._perform(turn, told)) as stream:
+            async with watch(session, lambda told: self.perform(turn, told)) as stream:
                 self._cancel = stream.cancel
                 try:
                     if self._closed:
@@ -163,7 +153,7 @@ class ChannelConversation:
                     async for event in stream:
                         if not isinstance(event, ToolCalled | ToolReturned):
                             self._tell_steering()
-                        await self._channel.send(_output_of(event, results, turn))
+                        await self.channel.send(_output_of(event, results, turn))
                 finally:
                     self._cancel = None
                     session.steered = tuple
@@ -171,12 +161,12 @@ class ChannelConversation:
     def _tell_steering(self) -> None:
         steering, self._steering = self._steering, []
         for turn in steering:
-            self._taken(turn)
+            self.taken(turn)
 
     def _steer(self) -> Sequence[Message]:
         """Take the turns that came while the model worked, up to the next command, into the conversation."""
         messages: list[Message] = []
-        while self._waiting and (self._command is None or not is_command(self._waiting[0])):
+        while self._waiting and (self.command is None or not is_command(self._waiting[0])):
             turn = self._waiting.popleft()
             self._steering.append(turn)
             messages.append(Message("user", turn.content))

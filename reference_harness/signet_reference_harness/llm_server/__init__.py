@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from signet_reference_harness.documents import DocumentError, parse_document
@@ -21,9 +20,10 @@ from signet_reference_harness.llm_server.protocols import APIS, anthropic_messag
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
-from signet_reference_harness.local_server import body_within, foreign, json_response
+from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
 MOST_BODY: Final = 64 * 1024 * 1024
@@ -42,18 +42,12 @@ class ScriptedModelApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http":
-            return
-        request = Request(scope, receive)
-        try:
-            refusal = foreign(request)
-            response = problem(403, refusal, _CLOSE) if refusal else await self._served(request, receive, send)
-        except ClientDisconnect:
-            return
-        if response is not None:
-            await response(scope, receive, send)
+        await answer_request(scope, receive, send, lambda request: self._served(request, receive, send))
 
     async def _served(self, request: Request, receive: Receive, send: Send) -> Response | None:
+        refusal = foreign(request)
+        if refusal:
+            return problem(403, refusal, _CLOSE)
         body = await body_within(request, MOST_BODY)
         if body is None:
             return problem(413, f"the request is larger than {MOST_BODY} bytes", _CLOSE)

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
+from signet_reference_harness.llm_server.requests import became
 from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
 
 
@@ -141,7 +142,7 @@ class Playback:
     async def next(self, request: int) -> PlayedTurn:
         """The turn that answers a request which meets no rule: one that was added for it, else the next in order."""
         if not self._has_turn(request) and self.script.when_out == "wait":
-            await self._wait(request)
+            await became(lambda: self._has_turn(request), self._changed, self.script.wait_ms / 1000)
         if addressed := self._addressed.get(request):
             return addressed.popleft()
         if self._left:
@@ -155,14 +156,6 @@ class Playback:
 
     def _has_turn(self, request: int) -> bool:
         return bool(self._left or self._addressed.get(request))
-
-    async def _wait(self, request: int) -> None:
-        async with self._changed:
-            try:
-                async with asyncio.timeout(self.script.wait_ms / 1000):
-                    await self._changed.wait_for(lambda: self._has_turn(request))
-            except TimeoutError:
-                return
 
     def _end_message(self) -> str:
         if self.script.when_out == "wait":

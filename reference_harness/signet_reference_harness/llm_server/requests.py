@@ -7,7 +7,8 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -64,6 +65,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
+async def became(true: Callable[[], bool], changed: asyncio.Condition, patience_s: float) -> None:
+    """Wait until something is true, as whoever changes it notifies; no longer than `patience_s`."""
+    with suppress(TimeoutError):
+        async with changed, asyncio.timeout(patience_s):
+            await changed.wait_for(true)
+
+
 @dataclass(slots=True)
 class Requests:
     """The newest requests; the oldest are dropped when there are too many or they are too large together."""
@@ -94,12 +102,7 @@ class Requests:
     async def after(self, number: int, wait_s: float) -> list[KeptRequest]:
         """The requests with a higher number; waits for the first of them, so long at most."""
         if wait_s > 0:
-            async with self._changed:
-                try:
-                    async with asyncio.timeout(wait_s):
-                        await self._changed.wait_for(lambda: bool(self._kept) and self._kept[-1].number > number)
-                except TimeoutError:
-                    return []
+            await became(lambda: bool(self._kept) and self._kept[-1].number > number, self._changed, wait_s)
         return [kept for kept in self._kept if kept.number > number]
 
     def forget(self) -> int:

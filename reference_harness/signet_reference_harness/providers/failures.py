@@ -8,7 +8,7 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -93,24 +93,16 @@ class FailureKind(StrEnum):
     """The answer cannot be read."""
 
 
+@dataclass(eq=False)
 class CallFailure(Exception):  # noqa: N818  # an event inside this package, never seen by a caller
     """One attempt that failed. `words` are the provider's code and type, the more exact one first."""
 
-    def __init__(
-        self,
-        kind: FailureKind,
-        message: str,
-        *,
-        words: tuple[str, ...] = (),
-        status: int | None = None,
-        wait_asked_s: float | None = None,
-    ) -> None:
-        self.kind = kind
-        self.message = message
-        self.words = words
-        self.status = status
-        self.wait_asked_s = wait_asked_s
-        super().__init__(message)
+    kind: FailureKind
+    message: str
+    _: KW_ONLY
+    words: tuple[str, ...] = ()
+    status: int | None = None
+    wait_asked_s: float | None = None
 
 
 KIND_OF_WORD: Final[Mapping[str, FailureKind]] = {

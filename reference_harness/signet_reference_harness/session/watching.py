@@ -150,19 +150,13 @@ class WatchedRun:
 
 
 @contextlib.asynccontextmanager
-async def watch(
-    session: Session,
-    turn: Callable[[Publisher], Awaitable[TurnResult]],
-    *,
-    run: str | None = None,
-    capacity: int | None = CAPACITY,
-) -> AsyncIterator[WatchedRun]:
+async def watch(session: Session, turn: Callable[[Publisher], Awaitable[TurnResult]]) -> AsyncIterator[WatchedRun]:
     """Begin a turn of the session, and watch it: `turn` performs it with the listener that it gets.
 
-    `run` is the id of the run, by default a fresh one. If the block is left before the turn is over, the turn is
-    cancelled, and is over when this returns. An exception of the turn reaches the caller after the last event.
+    If the block is left before the turn is over, the turn is cancelled, and is over when this returns. An exception of
+    the turn reaches the caller after the last event.
     """
-    run, queue, began = run or str(uuid4()), EventQueue(capacity), time.monotonic()
+    run, queue, began = str(uuid4()), EventQueue(), time.monotonic()
     identity = session.identity
 
     async def perform() -> TurnResult:

@@ -63,15 +63,9 @@ class ToolRegistry:
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the tools for a model."""
-        own = (
-            tool.definition
-            if isinstance(tool, DaemonTool)
-            else ToolDefinition(tool.name, tool.description, tool.input_schema)
-            for tool in self._tools.values()
-            if isinstance(tool, DaemonTool) or not self._schema_of(tool).complaint
-        )
-        served = (tool.definition for tool in self._served().values() if not self._schema_of(tool).complaint)
-        return (*own, *served)
+        tools = self._all().values()
+        usable = (tool for tool in tools if isinstance(tool, DaemonTool) or not self._schema_of(tool).complaint)
+        return tuple(map(_definition, usable))
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -80,11 +74,12 @@ class ToolRegistry:
 
     def asks_the_daemon(self, name: str) -> bool:
         """Whether the tool is an operation of the daemon, or is not known."""
-        return isinstance(self._tools.get(name), DaemonTool) or not {name} & (self._tools.keys() | self._served())
+        return isinstance(self._all().get(name), DaemonTool | None)
 
-    def _served(self) -> dict[str, ServedTool]:
-        tools = {name: tool for source in self._sources for name, tool in source.tools.items()}
-        return {name: tool for name, tool in tools.items() if name not in self._tools}
+    def _all(self) -> dict[str, AnyTool]:
+        """The tools by name as they stand now, the host's first."""
+        served = {name: tool for source in self._sources for name, tool in source.tools.items()}
+        return {**self._tools, **served, **self._tools}
 
     def _schema_of(self, tool: AnyTool) -> _Schema:
         kept = self._schemas.get(tool.name)
@@ -106,10 +101,10 @@ class ToolRegistry:
 
         `refusal` is awaited when all else admits the call, and says why it may not be made; empty where it may.
         """
-        served = self._served()
-        tool = self._tools.get(name) or served.get(name)
+        tools = self._all()
+        tool = tools.get(name)
         if tool is None:
-            return _failed(name, f"there is no tool {name!r}; there are {', '.join([*self._tools, *served])}")
+            return _failed(name, f"there is no tool {name!r}; there are {', '.join(tools)}")
         try:
             if isinstance(tool, DaemonTool):
                 arguments = {name: value for name, value in arguments.items() if value is not None}
@@ -142,6 +137,12 @@ class ToolRegistry:
         except (ValueError, TypeError, RecursionError) as error:
             return _failed(name, f"the tool's result is not JSON: {error}")
         return ToolResult(name, True, told, file=file)
+
+
+def _definition(tool: AnyTool) -> ToolDefinition:
+    if isinstance(tool, DaemonTool | ServedTool):
+        return tool.definition
+    return ToolDefinition(tool.name, tool.description, tool.input_schema)
 
 
 async def _operate(

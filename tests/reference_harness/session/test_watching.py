@@ -36,13 +36,13 @@ CALLING = CompletionResult(content="Let me see.", tool_calls=(CALL,), stop_reaso
 Hosted = Callable[..., Any]
 
 
-def collected(hosted: Hosted, provider: Any, **options: Any) -> list[Event]:
+def collected(hosted: Hosted, provider: Any) -> list[Event]:
     """The events of one turn."""
 
     async def work(host: SessionHost) -> list[Event]:
         session = session_of(host)
         await session.start()
-        async with watch(session, lambda told: session.turn("hello", provider, listener=told), **options) as stream:
+        async with watch(session, lambda told: session.turn("hello", provider, listener=told)) as stream:
             return [event async for event in stream]
 
     events: list[Event] = hosted(work)
@@ -51,14 +51,14 @@ def collected(hosted: Hosted, provider: Any, **options: Any) -> list[Event]:
 
 def test_a_turn_is_a_stream_from_its_start_to_its_end(hosted: Hosted) -> None:
     """Start, text, call, result, text, and what the run came to; each is a line of the published schema."""
-    events = collected(hosted, ScriptedProvider([CALLING, CompletionResult(content="5.")]), run="r1")
+    events = collected(hosted, ScriptedProvider([CALLING, CompletionResult(content="5.")]))
     said = ["text"] * 3
     kinds = ["run.started", *said, "tool_call", "tool_result", "text", "run.finished"]
     assert [as_json(event)["type"] for event in events] == kinds
     first, last = events[0], events[-1]
     assert isinstance(first, RunStarted)
     assert isinstance(last, RunFinished)
-    assert (first.run, last.summary.run, last.reply) == ("r1", "r1", "5.")
+    assert (first.run, last.reply) == (last.summary.run, "5.")
     assert (last.summary.status, last.summary.rounds) == ("done", 2)
     schema = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
     assert all(schema.is_valid(json.loads(json.dumps(as_json(event)))) for event in events)
@@ -135,7 +135,7 @@ def test_a_reader_that_reads_nothing_does_not_hold_the_run_up(hosted: Hosted) ->
             over.set()
             return result
 
-        async with watch(session, turn, capacity=100) as stream:
+        async with watch(session, turn) as stream:
             await over.wait()
             return [event async for event in stream]
 
