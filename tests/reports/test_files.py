@@ -20,6 +20,7 @@ from signet_conformance.outcome.combined_verdict import essence, together
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
+from signet_conformance.reports.html.kill_matrix import RequirementMutants
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.junit import JunitReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
@@ -197,7 +198,8 @@ def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[JudgedTrace]) ->
     assert "of the contract was exercised" in page
     stream = io.StringIO()
     made = HtmlReport(stream)
-    made.close(RunEnding([], 3, selftest={AGENT: {"killed_by": ["m-1", "m-2"], "survived": ["m-3"]}}))
+    mutants = RequirementMutants(killed_by=("m-1", "m-2"), survived=("m-3",))
+    made.close(RunEnding([], 3, selftest={AGENT: mutants}))
     assert "2 mutants killed, 1 survived." in stream.getvalue()
     assert "Kill matrix" not in page
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from signet_conformance.audit.rows import Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.rows import VERDICT_LISTS, Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.contract import document, requirements
 from signet_conformance.engine import JudgedTrace, judge_each
@@ -170,16 +170,8 @@ def rows(name: str, judged: JudgedTrace, created: datetime | None, hashes: Hashe
     by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     for requirement, judgement in judged.judgements.items():
         by_verdict[judgement.verdict].append(requirement)
-    yield RecordingRow(
-        outcome="judged",
-        **about,
-        tested=was_tested(recording),
-        passed=tuple(by_verdict[Verdict.PASS]),
-        failed=tuple(by_verdict[Verdict.FAIL]),
-        warned=tuple(by_verdict[Verdict.WARN]),
-        undecided=tuple(by_verdict[Verdict.INCONCLUSIVE]),
-        errors=tuple(by_verdict[Verdict.ERROR]),
-    )
+    lists: dict[str, Any] = {name: tuple(by_verdict[verdict]) for name, verdict in VERDICT_LISTS.items()}
+    yield RecordingRow(outcome="judged", **about, tested=was_tested(recording), **lists)
     begun = None if created is None else created.timestamp()
     yield from _sessions(name, recording, begun, hashes)
     for verdict in _BREACHES:

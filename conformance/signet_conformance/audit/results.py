@@ -17,25 +17,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from signet_conformance.audit import import_extra
 from signet_conformance.audit.manifest import FILE, demand_audit
-from signet_conformance.audit.rows import BreachRow, RecordingRow, Row, SaveRow, SessionRow
+from signet_conformance.audit.rows import VERDICT_LISTS, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.shared_facts import SharedFacts, between
 from signet_conformance.audit.summary import AuditTotals, Summary
-from signet_conformance.contract import requirements
+from signet_conformance.contract import catalogue_place
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import private_opener, write_whole
 
 TABLES = ("recordings", "sessions", "breaches")
 JSON_LINES, PARQUET = "jsonl", "parquet"
 _SUMMARY = "summary.json"
-_ORDER = ("errors", "failed", "warned", "passed", "undecided")
-"""The lists of a recording's row, the first that counts first."""
-_LIST_OF = {"ERROR": "errors", "FAIL": "failed", "WARN": "warned", "INCONCLUSIVE": "undecided"}
+_ORDER = tuple(VERDICT_LISTS)
+_LIST_OF = {verdict.value: name for name, verdict in VERDICT_LISTS.items()}
 
 RECORDING, SESSION, BREACH, SAVE = (
     f'{{"kind":"{row.__struct_config__.tag}",'.encode() for row in (RecordingRow, SessionRow, BreachRow, SaveRow)
@@ -155,37 +154,28 @@ def _to_parquet(results: Path, name: str) -> None:
     duckdb = import_extra("duckdb", "--format parquet")
     source, draft, table = (results / f"{name}{suffix}" for suffix in (".jsonl", ".parquet.part", ".parquet"))
     with duckdb.connect(config={"threads": 1}) as connection:
-        rows = connection.read_json(str(source), format="newline_delimited", columns=dict(COLUMNS[name]))
+        rows = connection.read_json(str(source), format="newline_delimited", columns=COLUMNS[name])
         rows.write_parquet(str(draft), compression="zstd")
     draft.chmod(0o600)
     draft.replace(table)
 
 
-_LIST = "VARCHAR[]"
-COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "recordings": {
-        **dict.fromkeys(
-            (
-                "recording", "outcome", "why", "connector", "connector_release", "host", "host_release", "harness",
-                "daemon", "kit", "recorder",
-            ),
-            "VARCHAR",
-        ),
-        "created": "TIMESTAMP", "torn": "BOOLEAN", "exchanges": "BIGINT", "sessions": "BIGINT", "tested": "BOOLEAN",
-        "passed": _LIST, "failed": _LIST, "warned": _LIST, "undecided": _LIST, "errors": _LIST,
-    },
-    "sessions": {
-        **dict.fromkeys(("recording", "session", "agent", "project", "native"), "VARCHAR"),
-        **dict.fromkeys(("starts", "prompts", "ends", "hooks"), "BIGINT"),
-        "first_operation": "VARCHAR", "last_operation": "VARCHAR", "first": "DOUBLE", "last": "DOUBLE",
-        "first_exchange": "BIGINT", "last_exchange": "BIGINT",
-    },
-    "breaches": {
-        **dict.fromkeys(("recording", "requirement", "verdict", "session"), "VARCHAR"),
-        "count": "BIGINT", "exchanges": "BIGINT[]", "pointer": "VARCHAR", "between": _LIST,
-    },
-}  # fmt: skip
+_TYPES = {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN", float: "DOUBLE"}
+
+
+def _column(hint: Any) -> str:
+    """The DuckDB type of a member of a row."""
+    if get_origin(hint) is tuple:
+        return f"{_column(get_args(hint)[0])}[]"
+    return next((_TYPES[each] for each in (hint, *get_args(hint)) if each in _TYPES), "VARCHAR")
+
+
+COLUMNS: Mapping[str, dict[str, str]] = {
+    name: {member: _column(hint) for member, hint in get_type_hints(row).items() if member in row.__struct_fields__}
+    for name, row in zip(TABLES, (RecordingRow, SessionRow, BreachRow), strict=True)
+}
 """The columns of each table, as DuckDB types."""
+COLUMNS["recordings"]["created"] = "TIMESTAMP"
 
 
 def _by_recording(batches: Batches) -> Iterator[list[bytes]]:
@@ -229,11 +219,10 @@ def _verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) 
     for row in breaches:
         told = _LIST_OF[row.verdict]
         now[row.requirement] = min(now.get(row.requirement, told), told, key=_ORDER.index)
-    order = {name: number for number, name in enumerate(requirements())}
     lists = {name: [each for each, its in now.items() if its == name] for name in _ORDER}
     return msgspec.structs.replace(
         whole,
-        **{name: tuple(sorted(each, key=lambda r: (order.get(r, len(order)), r))) for name, each in lists.items()},
+        **{name: tuple(sorted(each, key=lambda r: (catalogue_place(r), r))) for name, each in lists.items()},
     )
 
 
@@ -292,7 +281,7 @@ def _load(connection: Any, results: Path) -> None:
         if parquet.is_file():
             rows = connection.read_parquet(str(parquet))
         else:
-            rows = connection.read_json(str(lines), format="newline_delimited", columns=dict(COLUMNS[name]))
+            rows = connection.read_json(str(lines), format="newline_delimited", columns=COLUMNS[name])
         rows.create(name)
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
+from signet_conformance.finding import Verdict
+
 Id = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="The id of a recording; the manifest says where it is.")]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
 Name = Annotated[str, Meta(min_length=1, max_length=110, description="A name or release; hidden-… for other texts.")]
@@ -18,6 +20,14 @@ Instant = Annotated[str, Meta(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d
 Seconds = Annotated[float, Meta(description="Seconds since 1970, UTC.")]
 Count = Annotated[int, Meta(ge=0)]
 Breach = Literal["ERROR", "FAIL", "WARN", "INCONCLUSIVE"]
+VERDICT_LISTS = {
+    "errors": Verdict.ERROR,
+    "failed": Verdict.FAIL,
+    "warned": Verdict.WARN,
+    "passed": Verdict.PASS,
+    "undecided": Verdict.INCONCLUSIVE,
+}
+"""The lists of a recording's row, the first that counts first, each with its verdict."""
 Unreadable = Literal["gone", "refused", "damaged", "not-delivered"]
 
 

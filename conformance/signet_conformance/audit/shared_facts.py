@@ -155,24 +155,17 @@ def _judge_saves(saves: list[tuple[SaveRow, int]], result: SharedFacts) -> None:
     breaching = [row for row, _ in saves if row.content != first.content and row.recording != first.recording]
     for row in breaching[:_MOST_NAMED]:
         pointer = "/request/body/json/idempotencyKey"
-        result.add(
-            BreachRow(
-                recording=row.recording,
-                requirement=_ONE_CONTENT,
-                verdict="WARN",
-                exchanges=(row.exchange,),
-                pointer=pointer,
-                between=(first.recording,),
-            )
-        )
+        result.add(_breach(_ONE_CONTENT, row, row.exchange, pointer, (first.recording,)))
 
 
-def _breach(requirement: str, row: SessionRow, exchange: int, pointer: str, others: tuple[str, ...]) -> BreachRow:
+def _breach(
+    requirement: str, row: SessionRow | SaveRow, exchange: int, pointer: str, others: tuple[str, ...]
+) -> BreachRow:
     return BreachRow(
         recording=row.recording,
         requirement=requirement,
         verdict="WARN",
-        session=row.session,
+        session=row.session if isinstance(row, SessionRow) else None,
         exchanges=(exchange,),
         pointer=pointer,
         between=others,

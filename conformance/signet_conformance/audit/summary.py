@@ -8,20 +8,22 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from signet_conformance.audit.rows import BreachRow, Count, Id, Instant, Name, RecordingRow, RequirementId
-from signet_conformance.contract import requirements
+from signet_conformance.audit.rows import (
+    VERDICT_LISTS,
+    BreachRow,
+    Count,
+    Id,
+    Instant,
+    Name,
+    RecordingRow,
+    RequirementId,
+)
+from signet_conformance.contract import catalogue_place
 from signet_conformance.engine import exit_status
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.known_failures import COVERABLE, KnownFailures, KnownInRun, Verdicts, failing_text
 
-_LISTS = {
-    "errors": Verdict.ERROR,
-    "failed": Verdict.FAIL,
-    "warned": Verdict.WARN,
-    "passed": Verdict.PASS,
-    "undecided": Verdict.INCONCLUSIVE,
-}
 Worst = Literal["ERROR", "FAIL", "WARN"]
 _BREACHES: Mapping[Verdict, Worst] = {Verdict.ERROR: "ERROR", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}
 
@@ -169,7 +171,7 @@ class AuditTotals:
         self._tested += row.tested
         connector = str(row.connector)
         self._connectors[connector] = self._connectors.get(connector, 0) + 1
-        for name, verdict in _LISTS.items():
+        for name, verdict in VERDICT_LISTS.items():
             for requirement in getattr(row, name):
                 seen = self._seen.setdefault((connector, row.connector_release, requirement), _Seen())
                 if seen.add(verdict, row):
@@ -201,19 +203,18 @@ class AuditTotals:
             its = verdicts.setdefault(connector, {})
             its[requirement] = min(its.get(requirement, seen.verdict), seen.verdict, key=FOLDING_ORDER.index)
         return {
-            connector: {name: verdicts[connector][name].value for name in _in_order(verdicts[connector])}
-            for connector in sorted(verdicts)
+            connector: {name: its[name].value for name in sorted(its, key=lambda name: (catalogue_place(name), name))}
+            for connector, its in sorted(verdicts.items())
         }
 
     def _cells(self) -> list[Cell]:
-        order = {name: number for number, name in enumerate(requirements())}
         cells = [self._cell(*key, seen) for key, seen in self._seen.items() if seen.breaching]
         return sorted(
             cells,
             key=lambda cell: (
                 FOLDING_ORDER.index(Verdict(cell.verdict)),
                 cell.connector,
-                order.get(cell.requirement, len(order)),
+                catalogue_place(cell.requirement),
                 cell.requirement,
                 cell.release or "",
             ),
@@ -250,11 +251,6 @@ class AuditTotals:
 
 def _time(each: tuple[str, str | None]) -> tuple[str, str]:
     return each[0], each[1] or ""
-
-
-def _in_order(verdicts: Mapping[str, Verdict]) -> list[str]:
-    known = [name for name in requirements() if name in verdicts]
-    return [*known, *sorted(set(verdicts) - set(known))]
 
 
 FailOn = Literal["breach", "new", "never"]

@@ -127,8 +127,10 @@ def recordings(
     """Judge; the exit status is the audit's."""
     from signet_conformance.audit import import_extra
     from signet_conformance.audit.manifest import AuditTerms, written_or_read
+    from signet_conformance.audit.report import draw_page, paragraphs
     from signet_conformance.audit.results import lock_folder, write_tables
     from signet_conformance.audit.running import judge_all
+    from signet_conformance.reports.terminal import print_drawn
 
     failures = KnownFailures.parse(known)
     if contract is not None:
@@ -162,10 +164,8 @@ def recordings(
         batches = judge_all(manifest, folder, judges, stack.enter_context(_counting()))
         summary = write_tables(folder, batches, len(manifest.entries), form)
     ending = AuditEnding(summary, failures, fail_on)
-    _tell(ending, out, manifest.places())
+    print_drawn(paragraphs(ending, "" if out == DEFAULT_OUT else out, manifest.places()))
     if html is not None:
-        from signet_conformance.audit.report import draw_page
-
         with report_stream(html, force) as stream:
             draw_page(ending, stream)
         print(f"report: {printable(html, 1000)}")
@@ -196,13 +196,6 @@ def _counting() -> Iterator[Callable[[int, int], None]]:
             counted = done
 
         yield tell_progress
-
-
-def _tell(ending: AuditEnding, out: str, places: Any) -> None:
-    from signet_conformance.audit.report import paragraphs
-    from signet_conformance.reports.terminal import print_drawn
-
-    print_drawn(paragraphs(ending, "" if out == DEFAULT_OUT else out, places))
 
 
 @command.command(

@@ -12,7 +12,7 @@ from signet_conformance.engine import JudgedTrace
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports import text
-from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines
+from signet_conformance.reports.cause_text import CauseText, Detail, run_summary
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.remarks import warning_lines
@@ -50,13 +50,8 @@ class CheckText(Struct):
         """The run, ending with the closing line."""
         self._causes.end(RunEnding.of(conclusion))
         if self.summary:
-            self._print(list(self._warnings), end="")
-            width = table_width(self.stream)
-            known = conclusion.known_reasons
-            causes = self._causes.connector()
-            self._print(summary_lines(causes, conclusion.judgements, known, width, self._colour), end="")
-            at_model = summary_lines(self._causes.harness(), conclusion.at_model, (), width, self._colour)
-            self._print(at_model, end="")
+            summary = run_summary(self._causes, conclusion, table_width(self.stream), self._colour)
+            self._print([*self._warnings, *summary], end="")
         else:
             for block in self._blocks(conclusion):
                 self._print(block)
@@ -105,12 +100,4 @@ def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
     """The closing line: the conclusion of the run."""
     if conclusion.is_about_model and not conclusion.unread:
         return text.model_closing_line(conclusion.judged, conclusion.at_model, conclusion.status)
-    return text.closing_line(
-        conclusion.verdicts,
-        len(conclusion.judged),
-        conclusion.status,
-        wants_colour(stream),
-        len(conclusion.unread),
-        conclusion.because,
-        conclusion.in_every_session,
-    )
+    return text.closing_line_of(conclusion, conclusion.status, wants_colour(stream))

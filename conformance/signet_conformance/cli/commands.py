@@ -121,7 +121,8 @@ class CommandTable(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            return _reader_left()
+            _discard_output()
+            return READER_LEFT
         return result
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
@@ -177,11 +178,6 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         raise crash
     _tell_crash(crash)
     return KIT_FAILED
-
-
-def _reader_left() -> int:
-    _discard_output()
-    return READER_LEFT
 
 
 def _discard_output() -> None:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.contract import contract_versions, requirements, schemas_folder, version_document, version_key
 from signet_conformance.errors import ContractError, UsageError, first_of, printable
-from signet_conformance.reports.terminal import STRONG, Paragraph, print_drawn
+from signet_conformance.reports.terminal import STRONG, Paragraph, grid, print_drawn
 
 if TYPE_CHECKING:
     from signet_conformance.probing import OtherAnswer, ProbedAnswers
@@ -38,15 +37,12 @@ def command() -> None:
 @command.command("list")
 def list_versions() -> None:
     """List the versions with the daemon each is judged by."""
-    table = Table.grid(padding=(0, 2, 0, 0))
+    rows = []
     for version in contract_versions():
         frozen = version_document(version)
-        table.add_row(
-            Text(version),
-            Text(f"daemon {frozen['daemon_versions']['reference']}"),
-            Text(f"{len(frozen['requirements']):>3} requirements, {len(frozen['operations'])} operations"),
-        )
-    print_drawn([table])
+        counts = f"{len(frozen['requirements']):>3} requirements, {len(frozen['operations'])} operations"
+        rows.append((version, f"daemon {frozen['daemon_versions']['reference']}", counts))
+    print_drawn([grid(rows)])
 
 
 def _example(words: str) -> str:
@@ -150,10 +146,10 @@ def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
 def _describe_learnt(learnt: ProbedAnswers) -> Iterator[RenderableType]:
     release = printable(learnt.reported or "without a version", 40)
     yield Text(f"daemon {release} serves contract {learnt.best} best", STRONG)
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for version, agreeing in learnt.agreeing.items():
-        table.add_row(Text(f"  {version}"), Text(f"{agreeing:>4} of {len(learnt.rows)} answers alike"))
-    yield table
+    yield grid(
+        (f"  {version}", f"{agreeing:>4} of {len(learnt.rows)} answers alike")
+        for version, agreeing in learnt.agreeing.items()
+    )
     yield Text()
     yield from _describe_others(list(learnt.other_answers(learnt.best)), learnt.best, len(learnt.rows))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,6 +31,7 @@ from signet_conformance.errors import UsageError
 @click.option("--workspace", metavar="DIR", help="Keep the daemon's data in this folder (default: a temporary one).")
 @click.option(
     "--daemon-version",
+    "version",
     type=click.Choice(VERSIONS),
     default="0.145",
     show_default=True,
@@ -39,30 +41,12 @@ from signet_conformance.errors import UsageError
     "--auth", type=click.Choice(MODES), default="local", show_default=True, help="How callers prove who they are."
 )
 @click.option("--clock", metavar="MOMENT", help="Stop the clock at this moment, such as 2026-01-15T12:00:00Z.")
-def command(
-    *,
-    port: int,
-    host: str,
-    allow_remote: bool,
-    workspace: str | None,
-    daemon_version: str,
-    auth: str,
-    clock: str | None,
-) -> int:
+def command(*, workspace: str | None, clock: str | None, **settings: Any) -> int:
     """Serve; Ctrl-C ends it with status 0."""
     stands_at = None if clock is None else read_moment(clock)
     if clock is not None and stands_at is None:
         raise UsageError(f"{clock!r} is not a moment", where="--clock", remedy="write it as 2026-01-15T12:00:00Z")
     print("Ctrl-C ends the daemon. Give its url to the connector as SIGNET_DAEMON_URL.", file=sys.stderr, flush=True)
-    serve(
-        DaemonSettings(
-            host=host,
-            port=port,
-            workspace=None if workspace is None else Path(workspace),
-            version=daemon_version,
-            auth=auth,
-            allow_remote=allow_remote,
-            clock_stands_at=stands_at,
-        )
-    )
+    folder = None if workspace is None else Path(workspace)
+    serve(DaemonSettings(**settings, workspace=folder, clock_stands_at=stands_at))
     return 0

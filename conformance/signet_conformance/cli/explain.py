@@ -15,11 +15,10 @@ from typing import Any
 import click
 from rich.console import RenderableType
 from rich.highlighter import JSONHighlighter
-from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.cli.shared_options import matching, requirement_names, unknown
+from signet_conformance.cli.shared_options import matching, requirement_names
 from signet_conformance.contract import (
     Requirement,
     catalogue,
@@ -34,6 +33,7 @@ from signet_conformance.reports.terminal import (
     STRONG,
     Paragraph,
     VerbatimLines,
+    grid,
     labelled,
     labelled_command,
     print_drawn,
@@ -59,9 +59,10 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             beside = [Text(f"and on the daemon's side {first} to {last}")]
             first, *_, last = harness_requirements()
             beside.append(Text(f"and on what reaches the model {first} to {last}"))
-            print_drawn([_list(requirements()), *beside])
+            listed = grid((name, each.level, each.title) for name, each in requirements().items())
+            print_drawn([listed, *beside])
         return 0
-    names = list(dict.fromkeys(name for given in named for name in _meant(given, list(known))))
+    names = list(dict.fromkeys(name for given in named for name in matching(given, list(known))))
     if as_json:
         asked = [entries()[name] for name in names]
         _write(asked[0] if len(asked) == 1 else asked)
@@ -71,23 +72,8 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
     return 0
 
 
-def _meant(given: str, known: Sequence[str]) -> Sequence[str]:
-    """The requirements that a word names. Raises UsageError for one that names none."""
-    meant = matching(given, known)
-    if not meant:
-        raise unknown(given, known)
-    return meant
-
-
 def _write(value: Any) -> None:
     print(json.dumps(value, indent=2))
-
-
-def _list(known: Mapping[str, Requirement]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for name, requirement in known.items():
-        table.add_row(Text(name), Text(requirement.level), Text(requirement.title))
-    return table
 
 
 def _page(requirement: Requirement) -> Iterator[RenderableType]:

@@ -51,7 +51,8 @@ def command() -> None:
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences, and exit with 1 if there are any."""
     face, release, traces, played_ones = _read_recordings(name, recordings)
-    differences = [*_differences(face, traces), *_model_differences(traces, played_ones)]
+    at_model = dict.fromkeys(drift.words for drift in model_drifts(traces, played_ones))
+    differences = [*_differences(face, traces), *at_model]
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
     if unseen := not_compared(face.data, traces):
@@ -96,10 +97,6 @@ def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     else:
         told = plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
     return list(dict.fromkeys(drift.words for drift in told))
-
-
-def _model_differences(real: Sequence[Trace], played_ones: Sequence[Trace]) -> Sequence[str]:
-    return list(dict.fromkeys(drift.words for drift in model_drifts(real, played_ones)))
 
 
 def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace], Sequence[Trace]]:

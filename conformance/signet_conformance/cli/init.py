@@ -181,12 +181,9 @@ def command(
     if pin is None:
         print("the lane installs the kit from your package index;")
         print("to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT")
-    asked = ("--target", target) if target is not None else ("--all",) if every else ()
-    options = [
-        *asked,
-        *(() if kit is None else ("--kit", kit)),
-        *(() if scenarios is None else ("--scenarios", scenarios)),
-    ]
+    given_options = {"--target": target, "--kit": kit, "--scenarios": scenarios}
+    options = ["--all"] if every and target is None else []
+    options += [word for name, value in given_options.items() if value is not None for word in (name, value)]
     again = shell_command([PROGRAM, "init", *folders, *options])
     print(*dict.fromkeys(_next_step(each, again) for each in set_up), sep="\n")
     return max(each.status or 0 for each in set_up)

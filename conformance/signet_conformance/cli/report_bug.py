@@ -10,7 +10,6 @@ models said stays in it: it is shown first, and nothing is written before you ag
 
 from __future__ import annotations
 
-import getpass
 import json
 import platform
 import sys
@@ -24,14 +23,14 @@ import click
 from signet_conformance import __version__
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.report_files import report_of
-from signet_conformance.cli.shared_options import matching, unknown
+from signet_conformance.cli.shared_options import matching
 from signet_conformance.errors import UsageError, counted, printable
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import BREACHES
+from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.reports.report_document import Report, ReportTrace, read_report
 from signet_conformance.targets.settings import FILE as SETTINGS
 from signet_conformance.trace.recordings import open_recording
 
-_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 _MOST_TEXTS = 30
 _LONG_TEXT = 40
 _MOST_BYTES = 64 * 1024 * 1024
@@ -81,11 +80,8 @@ def _agrees(out: str) -> bool:
 
 def _requirement(report: Report, only: str | None) -> str:
     if only is not None:
-        named = [name for name in matching(only, list(report.together)) if name in report.together]
-        if not named:
-            raise unknown(only, list(report.together))
-        return named[0]
-    for verdict in _BREACHES:
+        return matching(only, list(report.together))[0]
+    for verdict in BREACHES:
         for name, row in report.together.items():
             if row.verdict == verdict:
                 return name
@@ -156,10 +152,7 @@ def _anonymous(text: str) -> str:
     """`text` without the home folder and the name of who runs this."""
     home = str(Path.home())
     text = text.replace(home, "~") if len(home) > 1 else text
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        return text
+    user = user_name()
     return text.replace(f"/{user}/", "/user/") if len(user) > 2 else text
 
 

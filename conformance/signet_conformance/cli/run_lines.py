@@ -14,11 +14,11 @@ from signet_conformance.cli.commands import tell
 from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import run_text
-from signet_conformance.reports.cause_text import CauseText, summary_lines
+from signet_conformance.reports.cause_text import CauseText, run_summary
 from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import Paragraph, draw, table_width, terminal_width, wants_colour
-from signet_conformance.reports.text import coverage_lines
+from signet_conformance.reports.text import coverage_lines, skipped_lines
 from signet_conformance.running.performance import RunPerformance
 from signet_conformance.running.watch_loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 
@@ -46,10 +46,8 @@ def run_lines(
     lacking = warning_lines(performance.recordings.read_so_far)
     yield from lacking
     if summary:
-        told, width = conclusion.known_reasons, table_width(sys.stdout)
-        yield from summary_lines(causes.connector(), conclusion.judgements, told, width, ending.colour)
-        yield from summary_lines(causes.harness(), conclusion.at_model, (), width, ending.colour)
-        yield from run_text.skipped(ending)
+        yield from run_summary(causes, conclusion, table_width(sys.stdout), ending.colour)
+        yield from skipped_lines(conclusion.skipped, ending.width)
         yield from run_text.closing(ending)
         yield from _time_spent_lines(performance, colour=ending.colour)
         return

@@ -259,15 +259,12 @@ def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
     known = [*rules(), *harness_requirements()]
     ids: set[str] = set()
     for pattern in patterns:
-        found = matching(pattern, known)
-        if not found:
-            raise unknown(pattern, known, option)
-        ids.update(found)
+        ids.update(matching(pattern, known, option))
     return frozenset(ids) or None
 
 
-def matching(pattern: str, known: Iterable[str]) -> list[str]:
-    """The ids that a word names, in their order.
+def matching(pattern: str, known: Sequence[str], option: str | None = None) -> list[str]:
+    """The ids that a word names, in their order. Raises UsageError for a word that names none.
 
     `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT; `compaction` is the area of SIG-CMP.
     """
@@ -278,10 +275,12 @@ def matching(pattern: str, known: Iterable[str]) -> list[str]:
     from signet_conformance.contract import catalogue
 
     area = wanted.lower()
-    return [name for name in known if name in catalogue() and catalogue()[name].area == area]
+    if matching := [name for name in known if name in catalogue() and catalogue()[name].area == area]:
+        return matching
+    raise _unknown(pattern, known, option)
 
 
-def unknown(name: str, known: Sequence[str], where: str | None = None) -> UsageError:
+def _unknown(name: str, known: Sequence[str], where: str | None) -> UsageError:
     """The complaint about an id that does not exist, with the nearest that do."""
     families = dict.fromkeys(each.rpartition("-")[0] for each in known)
     wanted = name.strip().upper()

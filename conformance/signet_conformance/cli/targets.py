@@ -16,7 +16,7 @@ from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.errors import SignetConformanceError, printable
 from signet_conformance.facts.steps import steps_for
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.terminal import VERDICT_STYLES, print_drawn
+from signet_conformance.reports.terminal import VERDICT_STYLES, grid, print_drawn
 from signet_conformance.scenarios.features import possible_steps, said_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Prerequisite, examine
@@ -63,7 +63,7 @@ def _needs(needs: list[Prerequisite]) -> Table:
 
 
 def _list(declared: dict[str, Declared]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
+    rows = []
     for name, declaration in declared.items():
         bounds = ", ".join(f"{kind} {bound:g} s" for kind, bound in declaration.bounds_s.items())
         facts = [
@@ -73,8 +73,8 @@ def _list(declared: dict[str, Declared]) -> Table:
             f"{len(declaration.capabilities)} operations declared" if declaration.capabilities is not None else "",
         ]
         said = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
-        table.add_row(Text(printable(name, 60)), Text(said))
-    return table
+        rows.append((printable(name, 60), said))
+    return grid(rows)
 
 
 _TIMEOUT_S = 60.0

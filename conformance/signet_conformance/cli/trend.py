@@ -18,8 +18,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.report_files import FILE, reports_below
@@ -38,14 +36,16 @@ _COUNTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 @click.argument("folder", metavar="DIR")
 def command(folder: str) -> int:
     """Print a line a run."""
-    from signet_conformance.reports.terminal import draw_table, table_width, wants_colour
+    from signet_conformance.reports.terminal import draw_table, grid, table_width, wants_colour
 
     if not Path(folder).is_dir():
         raise UsageError("is not a folder", where=printable(folder, 400), remedy="name the folder that holds the runs")
     runs, status = _read_reports(Path(folder))
     if not runs:
         raise UsageError("holds no report", where=printable(folder, 400), remedy=f"keep the {FILE} of each run there")
-    print(*draw_table(_table(runs), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
+    counted = (verdict.value for verdict in _COUNTED)
+    heads = ("recorded", "commit", "connector", "release", *counted, "new", "fixed", "run")
+    print(*draw_table(grid([heads, *_rows(runs)]), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
     return status
 
 
@@ -64,15 +64,6 @@ def _read_reports(folder: Path) -> tuple[Sequence[tuple[str, Report]], int]:
 
 def _created(report: Report) -> str:
     return "" if report.run is None or report.run.created is None else report.run.created
-
-
-def _table(runs: Sequence[tuple[str, Report]]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    counted = (verdict.value for verdict in _COUNTED)
-    table.add_row("recorded", "commit", "connector", "release", *counted, "new", "fixed", "run")
-    for cells in _rows(runs):
-        table.add_row(*map(Text, cells))
-    return table
 
 
 def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:

@@ -40,7 +40,7 @@ from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import SignetConformanceError, os_errors, printable
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.reports.ending import RunEnding
@@ -112,7 +112,6 @@ def _say(line: str) -> None:
 _POLL_S = 0.25
 _REST = 3
 """A recording that has grown is judged again after this many times the duration of the last judging."""
-_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 class PageState(Struct, frozen=True):
@@ -214,7 +213,7 @@ class RecordingWatcher:
         lines = []
         for each in judged:
             for name, judgement in each.judgements.items():
-                for finding in judgement.findings if judgement.verdict in _BREACHES else ():
+                for finding in judgement.findings if judgement.verdict in BREACHES else ():
                     known = (each.trace.path, name, finding.exchanges, finding.pointer)
                     if known not in self._told:
                         self._told.add(known)

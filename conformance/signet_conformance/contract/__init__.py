@@ -281,6 +281,13 @@ def catalogue() -> Mapping[str, Requirement]:
 
 
 @cache
+def catalogue_place(requirement: str) -> int:
+    """Its number in the catalogue's order; the requirements that users added come last."""
+    names = [*catalogue()]
+    return names.index(requirement) if requirement in names else len(names)
+
+
+@cache
 def entries() -> Mapping[str, Mapping[str, Any]]:
     """The entries of :func:`catalogue` as the files hold them, each with its area."""
     documents = (document(f"requirements/{file.name}") for file in (schemas_folder() / "requirements").glob("*.json"))

@@ -29,7 +29,7 @@ def write(comparison: Comparison, stream: TextIO) -> None:
     }
     stream.write(printable_json(json.dumps(head))[:-1] + ', "differences": [')
     stream.writelines(
-        (",\n" if number else "\n") + printable_json(json.dumps(_difference(difference)))
+        (",\n" if number else "\n") + printable_json(json.dumps(dict(_members(difference))))
         for number, difference in enumerate(comparison.differences)
     )
     stream.write("\n]}\n")
@@ -61,10 +61,6 @@ def _session(session: Session | None) -> dict[str, Any] | None:
         "project": shorten(session.project),
         "exchanges": len(session.calls),
     }
-
-
-def _difference(difference: Difference) -> dict[str, Any]:
-    return dict(_members(difference))
 
 
 def _members(difference: Difference) -> Iterator[tuple[str, Any]]:

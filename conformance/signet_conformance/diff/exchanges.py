@@ -123,7 +123,7 @@ class ExchangePair(Struct, frozen=True):
             return
         value, counterpart = _whole(body), _whole(other)
         structure = Structure(self.volatile, self.links)
-        if next(structure.places("", value, counterpart, f"/{side}/body", strict=False), None) is not None:
+        if next(structure.places("", value, counterpart, ("", ""), strict=False), None) is not None:
             changed = json_type(value) != json_type(counterpart)
             changed = changed or (part == "body" and blank(value) != blank(counterpart))
             requirements = self._readers(part).requirements() if changed else ()
@@ -140,7 +140,7 @@ class ExchangePair(Struct, frozen=True):
             return
         strict = VALUE in readers.by_mode or (part == "answer" and name in _NAMED_BY_ANSWER)
         structure = Structure(self.volatile, self.links)
-        places = list(islice(structure.places(name, value, other, "", strict=strict), MAX_PLACES + 1))
+        places = list(islice(structure.places(name, value, other, ("", ""), strict), MAX_PLACES + 1))
         if not places:
             return
         requirements = _readers_of_change(readers, value, other)
@@ -246,13 +246,8 @@ class Structure:
         self._volatile = volatile
         self._links = links
 
-    def places(self, name: str, first: Any, second: Any, pointer: str, *, strict: bool) -> Iterator[DifferingPlace]:
-        """The places under `pointer` in which two values of member `name` differ, in order."""
-        yield from self._places(name, first, second, (pointer, pointer), strict)
-
-    def _places(
-        self, name: str, first: Any, second: Any, at: tuple[str, str], strict: bool
-    ) -> Iterator[DifferingPlace]:
+    def places(self, name: str, first: Any, second: Any, at: tuple[str, str], strict: bool) -> Iterator[DifferingPlace]:
+        """The places under the pointers `at` in which two values of member `name` differ, in order."""
         kind = json_type(first)
         if kind != json_type(second):
             yield DifferingPlace(*at, first, second)
@@ -280,7 +275,7 @@ class Structure:
             if other is None:
                 yield DifferingPlace(*pointers, value, ABSENT)
             else:
-                yield from self._places(name, value, second[other], pointers, strict)
+                yield from self.places(name, value, second[other], pointers, strict)
         met = set(renamed.values())
         for name, value in second.items():
             if name not in first and name not in met:
@@ -312,7 +307,7 @@ class Structure:
             elif index >= len(first):
                 yield DifferingPlace(*pointers, ABSENT, second[index])
             else:
-                yield from self._places(name, first[index], second[index], pointers, strict)
+                yield from self.places(name, first[index], second[index], pointers, strict)
 
 
 VALUE, TEXT, ORDER, PRESENCE = "value", "text", "order", "presence"

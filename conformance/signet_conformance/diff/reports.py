@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.contract import catalogue
+from signet_conformance.contract import catalogue, catalogue_place
 from signet_conformance.diff.difference import Comparison, Difference
 from signet_conformance.diff.recordings import compare
 from signet_conformance.diff.reported_run import (
@@ -174,8 +173,8 @@ def _changes(before: ReportedRun, after: ReportedRun) -> Iterator[tuple[Reported
         elif was is not None and not is_worse(now.verdict, was.verdict):
             yield now, Change(BreachGroup.STILL, [now])
         else:
-            origin = _origin(now, before, after)
-            yield now, Change(origin.became, [now], origin.before if was is None else was.verdict, origin.reason)
+            change = _origin(now, before, after)
+            yield now, change if was is None else replace(change, before=was.verdict)
 
 
 def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> BreachGroup:
@@ -186,60 +185,57 @@ def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Br
     return BreachGroup.FIXED if after.judges(breach) else BreachGroup.UNSEEN
 
 
-class _Origin(NamedTuple):
-    """Class a breach that only the new report shows, or shows as worse; `reason` says why it is not new."""
-
-    became: BreachGroup
-    reason: str = ""
-    before: Verdict | None = None
-
-
-def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> _Origin:
+def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Change:
     """Classify a breach that only the new report shows, or shows as worse."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
-            return _Origin(BreachGroup.FRESH)
+            return Change(BreachGroup.FRESH, [breach])
         why = "not decided before" if before.draws_the_same(after) else "the other run drew other sessions"
-        return _Origin(BreachGroup.GENERATED, why)
+        return Change(BreachGroup.GENERATED, [breach], reason=why)
     shown = before.verdict(breach.requirement, breach.scenario)
     if before.judges(breach):
         if shown is not None and is_worse(shown, breach.verdict):
             # Of a requirement in one trace a report lists only what led to its verdict.
-            return _Origin(BreachGroup.FIRST, f"hidden by {shown.value} before")
+            return Change(BreachGroup.FIRST, [breach], reason=f"hidden by {shown.value} before")
         return _unless_it_follows(breach, before, after)
     if breach.scenario not in before.scenarios:
-        return _Origin(BreachGroup.FIRST, "its scenario was not judged before")
+        return Change(BreachGroup.FIRST, [breach], reason="its scenario was not judged before")
     if before.declares(breach.scenario) != after.declares(breach.scenario):
-        return _Origin(BreachGroup.FIRST, "other agents, bounds or secrets were declared before")
+        return Change(BreachGroup.FIRST, [breach], reason="other agents, bounds or secrets were declared before")
     requirement = catalogue().get(breach.requirement)
     if requirement is not None and requirement.forbids_anywhere:
         # Whatever was not called before, or went wrong in another way, a secret that leaks now did not leak then.
         known = before.shows_elsewhere(breach)
-        return _Origin(BreachGroup.FIRST, "other calls showed it before") if known else _Origin(BreachGroup.FRESH)
+        return (
+            Change(BreachGroup.FIRST, [breach], reason="other calls showed it before")
+            if known
+            else Change(BreachGroup.FRESH, [breach])
+        )
     if shown is Verdict.INCONCLUSIVE:
         if before.was_undecided(breach):
-            return _Origin(BreachGroup.FRESH, before=shown)
-        return _Origin(BreachGroup.FIRST, "undecided before")
+            return Change(BreachGroup.FRESH, [breach], shown)
+        return Change(BreachGroup.FIRST, [breach], reason="undecided before")
     if before.calls(breach) and not before.fixed(breach.scenario, after):
         # The operation was called before and nothing was wrong with it: no fixed breach can have hidden this one.
-        return _Origin(BreachGroup.FRESH)
-    return _Origin(BreachGroup.FIRST, "nothing was subject to it before")
+        return Change(BreachGroup.FRESH, [breach])
+    return Change(BreachGroup.FIRST, [breach], reason="nothing was subject to it before")
 
 
-def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> _Origin:
+def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Change:
     """Classify a breach of what the old report judged: new, unless it follows from mending a part of what was wrong."""
     requirement = catalogue().get(breach.requirement)
     if requirement is None or not requirement.forbids_anywhere:
         if (hid := before.gave_way(breach, after)) is not None:
-            return _Origin(BreachGroup.FIRST, f"hidden by a breach of {hid} before")
+            return Change(BreachGroup.FIRST, [breach], reason=f"hidden by a breach of {hid} before")
         if (cause := after.rests_on(breach, before)) is not None:
-            return _Origin(BreachGroup.FIRST, f"it follows from a breach of {cause} that was there before")
-    return _Origin(BreachGroup.FRESH)
+            return Change(
+                BreachGroup.FIRST, [breach], reason=f"it follows from a breach of {cause} that was there before"
+            )
+    return Change(BreachGroup.FRESH, [breach])
 
 
 def _place(breach: ReportedBreach) -> tuple[int, int, BreachKey]:
-    places = {name: number for number, name in enumerate(catalogue())}
-    return BREACHES.index(breach.verdict), places.get(breach.requirement, len(places)), breach.key
+    return BREACHES.index(breach.verdict), catalogue_place(breach.requirement), breach.key
 
 
 class _Requests:

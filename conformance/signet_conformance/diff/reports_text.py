@@ -11,6 +11,7 @@ from signet_conformance.contract import catalogue
 from signet_conformance.diff.difference import Difference, DifferenceKind, texts
 from signet_conformance.diff.reports import BreachGroup, Change, ReportComparison
 from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
+from signet_conformance.outcome.identity import Identity
 from signet_conformance.reports.markdown import code, inline, page_link
 from signet_conformance.reports.report_document import Report
 from signet_conformance.reports.terminal import (
@@ -31,11 +32,8 @@ MAX_SCENARIOS = 4
 def identity_words(report: Report) -> str:
     """Which run a report is of."""
     run = report.run
-    told = [] if run is None else [f"recorded {run.created}"] if run.created else []
-    if run is not None:
-        told += [f"commit {run.commit[:12]}" + (f" ({run.branch})" if run.branch else "")] if run.commit else []
-        told += [f"connector {run.connector}"] if run.connector else []
-        told += [f"seed {run.seed}"] if run.seed is not None else []
+    words = "" if run is None else Identity(**run.model_dump()).words()
+    told = [words] if words else []
     told += [f"{host.host} {host.release}" for host in report.played]
     told += ["not judged whole"] if report.exit in (UsageError.exit_status, KitError.exit_status) else []
     told += [counted(len(report.traces), "trace"), f"contract {report.contract}", f"kit {report.kit}"]

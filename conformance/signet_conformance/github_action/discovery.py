@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+import msgspec
 
 from signet_conformance import targets
 from signet_conformance.files.json_values import member_of, object_in
@@ -18,7 +18,7 @@ from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
 
 
-class FoundConnector(Struct, frozen=True):
+class FoundConnector(msgspec.Struct, frozen=True):
     """The connector of a folder. `settings` says that the repository describes it already.
 
     `known` says that a shipped profile does; without either, it is a connector that has no driver yet, which is then
@@ -74,25 +74,34 @@ MOST_BYTES = 1_000_000
 """A manifest larger than that is not one."""
 
 
-class Language(Struct, frozen=True):
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A language that a driver can be written in from the start.
 
-    `manifest` is the file that tells it, with `name` in it. `driver` is where the driver is written, from `template`;
-    `command` runs it, `{root}` and `{python}` as in the settings. `fits` says whether a folder with the manifest is one
-    of it.
+    `manifest` is the file that tells it, with the package's name at the members `name`. `driver` is where the driver is
+    written, from `template`; `command` runs it, `{root}` and `{python}` as in the settings. With `npm_package` only a
+    folder that has the kit's package for npm is one of it.
     """
 
-    title: str
     manifest: str
-    name: Callable[[Path], str | None]
+    name: tuple[str, ...]
     driver: str
     template: str
-    command: Sequence[str]
-    fits: Callable[[Path], bool] = lambda _folder: True
+    command: tuple[str, ...]
+    npm_package: bool = False
 
     def driver_text(self) -> str:
         """The driver, with places to fill in."""
         return template(self.template)
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the kit knows of languages; of `builds`, a file to its commands, the first that is in a folder counts."""
+
+    languages: tuple[Language, ...]
+    builds: Mapping[str, tuple[str, ...]]
+
+
+_KNOWN = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Known)
 
 
 def template(name: str) -> str:
@@ -102,13 +111,14 @@ def template(name: str) -> str:
 
 def language_of(folder: Path) -> Language:
     """The language of a folder, by the first manifest that it holds; Python without a manifest."""
-    held = (language for language in _LANGUAGES if (folder / language.manifest).is_file())
-    return next((language for language in held if language.fits(folder)), PYTHON)
+    held = (language for language in _KNOWN.languages if (folder / language.manifest).is_file())
+    fitting = (language for language in held if not language.npm_package or _has_npm_package(folder))
+    return next(fitting, _KNOWN.languages[-1])
 
 
 def blank_driver(folder: Path) -> Language | None:
     """The language of a driver in the folder that is not filled in yet; None without such a driver."""
-    return next((language for language in _LANGUAGES if _is_blank(folder, language)), None)
+    return next((language for language in _KNOWN.languages if _is_blank(folder, language)), None)
 
 
 def _is_blank(folder: Path, language: Language) -> bool:
@@ -120,29 +130,20 @@ def _is_blank(folder: Path, language: Language) -> bool:
 
 def manifest_name(folder: Path) -> str | None:
     """The name that the folder's manifest gives its package, without a scope; None where it gives none."""
-    name = language_of(folder).name(folder)
-    return None if name is None else name.rpartition("/")[2] or None
+    language = language_of(folder)
+    name = member_of(_parse_file(folder / language.manifest), *language.name)
+    is_name = isinstance(name, str) and re.search(r"[A-Za-z0-9]", name)
+    return name.rpartition("/")[2] or None if is_name else None
 
 
 def build_lines(folder: Path) -> Sequence[str]:
     """What installs and builds the connector on a fresh machine, by the lock file and manifest that are there."""
-    return next((lines for file, lines in _BUILDS if (folder / file).is_file()), ())
+    return next((lines for file, lines in _KNOWN.builds.items() if (folder / file).is_file()), ())
 
 
-def _of_package(folder: Path) -> str | None:
-    return _text(_parse_file(folder / "package.json", json.loads), "name")
-
-
-def _of_project(folder: Path) -> str | None:
-    return _text(_parse_file(folder / "pyproject.toml", tomllib.loads), "project", "name")
-
-
-def _of_crate(folder: Path) -> str | None:
-    return _text(_parse_file(folder / "Cargo.toml", tomllib.loads), "package", "name")
-
-
-def _parse_file(path: Path, parse: Callable[[str], Any]) -> Any:
+def _parse_file(path: Path) -> Any:
     """Parse a manifest; None where it cannot be read, which its own tools report."""
+    parse = json.loads if path.suffix == ".json" else tomllib.loads
     try:
         with path.open("rb") as stream:
             return parse(stream.read(MOST_BYTES).decode("utf-8"))
@@ -150,14 +151,9 @@ def _parse_file(path: Path, parse: Callable[[str], Any]) -> Any:
         return None
 
 
-def _text(document: Any, *members: str) -> str | None:
-    text = member_of(document, *members)
-    return text if isinstance(text, str) and re.search(r"[A-Za-z0-9]", text) else None
-
-
 def _has_npm_package(folder: Path) -> bool:
     """Whether the kit's package for npm is at hand: the manifest asks for it, or npm has installed it here or above."""
-    manifest = _parse_file(folder / "package.json", json.loads)
+    manifest = _parse_file(folder / "package.json")
     if any(_NPM_PACKAGE in object_in(member_of(manifest, name)) for name in _DEPENDENCIES):
         return True
     return any(
@@ -167,33 +163,3 @@ def _has_npm_package(folder: Path) -> bool:
 
 _NPM_PACKAGE = "signet-conformance"
 _DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies")
-PYTHON = Language(
-    "Python", "pyproject.toml", _of_project, "conformance/driver.py", "driver.py.tmpl",
-    ("{python}", "{root}/conformance/driver.py"),
-)  # fmt: skip
-_LANGUAGES = (
-    Language(
-        "JavaScript or TypeScript", "package.json", _of_package, "conformance/driver.mjs", "driver.npm.mjs.tmpl",
-        ("node", "--enable-source-maps", "{root}/conformance/driver.mjs"), _has_npm_package,
-    ),
-    Language(
-        "JavaScript or TypeScript", "package.json", _of_package, "conformance/driver.mjs", "driver.mjs.tmpl",
-        ("node", "{root}/conformance/driver.mjs"),
-    ),
-    Language(
-        "Rust", "Cargo.toml", _of_crate, "examples/signet-driver.rs", "driver.rs.tmpl",
-        ("cargo", "run", "--quiet", "--manifest-path", "{root}/Cargo.toml", "--example", "signet-driver"),
-    ),
-    PYTHON,
-)  # fmt: skip
-_BUILDS: Sequence[tuple[str, Sequence[str]]] = (
-    ("pnpm-lock.yaml", ("corepack enable", "pnpm install --frozen-lockfile", "pnpm run --if-present build")),
-    ("yarn.lock", ("corepack enable", "yarn install", "yarn run build")),
-    ("bun.lock", ("npm install --global bun@1", "bun install --frozen-lockfile", "bun run --if-present build")),
-    ("bun.lockb", ("npm install --global bun@1", "bun install --frozen-lockfile", "bun run --if-present build")),
-    ("package-lock.json", ("npm ci", "npm run build --if-present")),
-    ("package.json", ("npm install", "npm run build --if-present")),
-    ("Cargo.toml", ("cargo build --examples",)),
-    ("pyproject.toml", ("python -m pip install .",)),
-)
-"""A file of a folder to the commands that build what is in it; the first that is there counts."""

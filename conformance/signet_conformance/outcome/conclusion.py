@@ -17,7 +17,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
-from signet_conformance.outcome.combined_verdict import PromptMeter, SessionMeter, essence, run_level_breaches
+from signet_conformance.outcome.combined_verdict import PromptMeter, SessionMeter, essence
 from signet_conformance.outcome.coverage import Coverage, Meter
 from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
@@ -51,7 +51,7 @@ class Terms(Struct, frozen=True):
     contract: str | None = None
     strict: bool = False
     least_coverage: float | None = None
-    known: KnownFailures = field(default_factory=KnownFailures.none)
+    known: KnownFailures = field(default_factory=KnownFailures)
     target: str | None = None
     declared: Declarations = field(default_factory=Declarations)
     connector: str | None = None
@@ -352,12 +352,6 @@ class Conclusion(Struct, frozen=True, dict=True):
             if each.trace.path is not None:
                 return each.trace.path, self._lines.get((number, requirement), 1)
         return None
-
-    def run_level_breaches(self) -> JudgedTrace | None:
-        """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
-        if self.lacks_scenarios:
-            return None
-        return run_level_breaches(self.judged)
 
 
 def _line(trace: Trace, finding: Finding) -> int:

@@ -6,6 +6,7 @@ declares nothing. Fields and variants come from the operation schemas of the con
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -73,17 +74,7 @@ def _variants(file: str) -> Mapping[str, Any]:
 
 def _is_variant(schema: Mapping[str, Any], name: str) -> bool:
     """Whether a definition is an answer of its own, and not a part that others refer to."""
-    reference = {"$ref": f"#/$defs/{name}"}
-    pending: list[Any] = list(schema.get("allOf", ()))
-    while pending:
-        node = pending.pop()
-        if node == reference:
-            return True
-        if isinstance(node, dict):
-            pending.extend(node.values())
-        elif isinstance(node, list):
-            pending.extend(node)
-    return False
+    return json.dumps({"$ref": f"#/$defs/{name}"}) in json.dumps(schema.get("allOf", ()))
 
 
 class Meter:

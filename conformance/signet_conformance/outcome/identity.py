@@ -21,7 +21,7 @@ _FIRST_LINE_BYTES = 64 * 1024
 _PACKED_REFS_BYTES = 16 * 1024 * 1024
 
 
-class Identity(Struct, frozen=True):
+class Identity(Struct, frozen=True, omit_defaults=True):
     """The facts that distinguish a run from others; None if a fact is unknown.
 
     `created` is when its first recording began, as the recorder wrote it. `connector` is the connector's release.

@@ -33,17 +33,12 @@ UNNAMED = "unnamed"
 class KnownFailures(Struct, frozen=True):
     """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
 
-    files: Sequence[KnownFailureFile]
-    written: str | None
-    owner: str
-    reason: str
-    expires: date
+    files: Sequence[KnownFailureFile] = ()
+    written: str | None = None
+    owner: str = ""
+    reason: str = ""
+    expires: date = date.max
     today: date = field(default_factory=lambda: datetime.now(UTC).date())
-
-    @classmethod
-    def none(cls) -> KnownFailures:
-        """The known failures of a run without such options."""
-        return cls((), None, "", "", date.max)
 
     @classmethod
     def parse(cls, given: KnownOptions, prefix: str = "--") -> KnownFailures:

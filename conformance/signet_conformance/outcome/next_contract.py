@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from signet_conformance.contract import (
-    catalogue,
+    catalogue_place,
     contract_version_of,
     contract_versions,
     reference_daemon,
@@ -19,7 +19,7 @@ from signet_conformance.errors import ContractError
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 
 
-class NewerBreach(Struct, frozen=True):
+class NewerBreach(Struct, frozen=True, omit_defaults=True, rename={"path": "file"}):
     """A requirement that the next contract would find breached, and this one does not.
 
     It is breached in `traces` traces; `message` is the first breach in words, `path` the recording that shows it.
@@ -31,7 +31,7 @@ class NewerBreach(Struct, frozen=True):
     path: str | None = None
 
 
-class NewerContract(Struct, frozen=True):
+class NewerContract(Struct, frozen=True, rename={"version": "contract"}):
     """Breaches of contract `version` by requirement, the worst first; `of` traces were judged."""
 
     version: str
@@ -98,9 +98,7 @@ class NewerJudging:
         """Breaches of the next contract; None if the release is judged by the newest that fits."""
         if self._version is None:
             return None
-        places = {name: number for number, name in enumerate(catalogue())}
         worst = sorted(
-            self._breaches.items(),
-            key=lambda item: (FOLDING_ORDER.index(item[1].verdict), places.get(item[0], len(places))),
+            self._breaches.items(), key=lambda item: (FOLDING_ORDER.index(item[1].verdict), catalogue_place(item[0]))
         )
         return NewerContract(self._version, self._of, dict(worst))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from signet_conformance.contract import contract_version_of, document, version_document
@@ -18,20 +19,15 @@ from signet_conformance.outcome.next_contract import next_contract
 from signet_conformance.rules.tool_requests import is_value
 from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 
-_TOOLS: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
-    "memory_search": (("memory-recall", "hooks-recall", "memory-search"), frozenset({"query"})),
-    "memory_store": (("memory-remember", "hooks-remember"), frozenset({"content"})),
-    "memory_get": (("memory-get",), frozenset({"id"})),
-    "memory_list": (("memories-list",), frozenset()),
-    "memory_modify": (("memory-patch", "memory-modify"), frozenset({"id", "patches"})),
-    "memory_forget": (("memory-delete", "memory-forget"), frozenset({"id", "ids", "query"})),
-    "memory_feedback": (("memory-feedback",), frozenset()),
-    "session_search": (("sessions-search",), frozenset({"query"})),
-    "secret_list": (("secrets-list",), frozenset()),
-    "secret_exec": (("secrets-exec",), frozenset({"command"})),
-    "secret_exec_status": (("secrets-exec-job",), frozenset({"jobid", "id"})),
-}
-"""Tool of the contract to its operations, of which one is enough, and to the members of which it needs one."""
+
+class ContractTool(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool of the contract: its operations, of which one is enough, and the members of which it needs one."""
+
+    operations: tuple[str, ...]
+    needs: frozenset[str] = frozenset()
+
+
+_TOOLS = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, ContractTool])
 _OF_THE_CONNECTOR = frozenset(
     {"runtimepath", "harness", "sessionkey", "sessionid", "agentid", "project", "idempotencykey", "mode"}
 )
@@ -103,8 +99,8 @@ class ReachMeter:
             self._next = self._next or next_contract(judged, self._release)
             for tool, members in mark.tools.items():
                 self._offered.setdefault(tool.removeprefix(_PREFIX), set()).update(members)
-        for operations, _ in _TOOLS.values():
-            for call in judged.recording.of(*operations, cut=True):
+        for known in _TOOLS.values():
+            for call in judged.recording.of(*known.operations, cut=True):
                 self._sent.setdefault(str(call.operation), set()).update((*call.body, *call.query))
         self._add_steps(judged)
 
@@ -112,8 +108,9 @@ class ReachMeter:
         """Note which members tools were given, and which of them the requests of the same step carry."""
         recording = judged.recording
         for mark in recording.marks(StepMark):
-            row = _TOOLS.get(str(mark.tool))
-            calls = [] if row is None else [c for c in recording.timeline.calls_in(mark) if c.operation in row[0]]
+            known = _TOOLS.get(str(mark.tool))
+            served = () if known is None else known.operations
+            calls = [call for call in recording.timeline.calls_in(mark) if call.operation in served]
             if mark.arguments is None or not any(call.accepted and not call.cut for call in calls):
                 continue
             tool, leaves = str(mark.tool), [leaf for call in calls for leaf in _leaves_of(call)]
@@ -149,9 +146,11 @@ class ReachMeter:
 
     def _reach_of(self, version: str) -> UnreachableParts:
         files = version_document(version)["operations"]
-        known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row[0])}
-        served = {tool for tool, (operations, _) in known.items() if any(name in self._sent for name in operations)}
-        missing = {tool: self._missing(tool, row[0], files) for tool, row in known.items() if tool in self._offered}
+        known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row.operations)}
+        served = {tool for tool, row in known.items() if any(name in self._sent for name in row.operations)}
+        missing = {
+            tool: self._missing(tool, row.operations, files) for tool, row in known.items() if tool in self._offered
+        }
         offered = {tool: set(map(_plain, members)) for tool, members in self._offered.items()}
         dropped = {
             tool: tuple(field for field in fields if _plain(field) in offered[tool]) for tool, fields in missing.items()
@@ -162,8 +161,8 @@ class ReachMeter:
             dropped={tool: fields for tool, fields in dropped.items() if fields},
             unfillable=tuple(
                 tool
-                for tool, (_, needed) in known.items()
-                if tool in self._offered and needed and not needed & set(map(_plain, self._offered[tool]))
+                for tool, row in known.items()
+                if tool in self._offered and row.needs and not row.needs & set(map(_plain, self._offered[tool]))
             ),
         )
 

@@ -4,61 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Self
 
 from msgspec import Struct, field
 
+_STARTS = "process starts"
+_CONNECTOR = "connector"
+_DAEMON = "daemon and recorder"
+_RECORDER = "recorder"
+_WAITING = "waiting"
+_JUDGING = "judging"
+
 
 class TimePart(StrEnum):
-    """An activity of a worker; at each instant it has one, or one that is not measured."""
+    """An activity of a worker; at each instant it has one, or one that is not measured.
 
-    DAEMON_START = "daemon-start"
-    RECORDER_START = "recorder-start"
-    MODEL_START = "model-start"
-    CONNECTOR_START = "connector-start"
-    CONNECTOR = "connector"
-    REQUESTS = "requests"
-    RECORDER = "recorder"
-    HELD_DELAY = "fault-delay"
-    HELD_SLOW_BODY = "fault-slow_body"
-    HELD_HANG = "fault-hang"
-    DAEMON_RESTART = "daemon-restart"
-    HEALTH = "health"
-    BACKGROUND = "background-work"
-    OPEN_REQUESTS = "open-requests"
-    ENDING = "process-ends"
-    NO_WORK = "no-work"
-    DRAWING = "drawing"
-    JUDGING = "judging"
+    `group` is its group in the table, `words` its name there.
+    """
 
+    group: str
+    words: str
 
-STARTS = "process starts"
-CONNECTOR = "connector"
-DAEMON = "daemon and recorder"
-RECORDER = "recorder"
-WAITING = "waiting"
-JUDGING = "judging"
+    def __new__(cls, value: str, group: str, words: str) -> Self:
+        """Make a member from its value, group and words."""
+        part = str.__new__(cls, value)
+        part._value_, part.group, part.words = value, group, words
+        return part
 
-GROUPS: Mapping[TimePart, tuple[str, str]] = {
-    TimePart.DAEMON_START: (STARTS, "daemons"),
-    TimePart.RECORDER_START: (STARTS, "recorders"),
-    TimePart.MODEL_START: (STARTS, "the harness's models"),
-    TimePart.CONNECTOR_START: (STARTS, "connectors, until they answer hello"),
-    TimePart.CONNECTOR: (CONNECTOR, "steps, between its requests"),
-    TimePart.REQUESTS: (DAEMON, "requests of the connector under way"),
-    TimePart.RECORDER: (RECORDER, "traces, marks and faults that it is told"),
-    TimePart.HELD_DELAY: (WAITING, "for answers that the fault delay holds back"),
-    TimePart.HELD_SLOW_BODY: (WAITING, "for bodies that the fault slow_body holds back"),
-    TimePart.HELD_HANG: (WAITING, "for answers that the fault hang never gives: the connector's bounds"),
-    TimePart.DAEMON_RESTART: (WAITING, "for the daemon to be started again"),
-    TimePart.HEALTH: (WAITING, "for the daemon to answer GET /health"),
-    TimePart.BACKGROUND: (WAITING, "for the connector's work in the background"),
-    TimePart.OPEN_REQUESTS: (WAITING, "for requests that outlast their scenario"),
-    TimePart.ENDING: (WAITING, "for processes to end"),
-    TimePart.NO_WORK: (WAITING, "with no scenario left to perform"),
-    TimePart.DRAWING: (JUDGING, "generated sessions drawn"),
-    TimePart.JUDGING: (JUDGING, "generated sessions judged"),
-}
-"""Each part to its group in the table, and its name there."""
+    DAEMON_START = "daemon-start", _STARTS, "daemons"
+    RECORDER_START = "recorder-start", _STARTS, "recorders"
+    MODEL_START = "model-start", _STARTS, "the harness's models"
+    CONNECTOR_START = "connector-start", _STARTS, "connectors, until they answer hello"
+    CONNECTOR = "connector", _CONNECTOR, "steps, between its requests"
+    REQUESTS = "requests", _DAEMON, "requests of the connector under way"
+    RECORDER = "recorder", _RECORDER, "traces, marks and faults that it is told"
+    HELD_DELAY = "fault-delay", _WAITING, "for answers that the fault delay holds back"
+    HELD_SLOW_BODY = "fault-slow_body", _WAITING, "for bodies that the fault slow_body holds back"
+    HELD_HANG = "fault-hang", _WAITING, "for answers that the fault hang never gives: the connector's bounds"
+    DAEMON_RESTART = "daemon-restart", _WAITING, "for the daemon to be started again"
+    HEALTH = "health", _WAITING, "for the daemon to answer GET /health"
+    BACKGROUND = "background-work", _WAITING, "for the connector's work in the background"
+    OPEN_REQUESTS = "open-requests", _WAITING, "for requests that outlast their scenario"
+    ENDING = "process-ends", _WAITING, "for processes to end"
+    NO_WORK = "no-work", _WAITING, "with no scenario left to perform"
+    DRAWING = "drawing", _JUDGING, "generated sessions drawn"
+    JUDGING = "judging", _JUDGING, "generated sessions judged"
 
 
 class TimeSpent(Struct, frozen=True):

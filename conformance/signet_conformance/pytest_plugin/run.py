@@ -149,12 +149,11 @@ class ConformanceRun:
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.section(self.title)
-            for block in blocks:
-                reporter.write_line(f"{block}\n")
-            for line in () if shortfall is None else shortfall.lines():
+            lines = [f"{block}\n" for block in blocks]
+            lines += [] if shortfall is None else shortfall.lines()
+            lines += [reports_line(self.folder)] if self.asked.report else []
+            for line in lines:
                 reporter.write_line(line)
-            if self.asked.report:
-                reporter.write_line(reports_line(self.folder))
         self._interrupted = True
         pytest.exit(
             "interrupted: only the scenarios performed until then were judged", returncode=pytest.ExitCode.INTERRUPTED

@@ -14,7 +14,7 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
-from signet_conformance.reports.causes import Cause
+from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import MAX_PAGES
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.terminal import (
@@ -241,6 +241,13 @@ def summary_lines(
                     line = Text.assemble(verdict_text(of_kind), " ", (name, STRONG), f"{aside} {text}")
                     lines.append(one_line(line) if width is None else Paragraph(line, 0, 4))
     return draw(lines, width or MAX_WIDTH, colour)
+
+
+def run_summary(causes: Causes, conclusion: Conclusion, width: int | None, colour: bool = False) -> list[str]:
+    """The lines of `summary_lines` over a run: those of the connector, then those of what reached the model."""
+    known = conclusion.known_reasons
+    lines = summary_lines(causes.connector(), conclusion.judgements, known, width, colour)
+    return lines + summary_lines(causes.harness(), conclusion.at_model, (), width, colour)
 
 
 def _kind_line(breach: Evidence, where: str) -> str:

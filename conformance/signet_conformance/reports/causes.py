@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.contract import catalogue
+from signet_conformance.contract import catalogue_place
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.facts import END, PROMPT, START
 from signet_conformance.finding import BREACHES, Verdict
@@ -400,21 +400,20 @@ def _worst(breaches: Iterable[Evidence]) -> Verdict:
 
 def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
     """Sort key of a leading requirement: the worst verdict, then unknown failures, then the catalogue's order."""
-    return BREACHES.index(_worst(breaches)), all(breach.is_known for breach in breaches), _place(name)
+    return BREACHES.index(_worst(breaches)), all(breach.is_known for breach in breaches), catalogue_place(name)
 
 
 def _weight(cause: Cause) -> tuple[int, bool, bool, bool, int]:
     """Sort key of a cause: what hides other breaches comes first among those of one verdict."""
     is_hiding = cause.requirement in _LOADING
-    return BREACHES.index(cause.verdict), cause.is_known, not is_hiding, not cause.says, _place(cause.requirement)
+    return (
+        BREACHES.index(cause.verdict),
+        cause.is_known,
+        not is_hiding,
+        not cause.says,
+        catalogue_place(cause.requirement),
+    )
 
 
 _LOADING = ("SIG-LOAD-001", "SIG-LOAD-002")
 """Where the host could not load the connector or takes none of its files, everything else may follow from that."""
-
-
-@cache
-def _place(requirement: str) -> int:
-    """Its number in the catalogue's order; the requirements that users added come last."""
-    names = [*catalogue()]
-    return names.index(requirement) if requirement in names else len(names)

@@ -23,10 +23,9 @@ from signet_conformance.finding import BREACHES, Finding, Judgement
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.recording_gaps import lacks_of
-from signet_conformance.outcome.time_spent import GROUPS, TimeSpent
+from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import explain_command
 from signet_conformance.reports.ending import RunEnding, scenario_of
@@ -90,7 +89,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
     hosts = played(each.trace for each in ending.judged)
     return {
         "contract": ending.contract_version(),
-        **({"run": run} if (run := _known_members(asdict(ending.identity))) else {}),
+        **({"run": run} if (run := to_builtins(ending.identity)) else {}),
         **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
         "causes": causes,
@@ -98,17 +97,13 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
         **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
-        **({} if ending.newer is None else {"newer": _newer(ending.newer)}),
+        **({} if ending.newer is None else {"newer": to_builtins(ending.newer)}),
         **({} if ending.reach is None else {"unreached": _unreached(ending.reach)}),
         **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
         **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
         "exit": ending.status,
         **({} if ending.lacks is None else {"lacks": to_builtins(ending.lacks)}),
     }
-
-
-def _known_members(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 def _cause(cause: Cause) -> dict[str, Any]:
@@ -149,7 +144,7 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
         "phases": {name: round(seconds, 3) for name, seconds in spent.phases.items()},
         "workers": spent.workers,
         "parts": [
-            {"part": part.value, "of": GROUPS[part][0], "s": round(seconds, 3), "times": times}
+            {"part": part.value, "of": part.group, "s": round(seconds, 3), "times": times}
             for part, (seconds, times) in spent.parts.items()
         ],
         "cpu_s": {name: round(seconds, 3) for name, seconds in spent.cpu_s.items()},
@@ -165,19 +160,6 @@ def _generated(summary: GeneratedSummary) -> dict[str, Any]:
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     parts = {part.name: {"exercised": list(part.exercised), "missed": list(part.missed)} for part in coverage.parts}
     return {"percent": round(coverage.percent, 1), "parts": parts}
-
-
-def _newer(newer: NewerContract) -> dict[str, Any]:
-    breaches = {
-        name: {
-            "verdict": breach.verdict.value,
-            "traces": breach.traces,
-            "message": breach.message,
-            **({} if breach.path is None else {"file": breach.path}),
-        }
-        for name, breach in newer.breaches.items()
-    }
-    return {"contract": newer.version, "of": newer.of, "breaches": breaches}
 
 
 def _unreached(reach: UnreachableParts) -> dict[str, Any]:

@@ -10,26 +10,8 @@ from msgspec import Struct
 
 from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.facts import refusals
-from signet_conformance.trace import Gap, Trace
-from signet_conformance.trace.marks import (
-    BLOCKED,
-    FAILED,
-    SLOW,
-    THROWN,
-    TIMED_OUT,
-    FaultMark,
-    HandlerMark,
-    LoadedMark,
-    NoRequestMark,
-    RegisteredMark,
-    RemarkMark,
-    ScenarioMark,
-    SkippedMark,
-    StepMark,
-    UnheardPortMark,
-    kit_marks,
-    marks_of,
-)
+from signet_conformance.trace import Gap, Trace, marks
+from signet_conformance.trace.marks import kit_marks, marks_of
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
 MAX_KINDS = 12
@@ -37,11 +19,11 @@ MAX_KINDS = 12
 MAX_NAMED = 5
 """Requests that one line about gaps names."""
 _WORDS: Mapping[str, str] = {
-    BLOCKED: "blocked the user's turn",
-    TIMED_OUT: "gave no answer",
-    THROWN: "threw",
-    FAILED: "failed",
-    SLOW: "made the user wait",
+    marks.BLOCKED: "blocked the user's turn",
+    marks.TIMED_OUT: "gave no answer",
+    marks.THROWN: "threw",
+    marks.FAILED: "failed",
+    marks.SLOW: "made the user wait",
 }
 """Outcome to its description, the worst first."""
 
@@ -61,7 +43,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
     """The notes on some traces, each once; what the recorder could not carry or decode comes first."""
     given = list(traces)
     installed = dict.fromkeys(
-        mark.text for trace in given for mark in marks_of(trace, RemarkMark) if mark.text is not None
+        mark.text for trace in given for mark in marks_of(trace, marks.RemarkMark) if mark.text is not None
     )
     refused = [*no_requests(given), *refusals(given, counted=False)]
     return [
@@ -77,8 +59,8 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
 
 def registrations(traces: Iterable[Trace]) -> Sequence[str]:
     """A line for each host: how many handlers and tools it took of the connector, at most in any recording."""
-    taken: dict[tuple[str, str | None], dict[str | None, list[RegisteredMark]]] = {}
-    for mark in (mark for trace in traces for mark in marks_of(trace, RegisteredMark)):
+    taken: dict[tuple[str, str | None], dict[str | None, list[marks.RegisteredMark]]] = {}
+    for mark in (mark for trace in traces for mark in marks_of(trace, marks.RegisteredMark)):
         if mark.host is not None:
             taken.setdefault((mark.host, mark.release), {}).setdefault(mark.mode, []).append(mark)
     return [
@@ -87,11 +69,11 @@ def registrations(traces: Iterable[Trace]) -> Sequence[str]:
     ]
 
 
-def _took(marks: Sequence[RegisteredMark], mode: str | None) -> str:
-    handlers = [mark.handlers for mark in marks if mark.handlers is not None]
-    tools = [mark.tools for mark in marks if mark.tools is not None]
+def _took(taken: Sequence[marks.RegisteredMark], mode: str | None) -> str:
+    handlers = [mark.handlers for mark in taken if mark.handlers is not None]
+    tools = [mark.tools for mark in taken if mark.tools is not None]
     said = " and ".join(counted(max(known), word) for known, word in ((handlers, "handler"), (tools, "tool")) if known)
-    refused = f", and refused {most} more" if (most := max(mark.refused or 0 for mark in marks)) else ""
+    refused = f", and refused {most} more" if (most := max(mark.refused or 0 for mark in taken)) else ""
     return f"{said or 'something'}{'' if mode is None else f' in the mode {printable(mode, 40)}'}{refused}"
 
 
@@ -133,13 +115,13 @@ def warning_lines(traces: Iterable[Trace]) -> list[str]:
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:
     """Input to the recorder that was no HTTP request: it was answered 400 and is no exchange."""
-    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, NoRequestMark) if mark.words)
+    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.NoRequestMark) if mark.words)
     return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]
 
 
 def _unheard(traces: Iterable[Trace]) -> list[str]:
     """Who holds the default port, where the kit could not: what connectors send there is not seen."""
-    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, UnheardPortMark))
+    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.UnheardPortMark))
     return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in told]
 
 
@@ -162,20 +144,20 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
     step, under_fault = "before the first step", False
     faults: set[str] = set()
     for mark in kit_marks(trace):
-        if isinstance(mark, ScenarioMark):
+        if isinstance(mark, marks.ScenarioMark):
             scenario = printable(mark.name or scenario, 80)
-        elif isinstance(mark, FaultMark):
+        elif isinstance(mark, marks.FaultMark):
             if mark.is_on:
                 faults.add(mark.identity)
             else:
                 faults.discard(mark.identity)
             under_fault = under_fault or bool(faults)
-        elif isinstance(mark, StepMark):
+        elif isinstance(mark, marks.StepMark):
             number, name = "" if mark.index is None else f" {mark.index}", printable(mark.step or "", 40)
             step = f"step{number} {name}".rstrip()
             under_fault = bool(faults)
-        elif isinstance(mark, HandlerMark) and (outcome := mark.outcome or "") in _WORDS:
-            if outcome == SLOW and under_fault:
+        elif isinstance(mark, marks.HandlerMark) and (outcome := mark.outcome or "") in _WORDS:
+            if outcome == marks.SLOW and under_fault:
                 # How long a connector waits for a daemon that the kit has slowed down is what SIG-FAIL-002 judges.
                 continue
             status = "" if mark.status is None else f"{mark.status}"
@@ -188,10 +170,12 @@ def _line(alike: Sequence[_Trouble]) -> str:
     event, outcome, status = alike[0].kind
     free = [trouble for trouble in alike if not trouble.under_fault]
     first = (free or alike)[0]
-    said = f"{event}: {f'ended with status {status} and ' if status and outcome == BLOCKED else ''}{_WORDS[outcome]}"
-    said += f" with status {status}" if status and outcome == FAILED else ""
-    if outcome in (TIMED_OUT, SLOW) and first.ms is not None:
-        said += f"{' within' if outcome == TIMED_OUT else ''} {first.ms / 1000:.1f} s"
+    said = (
+        f"{event}: {f'ended with status {status} and ' if status and outcome == marks.BLOCKED else ''}{_WORDS[outcome]}"
+    )
+    said += f" with status {status}" if status and outcome == marks.FAILED else ""
+    if outcome in (marks.TIMED_OUT, marks.SLOW) and first.ms is not None:
+        said += f"{' within' if outcome == marks.TIMED_OUT else ''} {first.ms / 1000:.1f} s"
     places = {(trouble.scenario, trouble.step) for trouble in alike}
     often = f"{counted(len(places), 'step')} of {counted(len({trouble.scenario for trouble in alike}), 'scenario')}"
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(alike) else ""
@@ -203,12 +187,12 @@ def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
     """A line for each kind of step and reason, with its scenarios."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for trace in traces:
-        real = next((mark for mark in marks_of(trace, LoadedMark) if mark.real), None)
+        real = next((mark for mark in marks_of(trace, marks.LoadedMark) if mark.real), None)
         if real is None:
             continue
-        steps = {mark.index: str(mark.step) for mark in marks_of(trace, StepMark)}
-        scenario = next((str(mark.name) for mark in marks_of(trace, ScenarioMark)), "a recording")
-        for skipped in marks_of(trace, SkippedMark):
+        steps = {mark.index: str(mark.step) for mark in marks_of(trace, marks.StepMark)}
+        scenario = next((str(mark.name) for mark in marks_of(trace, marks.ScenarioMark)), "a recording")
+        for skipped in marks_of(trace, marks.SkippedMark):
             told = (str(real.host), steps.get(skipped.index, "a step"), str(skipped.reason))
             places.setdefault(told, []).append(scenario)
     for (host, step, reason), scenarios in places.items():
@@ -238,7 +222,7 @@ class PlayedRelease(Struct, frozen=True):
 
 def played(traces: Iterable[Trace]) -> Sequence[PlayedRelease]:
     """The hosts that were played in some traces, each once."""
-    loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
+    loaded = (mark for trace in traces for mark in marks_of(trace, marks.LoadedMark))
     told = {
         (mark.host, mark.release, mark.real): mark
         for mark in loaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from signet_conformance.facts import refusals
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.time_spent import GROUPS, TimePart, TimeSpent
+from signet_conformance.outcome.time_spent import TimePart, TimeSpent
 from signet_conformance.reports import FORMATS
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Causes
@@ -24,7 +24,7 @@ from signet_conformance.reports.remarks import no_requests, played, remarks
 from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table, labelled_command
 from signet_conformance.reports.text import (
     OpenRequirements,
-    closing_line,
+    closing_line_of,
     known_lines,
     model_closing_line,
     side_summary_lines,
@@ -102,23 +102,21 @@ class ClosingText(Struct, frozen=True):
 
 def closing_lines(text: ClosingText) -> Iterator[str]:
     """The end of a run, part by part."""
-    for part in PARTS:
-        yield from part(text)
-
-
-def known(text: ClosingText) -> Iterable[str]:
-    """Known failures, and entries that fail the run."""
-    return known_lines(text.conclusion.known, text.width, colour=text.colour)
-
-
-def verdicts(text: ClosingText) -> Iterable[str]:
-    """The verdicts, counted by area."""
-    return summary_lines([("this run", text.conclusion.verdicts)], None, text.width, text.colour)
-
-
-def daemon_side(text: ClosingText) -> Iterable[str]:
-    """Breaches of the daemon."""
-    return side_summary_lines(text.conclusion.judged, text.width)
+    concluded, width, colour = text.conclusion, text.width, text.colour
+    yield from known_lines(concluded.known, width, colour)
+    yield from summary_lines([("this run", concluded.verdicts)], None, width, colour)
+    yield from side_summary_lines(concluded.judged, width)
+    yield from later_contract(text)
+    # Which harness was played decides what a connector can do.
+    yield from (host.words for host in played(each.trace for each in concluded.judged))
+    yield from skipped_lines(concluded.skipped, width)
+    yield from closing(text)
+    yield from () if concluded.shortfall is None else concluded.shortfall.lines()
+    yield from () if text.baseline is None else (text.baseline,)
+    yield from generated_sessions(text)
+    yield from coverage(text)
+    yield from unreached(text)
+    yield from silence(text)
 
 
 def later_contract(text: ClosingText) -> Iterable[str]:
@@ -131,41 +129,13 @@ def later_contract(text: ClosingText) -> Iterable[str]:
     yield from draw((Paragraph(row, 2, 4) for row in rows), text.width, text.colour)
 
 
-def hosts(text: ClosingText) -> Iterable[str]:
-    """The harnesses that the kit played, which decide what a connector can do."""
-    return (host.words for host in played(each.trace for each in text.conclusion.judged))
-
-
-def skipped(text: ClosingText) -> Iterable[str]:
-    """The steps that the driver skipped."""
-    return skipped_lines(text.conclusion.skipped, text.width)
-
-
 def closing(text: ClosingText) -> Iterable[str]:
     """The verdict of the run in one line."""
     concluded = text.conclusion
     if concluded.is_about_model and not concluded.because:
         yield model_closing_line(concluded.judged, concluded.at_model, text.status)
         return
-    yield closing_line(
-        concluded.verdicts,
-        len(concluded.judged),
-        text.status,
-        text.colour,
-        because=concluded.because,
-        in_every_session=concluded.in_every_session,
-    )
-
-
-def broken_off(text: ClosingText) -> Iterable[str]:
-    """The scenarios that are missing from the verdicts."""
-    shortfall = text.conclusion.shortfall
-    return () if shortfall is None else shortfall.lines()
-
-
-def written_baseline(text: ClosingText) -> Iterable[str]:
-    """The baseline that was written."""
-    return () if text.baseline is None else (text.baseline,)
+    yield closing_line_of(concluded, text.status, text.colour)
 
 
 def generated_sessions(text: ClosingText) -> Iterable[str]:
@@ -215,23 +185,6 @@ def silence(text: ClosingText) -> Iterable[str]:
         yield f"the first step that was skipped: {printable(skip.reason, 300)}"
 
 
-PARTS: tuple[Callable[[ClosingText], Iterable[str]], ...] = (
-    known,
-    verdicts,
-    daemon_side,
-    later_contract,
-    hosts,
-    skipped,
-    closing,
-    broken_off,
-    written_baseline,
-    generated_sessions,
-    coverage,
-    unreached,
-    silence,
-)
-
-
 def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) -> list[str]:
     """The table, and below it the phases and the CPU time, a line each."""
     table = Table(box=None, pad_edge=False)
@@ -239,7 +192,7 @@ def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) 
     for heading in ("seconds", "share", "times"):
         table.add_column(Text(heading, FAINT), justify="right")
     total = sum(seconds for seconds, _ in spent.parts.values())
-    for group, parts in groupby(spent.parts, lambda part: GROUPS[part][0]):
+    for group, parts in groupby(spent.parts, lambda part: part.group):
         _add_group(table, group, [(part, *spent.parts[part]) for part in parts], total)
     phases = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.phases.items())
     programs = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.cpu_s.items())
@@ -253,7 +206,7 @@ def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) 
 def _add_group(table: Table, group: str, parts: list[tuple[TimePart, float, int]], total: float) -> None:
     _add(table, Text(group, STRONG), sum(seconds for _, seconds, _ in parts), total, None)
     for part, seconds, times in parts:
-        _add(table, Text(f"  {GROUPS[part][1]}"), seconds, total, times)
+        _add(table, Text(f"  {part.words}"), seconds, total, times)
 
 
 def _add(table: Table, name: Text, seconds: float, total: float, times: int | None) -> None:

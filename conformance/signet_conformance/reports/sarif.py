@@ -21,7 +21,7 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
 from signet_conformance.reports.command_lines import explain_command, page_address
 from signet_conformance.reports.ending import RunEnding
-from signet_conformance.reports.evidence import Source, call_line, evidence_of, kinds, known_requirement
+from signet_conformance.reports.evidence import call_line, evidence_of, kinds, known_requirement
 from signet_conformance.reports.json_document import encoded
 from signet_conformance.rules import rules
 
@@ -138,15 +138,15 @@ def _own_rule(name: str) -> dict[str, Any]:
 
 def _result(judged: JudgedTrace, requirement: str, kind: list[Finding], file: str | None) -> dict[str, Any]:
     shown = evidence_of(judged, kind)
-    pieces = [shown.what]
-    pieces += [f"where: {shown.where}"] if shown.where else []
-    pieces += [f"at: {shown.pointer}"] if shown.pointer else []
-    pieces += [f"expected: {shown.expected}"] if shown.expected else []
-    pieces += [f"received: {shown.received}"] if shown.received else []
+    rows = (("where", shown.where), ("at", shown.pointer), ("expected", shown.expected), ("received", shown.received))
+    pieces = [shown.what, *(f"{label}: {text}" for label, text in rows if text)]
     if (known := known_requirement(requirement)) is not None:
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
     identity = f"{requirement}\0{kind[0].kind}"
-    trace, code = _place(judged.trace.path or file, shown.line), [_code(source) for source in shown.sources]
+    trace, code = (
+        _place(judged.trace.path or file, shown.line),
+        [_location("sent by", _place(source.file, source.line)) for source in shown.sources],
+    )
     related = [*code[1:], _location("the recording", trace)] if code else []
     return {
         "message": {"text": literal("\n".join(pieces))},
@@ -162,10 +162,6 @@ def _related(judged: JudgedTrace, finding: Finding) -> list[dict[str, Any]]:
     return [
         _location(call_line(call), _place(judged.trace.path, call.exchange.line)) for call in calls if call is not None
     ]
-
-
-def _code(source: Source) -> dict[str, Any]:
-    return _location("sent by", _place(source.file, source.line))
 
 
 def _location(text: str, place: dict[str, Any]) -> dict[str, Any]:

@@ -130,6 +130,14 @@ def _draw(things: Iterable[RenderableType], width: int, colour: bool) -> list[st
     return _TRAILING.sub(r"\1", capture.get()).split("\n")[:-1]
 
 
+def grid(rows: Iterable[Iterable[Text | str]]) -> Table:
+    """Rows in columns as wide as their cells."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for cells in rows:
+        table.add_row(*map(_styled, cells))
+    return table
+
+
 class Paragraph:
     """Text wrapped at words: its first line indented by `indent` columns, the others by `hanging` (default: `indent`).
 

@@ -17,6 +17,7 @@ from signet_conformance.errors import KitError, NothingTestedError, counted, fir
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.broken_off import broke_off
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.known_failures import KnownInRun
 from signet_conformance.reports.command_lines import MAX_PAGES, explain_note
@@ -37,14 +38,8 @@ from signet_conformance.reports.terminal import (
 from signet_conformance.reports.values import shown_path
 from signet_conformance.trace.marks import StepMark, marks_of
 
-_COLUMNS = {
-    Verdict.ERROR: "ERROR",
-    Verdict.FAIL: "FAIL",
-    Verdict.WARN: "WARN",
-    Verdict.PASS: "PASS",
-    Verdict.INCONCLUSIVE: "INC",
-    Verdict.NOT_APPLICABLE: "N/A",
-}
+_SHORT = {Verdict.INCONCLUSIVE: "INC", Verdict.NOT_APPLICABLE: "N/A"}
+_COLUMNS = {verdict: _SHORT.get(verdict, verdict.value) for verdict in FOLDING_ORDER}
 _COLUMN_WIDTH = 6
 _DIMENSION_WIDTH = 13
 _LEAST_NAME_WIDTH = 16
@@ -232,6 +227,12 @@ def closing_line(
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = draw([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
+
+
+def closing_line_of(conclusion: Conclusion, status: int, colour: bool = False) -> str:
+    """The verdict of a concluded run in one line."""
+    unread, told = len(conclusion.unread), conclusion.in_every_session
+    return closing_line(conclusion.verdicts, len(conclusion.judged), status, colour, unread, conclusion.because, told)
 
 
 def _price(verdicts: Mapping[str, Verdict], in_every_session: Sequence[str]) -> str:

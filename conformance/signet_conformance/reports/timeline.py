@@ -14,7 +14,7 @@ from rich.text import Text
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Call, Recording
-from signet_conformance.finding import FOLDING_ORDER, Finding, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.reports.evidence import call_line
 from signet_conformance.reports.terminal import (
@@ -31,7 +31,6 @@ from signet_conformance.reports.values import mark_words
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
 
-SHOWN = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 MAX_BODY_LINES = 400
 MAX_LINE = 2000
 _TIMES_WIDTH = 22
@@ -84,7 +83,7 @@ def findings_of(judged: JudgedTrace, only: frozenset[str] | None = None) -> Besi
         if only is not None and name not in only:
             continue
         for finding in judgement.findings:
-            if finding.verdict in SHOWN or only is not None:
+            if finding.verdict in BREACHES or only is not None:
                 beside.setdefault(finding.exchanges[0] if finding.exchanges else 0, []).append((name, finding))
     for findings in beside.values():
         findings.sort(key=lambda named: FOLDING_ORDER.index(named[1].verdict))

@@ -172,10 +172,6 @@ def _skipped(mark: marks.SkippedMark) -> str:
     return f"step{number} is skipped: {mark.reason}"
 
 
-def _model(mark: marks.ModelMark) -> str:
-    return f"the model is asked{f' in {mark.session}' if mark.session else ''}"
-
-
 def _handler(mark: marks.HandlerMark) -> str | None:
     if mark.event is None or mark.outcome is None:
         return None
@@ -188,10 +184,6 @@ def _handler(mark: marks.HandlerMark) -> str | None:
 def _senders(mark: marks.SentMark) -> str | None:
     places = ", ".join(f"{request[1]} by {request[2]}" for request in mark.requests if len(request) > 2)
     return f"sent {places}" if places else None
-
-
-def _printed(mark: marks.PrintedMark) -> str | None:
-    return mark.text and f"printed: {mark.text}"
 
 
 def _loaded(mark: marks.LoadedMark) -> str | None:
@@ -219,34 +211,6 @@ def _stray(mark: marks.StrayMark) -> str:
     return f"{mark.method} {mark.path} went to {where}, not to the address that the connector was given"
 
 
-def _unheard_port(mark: marks.UnheardPortMark) -> str:
-    return f"the default port is not observed{f': {mark.words}' if mark.words else ''}"
-
-
-def _session_key(mark: marks.SessionKeyMark) -> str | None:
-    return None if mark.key is None else f"the harness knows {mark.session} as {mark.key}"
-
-
-def _refusal(mark: marks.RefusedMark) -> str:
-    return f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})"
-
-
-def _no_request(mark: marks.NoRequestMark) -> str | None:
-    return mark.words and f"no request: {mark.words}"
-
-
-def _remark(mark: marks.RemarkMark) -> str | None:
-    return mark.text
-
-
-def _bypass(mark: marks.BypassMark) -> str:
-    return f"the user switches Signet {'off' if mark.is_on else 'on again'}"
-
-
-def _outage(mark: marks.OutageMark) -> str:
-    return "the daemon is away" if mark.is_on else "the daemon is back"
-
-
 def _fault(mark: marks.FaultMark) -> str | None:
     if mark.is_restart:
         return "the daemon is restarted"
@@ -262,11 +226,11 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.ScenarioEndMark: _scenario_end,
     marks.StepMark: _step,
     marks.SkippedMark: _skipped,
-    marks.SessionKeyMark: _session_key,
-    marks.ModelMark: _model,
+    marks.SessionKeyMark: lambda mark: None if mark.key is None else f"the harness knows {mark.session} as {mark.key}",
+    marks.ModelMark: lambda mark: f"the model is asked{f' in {mark.session}' if mark.session else ''}",
     marks.HandlerMark: _handler,
     marks.SentMark: _senders,
-    marks.PrintedMark: _printed,
+    marks.PrintedMark: lambda mark: mark.text and f"printed: {mark.text}",
     marks.LoadedMark: _loaded,
     marks.RegisteredMark: _registered,
     marks.ReinstalledMark: _reinstalled,
@@ -274,12 +238,12 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.OfferedMark: lambda mark: f"offers the tools {', '.join(mark.tools)}",
     marks.LeftMark: _left_words,
     marks.StrayMark: _stray,
-    marks.UnheardPortMark: _unheard_port,
-    marks.RefusedMark: _refusal,
-    marks.NoRequestMark: _no_request,
-    marks.RemarkMark: _remark,
-    marks.BypassMark: _bypass,
-    marks.OutageMark: _outage,
+    marks.UnheardPortMark: lambda mark: f"the default port is not observed{f': {mark.words}' if mark.words else ''}",
+    marks.RefusedMark: lambda mark: f"{mark.method} {mark.path} was refused as a web page's (Origin: {mark.by})",
+    marks.NoRequestMark: lambda mark: mark.words and f"no request: {mark.words}",
+    marks.RemarkMark: lambda mark: mark.text,
+    marks.BypassMark: lambda mark: f"the user switches Signet {'off' if mark.is_on else 'on again'}",
+    marks.OutageMark: lambda mark: "the daemon is away" if mark.is_on else "the daemon is back",
     marks.FaultMark: _fault,
 }
 """Kind of mark to its words; None for a mark without content, or one that is described by its data."""

@@ -72,7 +72,7 @@ class RunOptions:
     only: frozenset[str] | None = None
     every: bool = False
     """Whether what is asked for is judged over every scenario that can decide it, after the first breach too."""
-    known: KnownFailures = field(default_factory=KnownFailures.none)
+    known: KnownFailures = field(default_factory=KnownFailures)
     allow_writes: bool = False
     allow_default_port: bool = False
     harness: HarnessChoice = field(default_factory=HarnessChoice)
@@ -103,7 +103,7 @@ class RunRequest:
     seed: int = DEFAULT_SEED
     contract: str | None = None
     least_coverage: float | None = None
-    known: KnownFailures = field(default_factory=KnownFailures.none)
+    known: KnownFailures = field(default_factory=KnownFailures)
     only: frozenset[str] | None = None
     """The requirements that were asked for; None for all."""
     every: bool = False

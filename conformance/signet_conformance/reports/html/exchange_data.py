@@ -21,7 +21,7 @@ from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.evidence import Source, names_agent, source_of
-from signet_conformance.reports.html.page import Markup, element, embedded, joined
+from signet_conformance.reports.html.page import Markup, asset, element, embedded, joined
 from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
 from signet_conformance.reports.values import finite, mark_words, shorten, shown_path
@@ -217,24 +217,15 @@ def body_data(body: Body) -> Mapping[str, Any]:
 
 
 EDITOR = "SIGNET_CONFORMANCE_EDITOR"
-"""The environment variable that names an editor of the table, an address of one's own, or `none`."""
-_EDITORS = {
-    "vscode": "vscode://file/{file}:{line}",
-    "vscodium": "vscodium://file/{file}:{line}",
-    "cursor": "cursor://file/{file}:{line}",
-    "windsurf": "windsurf://file/{file}:{line}",
-    "zed": "zed://file/{file}:{line}",
-    "idea": "idea://open?file=/{file}&line={line}",
-    "sublime": "subl://open?url=file:///{file}&line={line}",
-    "textmate": "txmt://open?url=file:///{file}&line={line}",
-}
+"""The environment variable that names an editor of editors.json, an address of one's own, or `none`."""
 _ADDRESS = re.compile(r"(?!javascript:|data:|vbscript:)[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE)
 
 
 def editor_address(source: Source) -> str | None:
     """The address that opens an editor at a line; None without one, as where the variable says none."""
     named = os.environ.get(EDITOR, "") or "vscode"
-    address = _EDITORS.get(named, named)
+    editors: Mapping[str, str] = json.loads(asset("editors.json"))
+    address = editors.get(named, named)
     if _ADDRESS.fullmatch(address) is None:
         return None
     file = quote((Path.cwd() / source.file).as_posix().lstrip("/"), safe="/")

@@ -15,36 +15,30 @@ from signet_conformance.reports.html.page import Markup, element, facts, joined,
 _REMEDY = "write one with: signet-conformance selftest --json"
 
 
-def read_kill_matrix(path: str) -> Mapping[str, Any]:
+def read_kill_matrix(path: str) -> Mapping[str, RequirementMutants]:
     """A kill matrix from a file. Raises UsageError when it is not a signet-selftest/1."""
     where = f"--selftest {printable(path, 400)}"
-    demand(KillMatrix, data := read_json(path, _REMEDY, where=where), where, remedy=_REMEDY)
-    rows: Mapping[str, Any] = data["requirements"]
-    return rows
+    return demand(KillMatrix, read_json(path, _REMEDY, where=where), where, remedy=_REMEDY).requirements
 
 
-def section(rows: Mapping[str, Any]) -> Markup:
+def section(rows: Mapping[str, RequirementMutants]) -> Markup:
     """A row for each requirement that was put to the test: what killed it, what survived, why it is exempt."""
-    killed = sum(len(_names(each, "killed_by")) for each in rows.values())
-    survived = sum(len(_names(each, "survived")) for each in rows.values())
+    killed = sum(len(each.killed_by) for each in rows.values())
+    survived = sum(len(each.survived) for each in rows.values())
     lead = element("p", f"{killed} mutants killed, {survived} survived.")
     told = ((name, _facts(each)) for name, each in rows.items())
     tested = (row(name, facts((*said, ("page", requirement_page(name))))) for name, said in told if said)
     return joined((lead, table("Which mutants break which requirement", ("Requirement", "Mutants"), tested)))
 
 
-def _facts(tested: Mapping[str, Any]) -> list[tuple[str, str | Markup]]:
-    survived = ", ".join(_names(tested, "survived"))
+def _facts(tested: RequirementMutants) -> list[tuple[str, str | Markup]]:
+    survived = ", ".join(tested.survived)
     told: list[tuple[str, str | Markup]] = [
-        ("killed by", ", ".join(_names(tested, "killed_by"))),
+        ("killed by", ", ".join(tested.killed_by)),
         ("survived", element("strong", survived) if survived else ""),
-        ("exempt", str(tested.get("exempt", ""))),
+        ("exempt", tested.exempt or ""),
     ]
     return [(label, value) for label, value in told if value]
-
-
-def _names(tested: Mapping[str, Any], member: str) -> list[str]:
-    return list(tested.get(member, ()))
 
 
 class RequirementMutants(Part):

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from html import escape
 from typing import TextIO
@@ -36,19 +37,7 @@ from signet_conformance.reports.html.page import (
     verdict_tag,
     write_page,
 )
-from signet_conformance.reports.matrix import (
-    ABSENT,
-    DRIFT,
-    SEEN,
-    UNUSED,
-    USED,
-    Column,
-    differences,
-    headings,
-    operations,
-    parity_line,
-    surface,
-)
+from signet_conformance.reports.matrix import Column
 from signet_conformance.reports.values import cell
 
 INDEX = "index.html"
@@ -148,19 +137,16 @@ def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
     for connector, history in runs.items():
         badges = dict(_badges(names[connector], history))
         for name, text in badges.items():
-            yield name, _writes(text)
-        yield _page_of(names[connector]), _connector_page(connector, history, names[connector], badges)
+            yield name, partial(_write, text)
+        yield _page_of(names[connector]), partial(_connector_page, connector, history, names[connector], badges)
     shown = [column for history in runs.values() for column in newest(history).values()]
-    yield DATA, _writes(printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
+    yield DATA, partial(_write, printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
     yield _SIDE_BY_SIDE, lambda stream: write_side_by_side(shown, stream, (_link("All connectors", INDEX),))
-    yield INDEX, lambda stream: _index(runs, names, stream)
+    yield INDEX, partial(_index, runs, names)
 
 
-def _writes(text: str) -> Write:
-    def write(stream: TextIO) -> None:
-        stream.write(text)
-
-    return write
+def _write(text: str, stream: TextIO) -> None:
+    stream.write(text)
 
 
 def _names(connectors: Iterable[HistoryKey]) -> Mapping[HistoryKey, str]:
@@ -241,24 +227,23 @@ def _run_row(column: Column, said: Shipping, head: Markup | None = None, more: S
     return element("tr", *first, *(element("td", each) for each in shown), data_kind=said.may)
 
 
-def _connector_page(connector: HistoryKey, history: Sequence[Column], name: str, badges: Mapping[str, str]) -> Write:
-    def write(stream: TextIO) -> None:
-        current = newest(history)
-        states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
-        kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in Compatibility)
-        heads = (*_RUN_HEADS, "Newly broken", "Mended")
-        listed = table("Runs, the newest first", heads, _history_rows(history))
-        header = (
-            facts((("runs", str(len(history))), ("harness", cell(history[0].harness or "", 80)), ("kit", __version__))),
-            element("p", _link("All connectors", INDEX)),
-        )
-        sections = [
-            ("now", "By contract version", states),
-            ("history", "History", joined((filter_form(kinds), listed))),
-        ]
-        write_page(stream, f"Signet conformance: {cell(connector.words, 80)}", header, sections)
-
-    return write
+def _connector_page(
+    connector: HistoryKey, history: Sequence[Column], name: str, badges: Mapping[str, str], stream: TextIO
+) -> None:
+    current = newest(history)
+    states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
+    kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in Compatibility)
+    heads = (*_RUN_HEADS, "Newly broken", "Mended")
+    listed = table("Runs, the newest first", heads, _history_rows(history))
+    header = (
+        facts((("runs", str(len(history))), ("harness", cell(history[0].harness or "", 80)), ("kit", __version__))),
+        element("p", _link("All connectors", INDEX)),
+    )
+    sections = [
+        ("now", "By contract version", states),
+        ("history", "History", joined((filter_form(kinds), listed))),
+    ]
+    write_page(stream, f"Signet conformance: {cell(connector.words, 80)}", header, sections)
 
 
 def _state(column: Column, name: str, badges: Mapping[str, str]) -> Markup:
@@ -312,7 +297,7 @@ def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
             remedy="pytest --signet-conformance --target NAME --signet-report DIR, without -k; then DIR/report.json",
         )
     failed = sum(verdict is Verdict.FAIL for verdict in column.verdicts.values())
-    rows, of = len(column.rows), len(surface())
+    rows, of = len(column.rows), len(matrix.surface())
     colour = "red" if failed else "brightgreen" if rows == of else "green"
     said = f"{failed} broken" if failed else "conforming"
     name = f"{printable(column.name, 40)} {printable(connector_version, 30)}"
@@ -343,11 +328,11 @@ def svg_badge(column: Column, connector_version: str) -> str:
 
 
 _CELL_MEANINGS = (
-    (USED, "declared and observed"),
-    (UNUSED, "declared, not observed"),
-    (DRIFT, "observed, not declared"),
-    (SEEN, "observed, and nothing is declared"),
-    (ABSENT, "neither"),
+    (matrix.USED, "declared and observed"),
+    (matrix.UNUSED, "declared, not observed"),
+    (matrix.DRIFT, "observed, not declared"),
+    (matrix.SEEN, "observed, and nothing is declared"),
+    (matrix.ABSENT, "neither"),
 )
 
 
@@ -356,8 +341,8 @@ def write_side_by_side(columns: Sequence[Column], stream: TextIO, lead: Iterable
 
     `lead` stands above the rest.
     """
-    named = list(zip(headings(columns, 200), columns, strict=True))
-    parity = element("ul", (element("li", parity_line(column, name)) for name, column in named), class_="plain")
+    named = list(zip(matrix.headings(columns, 200), columns, strict=True))
+    parity = element("ul", (element("li", matrix.parity_line(column, name)) for name, column in named), class_="plain")
     meaning = facts(_CELL_MEANINGS)
     heads = [_head(name, column) for name, column in named]
     by_operation = table("Connector by operation", ("Operation", *heads), _operation_rows(columns))
@@ -369,7 +354,7 @@ def write_side_by_side(columns: Sequence[Column], stream: TextIO, lead: Iterable
     ]
     if later := [element("li", f"{name}: {column.later}") for name, column in named if column.later]:
         sections.insert(1, ("later", "Would breach the next contract", element("ul", later, class_="plain")))
-    if differing := differences(columns):
+    if differing := matrix.differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
         sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
     header = (*lead, facts((("connectors", str(len(columns))), ("kit", __version__))))
@@ -382,8 +367,8 @@ def _head(name: str, column: Column) -> Markup:
 
 def _operation_rows(columns: Sequence[Column]) -> Iterator[Markup]:
     rows = document("operations.json")["operations"]
-    for name in operations(columns):
-        number = f"row {rows[name]['row']}" if name in surface() else "beside the surface"
+    for name in matrix.operations(columns):
+        number = f"row {rows[name]['row']}" if name in matrix.surface() else "beside the surface"
         head = joined((name, element("span", number, class_="line quiet")))
         cells = (column.operation(name) for column in columns)
         yield row(head, *(element("span", shown, data_cell=shown) for shown in cells))
