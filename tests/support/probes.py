@@ -14,7 +14,7 @@ _PROGRAMS = {"signet": HERE / "signet.mjs", "signet-mcp": FIXTURES / "mcp_server
 _MANIFEST = {
     "id": "signet-memory-openclaw",
     "kind": "memory",
-    "contracts": {"tools": ["memory_search"]},
+    "contracts": {"tools": ["memory_search", "memory_get"]},
     "configSchema": {"type": "object", "properties": {"daemonUrl": {"type": "string"}}},
 }
 
