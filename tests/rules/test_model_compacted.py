@@ -89,6 +89,10 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
         [*BEGUN, step("start", "s2"), start(key="k2"), told(), said(NEXT), asks("", NEXT)], [WARN]
     ),
     "before any step": ([told(key=None), said(NEXT), asks("", NEXT)], []),
+    "before any step, and once more": ([told(key=None), *HEAD, asks(SUMMARY, NEXT)], [PASS]),
+    "cleared, and told once more": (
+        [*HEAD[:-1], step("clear"), told(), said(NEXT), asks(SUMMARY, NEXT)], [PASS]
+    ),
     "within the turn": ([*BEGUN, told(), asks(SUMMARY)], [PASS]),
     "within the turn, and lacked": ([*BEGUN, told(), asks()], [WARN]),
     "within the turn, at one instant": ([said(), told(t0=3.0), asks(SUMMARY, t0=3.0), asks(t0=4.0)], [PASS]),
