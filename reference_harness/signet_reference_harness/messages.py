@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -141,6 +141,15 @@ def _attribute(value: str) -> str:
 def without_tags(text: str) -> str:
     """`text` in which nothing can be taken for the beginning or end of a reminder."""
     return _FALSE_TAG.sub("&lt;", text) if "<" in text else text
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with each text in it changed; the names of members stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [map_texts(each, change) for each in value]
+    return {name: map_texts(each, change) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
 def valid_text(text: str) -> str:

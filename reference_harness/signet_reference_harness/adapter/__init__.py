@@ -18,17 +18,7 @@ from uuid import uuid4
 import httpx
 
 from signet_reference_harness.config import HarnessConfig, RuntimePath, origin_of
-from signet_reference_harness.daemon_client.adapter import (
-    CompactionCompleteParams,
-    PreCompactionParams,
-    PreCompactionResult,
-    PromptSubmitParams,
-    PromptSubmitResult,
-    RuntimeAdapter,
-    SessionEndParams,
-    SessionStartParams,
-    SessionStartResult,
-)
+from signet_reference_harness.daemon_client import adapter
 from signet_reference_harness.daemon_client.reply import Reply, held_back
 from signet_reference_harness.daemon_client.routing import RoutingTable
 from signet_reference_harness.identity import SessionIdentity, refuse_harness_as_agent
@@ -92,11 +82,9 @@ class _HostConversation(Conversation):
         told = outgoing(self.handed_over)
         if not told.strip():
             return super().transcript(outgoing)
-        return (
-            told
-            if len(told) <= TRANSCRIPT_LIMIT
-            else told[-TRANSCRIPT_LIMIT:].partition("\n")[2] or told[:TRANSCRIPT_LIMIT]
-        )
+        if len(told) <= TRANSCRIPT_LIMIT:
+            return told
+        return told[-TRANSCRIPT_LIMIT:].partition("\n")[2] or told[:TRANSCRIPT_LIMIT]
 
 
 @dataclass(slots=True)
@@ -110,7 +98,7 @@ class _Held:
     """Calls that are under way or wait for their turn."""
 
 
-class SessionAdapter(RuntimeAdapter):
+class SessionAdapter(adapter.RuntimeAdapter):
     """Any number of sessions of one harness, each called from one task at a time or from many.
 
     A call that would break the contract is not made, and its reply says why: a start of an open session, or the end of
@@ -144,26 +132,26 @@ class SessionAdapter(RuntimeAdapter):
         """
         return SessionIdentity(key or str(uuid4()), agent or self._agent, project, self.harness)
 
-    async def on_session_start(self, params: SessionStartParams) -> SessionStartResult:
+    async def on_session_start(self, params: adapter.SessionStartParams) -> adapter.SessionStartResult:
         """Open a session. Nothing is sent for one that is open, unless its context is cleared."""
         async with self._turn(params.session) as held:
             held.session.parent, held.session.subagent = params.parent, params.subagent
             if not await self._host.start(held.session, params.source):
-                return SessionStartResult(reply=held_back("session-start", "the session is open already"))
-            return SessionStartResult.of(_last(held.session.take_replies(), "session-start"))
+                return adapter.SessionStartResult(reply=held_back("session-start", "the session is open already"))
+            return adapter.SessionStartResult.of(_last(held.session.take_replies(), "session-start"))
 
-    async def on_user_prompt_submit(self, params: PromptSubmitParams) -> PromptSubmitResult:
+    async def on_user_prompt_submit(self, params: adapter.PromptSubmitParams) -> adapter.PromptSubmitResult:
         """Report a prompt. The context of a start that had to go first precedes the turn's own."""
         async with self._turn(params.session) as held:
             await self._open(held.session)
             held.conversation.add_prompt(params.user_message, params.last_assistant_message)
             await held.session.submit(params.user_message, params.memory_feedback, repeated=True)
             replies = held.session.take_replies()
-            result = PromptSubmitResult.of(_last(replies, "user-prompt-submit"))
+            result = adapter.PromptSubmitResult.of(_last(replies, "user-prompt-submit"))
             told = (reply.text("inject") for reply in replies if reply.operation == "session-start")
             return replace(result, inject="\n\n".join(filter(None, [*told, result.inject])))
 
-    async def on_session_end(self, params: SessionEndParams) -> Reply:
+    async def on_session_end(self, params: adapter.SessionEndParams) -> Reply:
         """Close a session; a `reason` that names no boundary is sent as a shutdown."""
         async with self._turn(params.session) as held:
             if not held.session.openings:
@@ -171,13 +159,13 @@ class SessionAdapter(RuntimeAdapter):
             held.conversation.handed_over = params.transcript
             return await self._host.end(held.session, params.reason)
 
-    async def on_pre_compaction(self, params: PreCompactionParams) -> PreCompactionResult:
+    async def on_pre_compaction(self, params: adapter.PreCompactionParams) -> adapter.PreCompactionResult:
         """Tell that a compaction begins."""
         async with self._turn(params.session) as held:
             held.conversation.counted = params.message_count
             return await held.session.pre_compaction()
 
-    async def on_compaction_complete(self, params: CompactionCompleteParams) -> Reply:
+    async def on_compaction_complete(self, params: adapter.CompactionCompleteParams) -> Reply:
         """Tell the summary; a blank one is replaced by what the user asked."""
         async with self._turn(params.session) as held:
             return await held.session.compaction_complete(params.summary)

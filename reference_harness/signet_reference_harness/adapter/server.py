@@ -117,9 +117,8 @@ class RuntimeAdapterServer:
         try:
             call = parse_document(model, body, method)
             given = call.model_dump(exclude=set(_Call.model_fields))
-            return json_response(
-                _describe_result(await getattr(self._adapter, event)(params(session=self._session(call), **given)))
-            )
+            result = await getattr(self._adapter, event)(params(session=self._session(call), **given))
+            return json_response(_describe_result(result))
         except HarnessError as error:
             return _problem(400, error.message, error.remedy)
         except Exception as crash:  # noqa: BLE001 - an adapter may be a stranger's code: its crash ends no server

@@ -178,11 +178,8 @@ def _output_of(event: Event, results: list[ToolResult], turn: UserTurn) -> Agent
     if isinstance(event, TextPiece):
         return AgentOutput(content=event.text, streaming=True, metadata=turn.metadata, event=event)
     if isinstance(event, ToolReturned):
-        result = (
-            ToolResult(event.name, True, event.content)
-            if event.ok
-            else ToolResult(event.name, False, {}, str(event.error))
-        )
+        content, error = (event.content, "") if event.ok else ({}, str(event.error))
+        result = ToolResult(event.name, event.ok, content, error)
         results.append(result)
         return AgentOutput(tool_results=(result,), streaming=True, metadata=turn.metadata, event=event)
     if isinstance(event, RunFinished):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from prompt_toolkit import layout
 from prompt_toolkit.application import Application
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.buffer import Buffer
@@ -24,17 +25,6 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.key_binding.bindings.auto_suggest import load_auto_suggest_bindings
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import (
-    BufferControl,
-    ConditionalContainer,
-    Dimension,
-    Float,
-    FloatContainer,
-    FormattedTextControl,
-    HSplit,
-    Layout,
-    Window,
-)
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import AppendAutoSuggestion
 from prompt_toolkit.output import ColorDepth, Output
@@ -111,32 +101,27 @@ class Screen(Closing):
 
     def _application(self, source: Input, output: Output, *, colour: bool) -> Application[None]:
         search = SearchToolbar()
-        editor = Window(
-            BufferControl(
-                self._buffer,
-                input_processors=[AppendAutoSuggestion()],
-                search_buffer_control=search.control,
-                preview_search=True,
-            ),
+        typed = layout.BufferControl(
+            self._buffer,
+            input_processors=[AppendAutoSuggestion()],
+            search_buffer_control=search.control,
+            preview_search=True,
+        )
+        editor = layout.Window(
+            typed,
             height=self._editor_height,
             wrap_lines=True,
             dont_extend_height=True,
             get_line_prefix=self._mark,
         )
-        live = Window(FormattedTextControl(self._live), dont_extend_height=True)
-        body = HSplit(
-            [
-                ConditionalContainer(live, Condition(lambda: bool(self._live_rows()))),
-                editor,
-                search,
-                Window(
-                    FormattedTextControl(self._status_line), height=1, dont_extend_height=True, style="class:status"
-                ),
-            ]
-        )
-        menu = CompletionsMenu(max_height=MENU_ROWS)
+        live = layout.Window(layout.FormattedTextControl(self._live), dont_extend_height=True)
+        shown = layout.ConditionalContainer(live, Condition(lambda: bool(self._live_rows())))
+        facts = layout.FormattedTextControl(self._status_line)
+        status = layout.Window(facts, height=1, dont_extend_height=True, style="class:status")
+        body = layout.HSplit([shown, editor, search, status])
+        menu = layout.Float(CompletionsMenu(max_height=MENU_ROWS), xcursor=True, ycursor=True)
         return Application(
-            Layout(FloatContainer(body, [Float(menu, xcursor=True, ycursor=True)]), focused_element=editor),
+            layout.Layout(layout.FloatContainer(body, [menu]), focused_element=editor),
             key_bindings=merge_key_bindings([load_auto_suggest_bindings(), self._keys()]),
             input=source,
             output=output,
@@ -276,10 +261,10 @@ class Screen(Closing):
     def _mark(self, number: int, wrap_count: int) -> AnyFormattedText:
         return [("class:mark", "> " if number == wrap_count == 0 else "  ")]
 
-    def _editor_height(self) -> Dimension:
+    def _editor_height(self) -> layout.Dimension:
         rows = self._app.output.get_size().rows
         menu = MENU_ROWS if has_completions() and _is_name(self._buffer.text) else 0
-        return Dimension(min=1 + min(menu, max(rows - 4, 0)), max=max(min(INPUT_ROWS, rows - 3), 1))
+        return layout.Dimension(min=1 + min(menu, max(rows - 4, 0)), max=max(min(INPUT_ROWS, rows - 3), 1))
 
     def _status_line(self) -> AnyFormattedText:
         width = self._width()

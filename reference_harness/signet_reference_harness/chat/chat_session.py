@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
@@ -41,32 +41,28 @@ class ResumableSession:
     turns: int
 
 
+@dataclass(slots=True, eq=False)
 class ChatSession:
     """The one session of a chat at a time, with its file."""
 
-    def __init__(
-        self, host: SessionHost, provider: Provider, folders: Folders, scrub: Callable[[str], str], model: str
-    ) -> None:
-        """`folders` name the places of session files; `scrub` removes secrets from each of their lines.
-
-        `model` answers unless the options of a session name another.
-        """
-        self._host = host
-        self._model = model
-        self._provider = provider
-        self._folder = folders.sessions
-        self._marks = folders.open_sessions
-        self._scrub = scrub
-        self._session: Session | None = None
-        self._file: session_file.SessionFile | None = None
-        self._mark: OpenMark | None = None
-        """Stands while the daemon may hold the session open."""
-        self.spent: dict[str, Usage] = {}
-        """Tokens of the session since it was taken up, by the model that took them."""
-        self._last: tuple[str, bool] | None = None
-        """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
-        self.effect: MemoryEffect | None = None
-        """What memory did to the last answer; None before one."""
+    host: SessionHost
+    provider: Provider
+    folders: Folders
+    """The places of session files."""
+    scrub: Callable[[str], str]
+    """Removes secrets from each line of such a file."""
+    usual_model: str
+    """Answers unless the options of a session name another."""
+    spent: dict[str, Usage] = field(default_factory=dict)
+    """Tokens of the session since it was taken up, by the model that took them."""
+    effect: MemoryEffect | None = None
+    """What memory did to the last answer; None before one."""
+    _session: Session | None = None
+    _file: session_file.SessionFile | None = None
+    _mark: OpenMark | None = None
+    """Stands while the daemon may hold the session open."""
+    _last: tuple[str, bool] | None = None
+    """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
 
     @property
     def session(self) -> Session:
@@ -77,7 +73,7 @@ class ChatSession:
     @property
     def model(self) -> str:
         """The model that answers."""
-        return self.session.options.model or self._model
+        return self.session.options.model or self.usual_model
 
     def _spend(self, usage: Usage) -> None:
         self.spent[self.model] = add_usage(self.spent.get(self.model, Usage()), usage)
@@ -88,14 +84,14 @@ class ChatSession:
         Raises ConfigError, and changes nothing, when its file cannot be had.
         """
         size = 0 if stored is None else stored.size
-        file = session_file.SessionFile.open(self._folder, identity, self._scrub, size=size)
+        file = session_file.SessionFile.open(self.folders.sessions, identity, self.scrub, size=size)
         before, old_file = self._session, self._file
-        session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
+        session = self.host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
         session.results = file.results
         if stored is not None:
             session.conversation = stored.conversation
         try:
-            mark = OpenMark.create(self._marks, OpenSession.of(session, file.path))
+            mark = OpenMark.create(self.folders.open_sessions, OpenSession.of(session, file.path))
         except HarnessError:
             file.close()
             raise
@@ -103,7 +99,7 @@ class ChatSession:
         self._last = None
         old_mark, self._mark = self._mark, mark
         try:
-            await uninterrupted(self._host.start(session, "startup" if stored is None else "resume", before))
+            await uninterrupted(self.host.start(session, "startup" if stored is None else "resume", before))
         finally:
             if old_file is not None:
                 old_file.close()
@@ -118,7 +114,7 @@ class ChatSession:
         told = session_file.KeptTurn(listener.put, file)
         result = TurnResult(outcome=StopReason.ERROR)
         try:
-            result = await session.turn(said.content, self._provider, listener=told)
+            result = await session.turn(said.content, self.provider, listener=told)
             self.effect = result.memory
         except asyncio.CancelledError:
             result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
@@ -157,7 +153,7 @@ class ChatSession:
 
     async def compact(self) -> str:
         """Replace the conversation by a summary, and return it."""
-        done = await self.session.compact(self._provider)
+        done = await self.session.compact(self.provider)
         self._open_file.compaction(done.summary)
         self._spend(done.usage)
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
@@ -181,19 +177,19 @@ class ChatSession:
 
     def use_model(self, name: str) -> None:
         """Let another model of the provider answer from here on, in later sessions of this chat, too."""
-        self._host.options = self.session.options = replace(self.session.options, model=name)
+        self.host.options = self.session.options = replace(self.session.options, model=name)
 
     async def clear(self) -> None:
         """End the session, and begin it anew with nothing in the model's context."""
         self._last = None
-        await uninterrupted(self._host.clear(self.session))
+        await uninterrupted(self.host.clear(self.session))
         self._open_file.cleared()
 
     async def end(self) -> None:
         """End the session at the daemon, and let its file go."""
         try:
             if self._session is not None:
-                await self._host.end(self._session)
+                await self.host.end(self._session)
         finally:
             if self._mark is not None:
                 self._mark.leave(owed=self._session is None or self._session.owes_end)
@@ -204,17 +200,14 @@ class ChatSession:
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""
         here = self.session.identity
-        others = (
-            each
-            for each in session_file.sessions_of(self._folder, here.agent, here.project)
-            if each.identity.key != here.key
-        )
+        found = session_file.sessions_of(self.folders.sessions, here.agent, here.project)
+        others = (each for each in found if each.identity.key != here.key)
         return [_entry_of(stored) for stored in islice(others, MOST_LISTED)]
 
     def stored(self, key: str) -> session_file.StoredSession:
         """Read the file of a session. Raises ConfigError if it is missing, or of another agent or project."""
         here = self.session.identity
-        stored = session_file.read_session(session_file.path_of(self._folder, key))
+        stored = session_file.read_session(session_file.path_of(self.folders.sessions, key))
         if (stored.identity.agent, stored.identity.project) != (here.agent, here.project):
             raise ConfigError(
                 f"session {key} is of agent {stored.identity.agent} in {stored.identity.project}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,197 +38,195 @@ class Command:
     at_once: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class ChatCommands:
     """Carries out the commands of one chat. Each returns a turn for the model, or None."""
 
-    def __init__(
-        self, face: ChatFace, opened: ChatSession, workspace: Path, project: Path, prices: Mapping[str, PricePart]
-    ) -> None:
-        """`prices` are those of models, by their names."""
-        self._face = face
-        self._opened = opened
-        self._prices = prices
-        self._workspace = workspace
-        self._project = project
-        self._listed: Sequence[ResumableSession] = ()
-        """What /resume listed last: a number names one of these."""
-        self._skill: tuple[UserTurn, Skill, str] | None = None
-        self._told: set[str] = set()
+    face: ChatFace
+    opened: ChatSession
+    workspace: Path
+    project: Path
+    prices: Mapping[str, PricePart]
+    """Of models, by their names."""
+    _listed: Sequence[ResumableSession] = ()
+    """What /resume listed last: a number names one of these."""
+    _skill: tuple[UserTurn, Skill, str] | None = None
+    _told: set[str] = field(default_factory=set)
 
     async def carry_out(self, turn: UserTurn, _busy: bool) -> UserTurn | None:
         """Carry out a command, and show its error."""
         name, _, argument = turn.content.strip().partition(" ")
-        self._face.show_user(turn)
+        self.face.show_user(turn)
         command = COMMANDS.get(name)
         if command is None:
             near = get_close_matches(name, COMMANDS, 1)
-            self._face.error(f"there is no command {name[:60]}; try {near[0] if near else '/help'}")
+            self.face.error(f"there is no command {name[:60]}; try {near[0] if near else '/help'}")
             return None
         try:
             return await command.carry_out(self, argument.strip(), turn)
         except HarnessError as failure:
-            self._face.error(failure.message + (f"; try: {failure.remedy}" if failure.remedy else ""))
+            self.face.error(failure.message + (f"; try: {failure.remedy}" if failure.remedy else ""))
             return None
         finally:
             self.tell_notes()
 
     def tell_notes(self) -> None:
         """Show each failure of the daemon once."""
-        for note in self._opened.session.take_failures():
+        for note in self.opened.session.take_failures():
             if note not in self._told:
                 self._told.add(note)
-                self._face.note(f"the daemon: {note}")
+                self.face.note(f"the daemon: {note}")
 
     async def take_turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
         """A turn with the model, by a skill if one was just asked for."""
         asked, self._skill = self._skill, None
         try:
             if asked is not None and asked[0] is said:
-                return await self._opened.use_skill(asked[1], asked[2], said, listener)
-            return await self._opened.turn(said, listener)
+                return await self.opened.use_skill(asked[1], asked[2], said, listener)
+            return await self.opened.turn(said, listener)
         finally:
             self.tell_notes()
 
     async def help(self, _argument: str, _turn: UserTurn) -> None:
         """List the commands."""
         rows = [(f"{name} {each.argument}".strip(), each.about) for name, each in COMMANDS.items()]
-        self._face.rows("Commands", rows)
-        self._face.note(
+        self.face.rows("Commands", rows)
+        self.face.note(
             "What you type while an answer is made steers it: the model reads it after its next tool, or as the next "
             "turn. Ctrl-C stops the answer, Alt-Enter begins a new line, Ctrl-R searches what you typed before."
         )
 
     async def memory(self, argument: str, _turn: UserTurn) -> None:
         """List memories, or search for them."""
-        session = self._opened.session
+        session = self.opened.session
         if argument:
             result = await session.use_tool("memory_search", {"query": argument, "limit": MEMORIES})
         else:
             result = await session.use_tool("memory_list", {"limit": MEMORIES})
         if not result.ok:
-            self._face.error(f"no memories: {result.error}")
+            self.face.error(f"no memories: {result.error}")
             return
         rows = [_memory(row) for row in memory_rows(result.content)]
         about = f"Memories of {argument!r}" if argument else "Memories, the newest first"
         if rows:
-            self._face.rows(about, rows)
+            self.face.rows(about, rows)
         else:
-            self._face.note("The daemon holds no such memory." if argument else "The daemon holds no memory yet.")
+            self.face.note("The daemon holds no such memory." if argument else "The daemon holds no memory yet.")
 
     async def why(self, _argument: str, _turn: UserTurn) -> None:
         """Show what memory did to the last answer."""
-        effect = self._opened.effect
+        effect = self.opened.effect
         if effect is None or effect.is_empty:
-            self._face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
+            self.face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
             return
-        self._face.rows(effect.in_brief, effect.explained())
+        self.face.rows(effect.in_brief, effect.explained())
 
     async def undo(self, _argument: str, _turn: UserTurn) -> None:
         """Take the last turn from the model."""
-        if self._opened.undo():
-            self._face.note("The model knows nothing of the last turn any more; what its tools did stays done.")
+        if self.opened.undo():
+            self.face.note("The model knows nothing of the last turn any more; what its tools did stays done.")
         else:
-            self._face.note("There is no turn to take back since the session was taken up, cleared or summarised.")
+            self.face.note("There is no turn to take back since the session was taken up, cleared or summarised.")
 
     async def retry(self, _argument: str, turn: UserTurn) -> UserTurn | None:
         """Ask the last prompt again."""
-        prompt = self._opened.take_back_prompt()
+        prompt = self.opened.take_back_prompt()
         if prompt is None:
-            self._face.note("Nothing has been asked that could be asked again.")
+            self.face.note("Nothing has been asked that could be asked again.")
             return None
         return UserTurn(content=prompt, metadata=turn.metadata)
 
     async def model(self, argument: str, _turn: UserTurn) -> None:
         """Name the model, or let another one answer."""
         if argument:
-            self._opened.use_model(argument)
-        self._face.note(
-            f"{self._opened.model} answers{' from here on' if argument else '; /model NAME lets another one answer'}."
+            self.opened.use_model(argument)
+        self.face.note(
+            f"{self.opened.model} answers{' from here on' if argument else '; /model NAME lets another one answer'}."
         )
 
     async def cost(self, _argument: str, _turn: UserTurn) -> None:
         """Show the tokens of the session and their price."""
-        spent = self._opened.spent
+        spent = self.opened.spent
         rows = [
             (name, f"{usage.input_tokens} tokens in, {usage.output_tokens} out; {self._price(name, usage)}")
             for name, usage in spent.items()
         ]
-        if len(spent) > 1 and spent.keys() <= self._prices.keys():
-            rows.append(("all", f"${sum(_dollars(self._prices[name], usage) for name, usage in spent.items()):.4f}"))
-        rows.append(("context", f"{self._opened.session.context_tokens} tokens that each prompt costs now"))
-        self._face.rows("Since the session was taken up, as the provider counts tokens", rows)
+        if len(spent) > 1 and spent.keys() <= self.prices.keys():
+            rows.append(("all", f"${sum(_dollars(self.prices[name], usage) for name, usage in spent.items()):.4f}"))
+        rows.append(("context", f"{self.opened.session.context_tokens} tokens that each prompt costs now"))
+        self.face.rows("Since the session was taken up, as the provider counts tokens", rows)
 
     def _price(self, model: str, usage: Usage) -> str:
-        price = self._prices.get(model)
+        price = self.prices.get(model)
         if price is None:
             return "agent.yaml names no price of it in runtime.prices"
         return f"${_dollars(price, usage):.4f}"
 
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
         """Put a summary in the place of the conversation."""
-        if not self._opened.session.conversation.messages:
-            self._face.note("Nothing has been said that could be summarised.")
+        if not self.opened.session.conversation.messages:
+            self.face.note("Nothing has been said that could be summarised.")
             return
-        self._face.note("The model writes a summary …")
-        summary = await self._opened.compact()
-        self._face.note("The model goes on from this summary:")
-        self._face.show_reply(summary)
+        self.face.note("The model writes a summary …")
+        summary = await self.opened.compact()
+        self.face.note("The model goes on from this summary:")
+        self.face.show_reply(summary)
 
     async def clear(self, _argument: str, _turn: UserTurn) -> None:
         """Take the conversation from the model."""
-        await self._opened.clear()
-        self._face.note("The session was ended and begun anew: the model knows nothing of what was said.")
+        await self.opened.clear()
+        self.face.note("The session was ended and begun anew: the model knows nothing of what was said.")
 
     async def new(self, _argument: str, _turn: UserTurn) -> None:
         """Begin another session."""
-        here = self._opened.session.identity
-        await self._opened.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
-        self._face.note(f"Session {self._opened.session.identity.key[:SHORT_KEY]} begins.")
+        here = self.opened.session.identity
+        await self.opened.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
+        self.face.note(f"Session {self.opened.session.identity.key[:SHORT_KEY]} begins.")
 
     async def resume(self, argument: str, _turn: UserTurn) -> None:
         """List the sessions that can be continued, or continue one."""
         if not argument:
-            self._listed = self._opened.resumable()
+            self._listed = self.opened.resumable()
             if not self._listed:
-                self._face.note("There is no other session of this agent in this project.")
+                self.face.note("There is no other session of this agent in this project.")
                 return
             rows = [(f"{number}  {each.key[:SHORT_KEY]}", _about(each)) for number, each in enumerate(self._listed, 1)]
-            self._face.rows("Sessions, the latest first; /resume NUMBER goes on with one", rows)
+            self.face.rows("Sessions, the latest first; /resume NUMBER goes on with one", rows)
             return
         key = self._key_of(argument)
-        stored = self._opened.stored(key)
-        if stored.identity.key == self._opened.session.identity.key:
-            self._face.note("This is the session you are in.")
+        stored = self.opened.stored(key)
+        if stored.identity.key == self.opened.session.identity.key:
+            self.face.note("This is the session you are in.")
             return
-        await self._opened.take_up(stored.identity, stored)
+        await self.opened.take_up(stored.identity, stored)
         self.tell_resumed()
 
     def tell_resumed(self) -> None:
         """Show the last turns of the continued conversation."""
-        session = self._opened.session
+        session = self.opened.session
         turns = session.conversation.turns
         asked = [place for place, (role, _) in enumerate(turns) if role == "user"]
-        self._face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(asked))}.")
+        self.face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(asked))}.")
         for role, text in turns[asked[-REPLAYED] if len(asked) >= REPLAYED else 0 :]:
             if role == "user":
-                self._face.show_user(UserTurn(content=text))
+                self.face.show_user(UserTurn(content=text))
             elif role == "assistant":
-                self._face.show_reply(text)
+                self.face.show_reply(text)
 
     async def tools(self, _argument: str, _turn: UserTurn) -> None:
         """List what the model can do."""
-        rows = [(each.name, each.description.split("\n", 1)[0]) for each in self._opened.session.tools.definitions]
-        self._face.rows("Tools that the model may call", rows)
+        rows = [(each.name, each.description.split("\n", 1)[0]) for each in self.opened.session.tools.definitions]
+        self.face.rows("Tools that the model may call", rows)
 
     async def skills(self, _argument: str, _turn: UserTurn) -> None:
         """List the skills."""
         rows = [(each.name, f"{each.description} ({each.origin})") for each in self._skills()]
         if rows:
-            self._face.rows("Skills; /skill NAME uses one", rows)
+            self.face.rows("Skills; /skill NAME uses one", rows)
         else:
-            self._face.note(
-                f"There are no skills. One is a folder with a SKILL.md, in {self._project}/.agents/skills "
-                f"or in {self._workspace}/skills."
+            self.face.note(
+                f"There are no skills. One is a folder with a SKILL.md, in {self.project}/.agents/skills "
+                f"or in {self.workspace}/skills."
             )
 
     async def skill(self, argument: str, turn: UserTurn) -> UserTurn | None:
@@ -238,7 +236,7 @@ class ChatCommands:
         if name not in known:
             near = get_close_matches(name, known, 1)
             remedy = f"/skill {near[0]}" if near else "/skills"
-            self._face.error(f"there is no skill {name[:60]!r}; try {remedy}" if name else "name a skill: /skill NAME")
+            self.face.error(f"there is no skill {name[:60]!r}; try {remedy}" if name else "name a skill: /skill NAME")
             return None
         words = what.strip() or f"Use the skill {name}."
         said = UserTurn(content=words, metadata=turn.metadata)
@@ -247,16 +245,16 @@ class ChatCommands:
 
     async def leave(self, _argument: str, _turn: UserTurn) -> None:
         """End the chat."""
-        self._face.close()
+        self.face.close()
 
     def _skills(self) -> Sequence[Skill]:
-        return skills(self._workspace, self._project)
+        return skills(self.workspace, self.project)
 
     def _key_of(self, argument: str) -> str:
         """The key of the session that a number of the list, a key, or the beginning of one names."""
         if argument.isdecimal() and 1 <= int(argument) <= len(self._listed):
             return self._listed[int(argument) - 1].key
-        begun = [each.key for each in self._opened.resumable() if each.key.startswith(argument)]
+        begun = [each.key for each in self.opened.resumable() if each.key.startswith(argument)]
         return begun[0] if len(begun) == 1 else argument
 
 

@@ -24,6 +24,7 @@ from signet_reference_harness.daemon_client.reply import OPERATIONS, FailureClas
 from signet_reference_harness.daemon_client.restraint import EnvelopeGuard, refuses, without_tokens
 from signet_reference_harness.daemon_client.wire import Wire
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import map_texts
 
 PROMPTS_AT_ONCE: Final = 8
 SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember")
@@ -145,7 +146,7 @@ class AdapterClient(adapter.RuntimeAdapter):
         """POST /api/hooks/skill-invocation: a skill was used."""
         if _NO_SKILLS.match(self._daemon_version):
             return held_back("skill-invocation", "this daemon is not told of skills")
-        members = {"cwd": session.project, **self._outgoing_value(invocation)}
+        members = {"cwd": session.project, **map_texts(invocation, self.outgoing)}
         return await self._hook(session, "skill-invocation", members)
 
     async def recall(self, session: SessionIdentity, query: str, limit: int, extra: Mapping[str, Any]) -> Reply:
@@ -166,7 +167,7 @@ class AdapterClient(adapter.RuntimeAdapter):
             return held_back("hooks-remember", "nothing but injected text would have been saved")
         key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
         body = {
-            **{name: self._outgoing_value(value) for name, value in extra.items()},
+            **map_texts(extra, self.outgoing),
             **self._whose(session),
             "project": session.project,
             "content": content,
@@ -187,14 +188,6 @@ class AdapterClient(adapter.RuntimeAdapter):
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
         asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
         return await self._call(session, "marketplace-servers", asked)
-
-    def _outgoing_value(self, value: Any) -> Any:
-        """A JSON value whose texts hold nothing that the daemon injected."""
-        if isinstance(value, str):
-            return self.outgoing(value)
-        if isinstance(value, list):
-            return [self._outgoing_value(item) for item in value]
-        return {name: self._outgoing_value(item) for name, item in value.items()} if isinstance(value, dict) else value
 
     async def _hook(
         self, session: SessionIdentity, operation: str, members: Mapping[str, Any], **options: Any

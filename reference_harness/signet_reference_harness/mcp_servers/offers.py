@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from signet_reference_harness.errors import printable
-from signet_reference_harness.messages import ToolDefinition, valid_text, without_tags
+from signet_reference_harness.messages import ToolDefinition, map_texts, valid_text, without_tags
 
 PREFIX: Final = "mcp__"
 SERVER_ROOM: Final = 24
@@ -72,18 +72,10 @@ def _schema(schema: Any) -> dict[str, Any] | None:
     try:
         if not isinstance(schema, Mapping) or len(json.dumps(schema)) > LARGEST_SCHEMA:
             return None
-        escaped = _escaped(schema)
+        escaped = map_texts(schema, as_shown)
     except (TypeError, ValueError, RecursionError):
         return None
     return escaped if isinstance(escaped, dict) else None
-
-
-def _escaped(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _escaped(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_escaped(each) for each in value]
-    return as_shown(value) if isinstance(value, str) else value
 
 
 def as_shown(text: str, most: int = LARGEST_SCHEMA) -> str:

@@ -144,13 +144,11 @@ def read_agent_file(workspace: Path) -> AgentFile | None:
 
 def _read_members(path: Path, data: bytes) -> AgentFile:
     value = parse_yaml(data, path)
-    if value is None:
-        value = {}
+    value = {} if value is None else value
     if not isinstance(value, Mapping):
         raise ConfigError(f"{path} holds no mapping", remedy="write members such as 'runtime:' with values beneath")
     runtime = value.get("runtime")
-    if runtime is None:
-        runtime = {}
+    runtime = {} if runtime is None else runtime
     if not isinstance(runtime, Mapping) or not all(isinstance(name, str) for name in runtime):
         raise ConfigError(
             f"{path}: /runtime: is not a mapping of names", remedy="write 'provider: anthropic' beneath it"

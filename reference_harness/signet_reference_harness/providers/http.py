@@ -44,6 +44,76 @@ REST_S: Final = 0.2
 """How long an answer may take to end after that event: a connection serves the next request only at its end."""
 
 
+class EventReader:
+    """Reads the JSON of server-sent events from bytes as they come, without the events that `ignored` names.
+
+    `done` says that the last event has come. An event, or a line, may have `longest` bytes.
+    """
+
+    def __init__(self, ignored: frozenset[bytes] = frozenset(), longest: int = LONGEST_ANSWER) -> None:
+        self.done = False
+        self._ignored = ignored
+        self._longest = longest
+        self._line = bytearray()
+        """The beginning of a line whose end has not come."""
+        self._half_end = False
+        """Whether the last piece ended with a carriage return, to which a line feed may belong."""
+        self._name = b""
+        self._data: list[bytes] = []
+        self._size = 0
+        """Bytes of the data."""
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        """Yield the values of the events that `piece` completes.
+
+        Raises ValueError for what is not JSON, and CallFailure for an event that is too long.
+        """
+        if self._half_end:
+            piece = piece.removeprefix(b"\n")
+        self._half_end = piece.endswith(b"\r")
+        for line in piece.splitlines(keepends=True):
+            text = self._whole_line(line, (b"\n", b"\r"))
+            if text is None:
+                return
+            if text:
+                self._take_field(text)
+                continue
+            name, data = self._name, b"\n".join(self._data)
+            self._name, self._data, self._size = b"", [], 0
+            if data.startswith(DONE):
+                self.done = True
+                return
+            if data and name not in self._ignored:
+                yield _event(name, data)
+
+    def _whole_line(self, piece: bytes, ends: tuple[bytes, ...]) -> bytes | None:
+        """The line that `piece` ends, without its end; None when more of it comes."""
+        self._line += piece
+        if self._size + len(self._line) > self._longest:
+            raise answer_too_long(self._longest)
+        if not piece.endswith(ends):
+            return None
+        line = bytes(self._line).rstrip(b"\r\n")
+        self._line.clear()
+        return line
+
+    def _take_field(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            self._data.append(value.removeprefix(b" "))
+            self._size += len(value)
+        elif field == b"event":
+            self._name = value.removeprefix(b" ")
+
+
+def _event(name: bytes, data: bytes) -> Any:
+    """The event's JSON, with its name as `type` if it lacks one."""
+    value = json.loads(data)
+    if name and isinstance(value, dict):
+        value.setdefault("type", name.decode())
+    return value
+
+
 class HttpProvider(ABC):
     """A provider that a vendor, or a compatible server, serves. The abstract members are what differs between APIs."""
 
@@ -51,6 +121,7 @@ class HttpProvider(ABC):
     path: ClassVar[str]
     models_path: ClassVar[str]
     ignored_events: ClassVar[frozenset[bytes]] = frozenset()
+    reader: ClassVar[type[EventReader]] = EventReader
     thinking_member: ClassVar[str] = ""
     """The member of a message that holds thoughts as bare text, if the API has one."""
     stream_members: ClassVar[Mapping[str, Any]] = {"stream": True}
@@ -135,9 +206,6 @@ class HttpProvider(ABC):
         if self.thinking_member and answer.thoughts:
             answer.thinking.append(Thinking(answer.thoughts, self.id, {self.thinking_member: answer.thoughts}))
 
-    def _reader(self, longest: int) -> EventReader:
-        return EventReader(self.ignored_events, longest)
-
     async def _accept(self, answer: AnswerInProgress, response: httpx.Response) -> None:
         """Begin the answer. Raises CallFailure when the response is an error."""
         if response.status_code < 400:
@@ -157,7 +225,7 @@ class HttpProvider(ABC):
         """Ask, and yield the events of the answer. Raises CallFailure for an event that says an error."""
         async with self._client.stream("POST", self.path, json=body) as response:
             await self._accept(answer, response)
-            reader, pieces = self._reader(answer.longest), response.aiter_bytes()
+            reader, pieces = self.reader(self.ignored_events, answer.longest), response.aiter_bytes()
             async for piece in pieces:
                 for event in reader.feed(piece):
                     if event.get("error"):
@@ -185,76 +253,6 @@ async def _read_rest(pieces: AsyncIterator[bytes]) -> None:
                 pass
     except (TimeoutError, httpx.HTTPError):
         return  # the answer is complete, however its connection ends
-
-
-class EventReader:
-    """Reads the JSON of server-sent events from bytes as they come, without the events that `ignored` names.
-
-    `done` says that the last event has come. An event, or a line, may have `longest` bytes.
-    """
-
-    def __init__(self, ignored: frozenset[bytes] = frozenset(), longest: int = LONGEST_ANSWER) -> None:
-        self.done = False
-        self._ignored = ignored
-        self._longest = longest
-        self._line = bytearray()
-        """The beginning of a line whose end has not come."""
-        self._half_end = False
-        """Whether the last piece ended with a carriage return, to which a line feed may belong."""
-        self._name = b""
-        self._data: list[bytes] = []
-        self._size = 0
-        """Bytes of the data."""
-
-    def feed(self, piece: bytes) -> Iterator[Any]:
-        """Yield the values of the events that `piece` completes.
-
-        Raises ValueError for what is not JSON, and CallFailure for an event that is too long.
-        """
-        if self._half_end:
-            piece = piece.removeprefix(b"\n")
-        self._half_end = piece.endswith(b"\r")
-        for line in piece.splitlines(keepends=True):
-            text = self._whole_line(line, (b"\n", b"\r"))
-            if text is None:
-                return
-            if text:
-                self._take_field(text)
-                continue
-            name, data = self._name, b"\n".join(self._data)
-            self._name, self._data, self._size = b"", [], 0
-            if data.startswith(DONE):
-                self.done = True
-                return
-            if data and name not in self._ignored:
-                yield _event(name, data)
-
-    def _whole_line(self, piece: bytes, ends: tuple[bytes, ...]) -> bytes | None:
-        """The line that `piece` ends, without its end; None when more of it comes."""
-        self._line += piece
-        if self._size + len(self._line) > self._longest:
-            raise answer_too_long(self._longest)
-        if not piece.endswith(ends):
-            return None
-        line = bytes(self._line).rstrip(b"\r\n")
-        self._line.clear()
-        return line
-
-    def _take_field(self, line: bytes) -> None:
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            self._data.append(value.removeprefix(b" "))
-            self._size += len(value)
-        elif field == b"event":
-            self._name = value.removeprefix(b" ")
-
-
-def _event(name: bytes, data: bytes) -> Any:
-    """The event's JSON, with its name as `type` if it lacks one."""
-    value = json.loads(data)
-    if name and isinstance(value, dict):
-        value.setdefault("type", name.decode())
-    return value
 
 
 class _Call:

@@ -12,6 +12,17 @@ from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools, without_empty
 
 
+class _LineReader(EventReader):
+    """Reads one JSON object a line."""
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        """Yield the values of the lines that `piece` completes, as the base class does it for events."""
+        for part in piece.splitlines(keepends=True):
+            line = self._whole_line(part, (b"\n",))
+            if line is not None and line.strip():
+                yield json.loads(line)
+
+
 class OllamaProvider(HttpProvider):
     """Completes through the chat API of Ollama."""
 
@@ -19,6 +30,7 @@ class OllamaProvider(HttpProvider):
     path = "/api/chat"
     models_path = "/api/tags"
     thinking_member = "thinking"
+    reader = _LineReader
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
@@ -29,9 +41,6 @@ class OllamaProvider(HttpProvider):
             options=bounds,
             tools=function_tools(options.tools) if options.tool_choice != "none" else None,
         )
-
-    def _reader(self, longest: int) -> EventReader:
-        return _LineReader(longest=longest)
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         message = event.get("message") or {}
@@ -46,17 +55,6 @@ class OllamaProvider(HttpProvider):
             answer.done = True
             answer.raw_reason = event.get("done_reason") or None
             answer.usage = Usage(event.get("prompt_eval_count") or 0, event.get("eval_count") or 0)
-
-
-class _LineReader(EventReader):
-    """Reads one JSON object a line."""
-
-    def feed(self, piece: bytes) -> Iterator[Any]:
-        """Yield the values of the lines that `piece` completes, as the base class does it for events."""
-        for part in piece.splitlines(keepends=True):
-            line = self._whole_line(part, (b"\n",))
-            if line is not None and line.strip():
-                yield json.loads(line)
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:

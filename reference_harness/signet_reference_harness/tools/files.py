@@ -159,13 +159,9 @@ def _reason(error: Exception) -> str:
 
 
 def _kind(folder: int, name: str) -> str | None:
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfinementError(f"{name!r}: {_reason(error)}") from error
-    return _kind_of(mode)
+    with _name_path(name), contextlib.suppress(FileNotFoundError):
+        return _kind_of(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    return None
 
 
 def _kind_of(mode: int) -> str:
@@ -230,11 +226,8 @@ def file_list(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, A
     path = arguments.get("path", ".")
     entries = ConfinedFolder(context.project).entries(path)
     rows = [{"name": entry.name, "kind": entry.kind, "bytes": entry.size} for entry in entries[:MOST_ENTRIES]]
-    return {
-        "path": path,
-        "entries": rows,
-        **({"left_out": len(entries) - len(rows)} if len(rows) < len(entries) else {}),
-    }
+    rest = {"left_out": len(entries) - len(rows)} if len(rows) < len(entries) else {}
+    return {"path": path, "entries": rows, **rest}
 
 
 def file_search(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:

@@ -106,6 +106,5 @@ def _changes(arguments: Mapping[str, Any], project: str) -> list[str] | None:
         return [f"{path}: {len(content)} characters in the place of {max(size, 0)} bytes"]
     name = "/dev/null" if size < 0 else path
     before = data.decode("utf-8", "replace").splitlines()
-    return list(difflib.unified_diff(before, content.splitlines(), name, path, n=2, lineterm="")) or [
-        f"{path}: as it is"
-    ]
+    changes = difflib.unified_diff(before, content.splitlines(), name, path, n=2, lineterm="")
+    return list(changes) or [f"{path}: as it is"]

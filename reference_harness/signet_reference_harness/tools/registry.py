@@ -303,10 +303,8 @@ def bound_result(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Pa
     try:
         file = folder.keep(name, whole.encode())
     except OSError as error:
-        return {
-            **told,
-            "note": f"the rest is lost: no file could be written: {error.strerror or error}"[:NOTE_ROOM],
-        }, None
+        lost = f"the rest is lost: no file could be written: {error.strerror or error}"
+        return {**told, "note": lost[:NOTE_ROOM]}, None
     note = "this file holds the whole result; read on with file_read, by offset"
     return {**told, "file": str(file), "note": note}, file
 

@@ -37,12 +37,11 @@ def vendor_answer(
 ) -> Listed | None:
     """The status and JSON value (or text) that answer a request to another path; None where no vendor has it."""
     what = f"{'GET' if method == 'HEAD' else method} {path}"
+    vendor = "anthropic" if "anthropic-version" in headers else "openai"
     if what == f"GET {_MODELS}":
-        return 200, _list(models, headers)
+        return 200, _list(vendor, models)
     if what.startswith(f"GET {_MODELS}/"):
-        return 200, _describe(
-            "anthropic" if "anthropic-version" in headers else "openai", path.removeprefix(f"{_MODELS}/")
-        )
+        return 200, _describe(vendor, path.removeprefix(f"{_MODELS}/"))
     if what == "GET /api/tags":
         return 200, {"models": [_describe("ollama", model if ":" in model else f"{model}:latest") for model in models]}
     if what == "POST /api/show":
@@ -56,8 +55,8 @@ def _describe(vendor: str, model: str) -> dict[str, Any]:
     return {name: model if value == "MODEL" else value for name, value in _ANSWERS[vendor].items()}
 
 
-def _list(models: Sequence[str], headers: Mapping[str, str]) -> dict[str, Any]:
-    if "anthropic-version" not in headers:
-        return {"object": "list", "data": [_describe("openai", model) for model in models]}
-    data = [_describe("anthropic", model) for model in models]
+def _list(vendor: str, models: Sequence[str]) -> dict[str, Any]:
+    data = [_describe(vendor, model) for model in models]
+    if vendor == "openai":
+        return {"object": "list", "data": data}
     return {"data": data, "has_more": False, "first_id": models[0], "last_id": models[-1]}

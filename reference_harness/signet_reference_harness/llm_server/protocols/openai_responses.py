@@ -115,10 +115,8 @@ def _inner(part: script.AnyPart, place: dict[str, Any], item: dict[str, Any]) ->
         yield {"type": f"{name}.done", **place, **done}, "around"
         return
     if isinstance(part, script.ThinkingPart):
-        name, added, member, place = "response.reasoning_summary_text", "reasoning_summary_part", "text", {
-            **place,
-            "summary_index": 0,
-        }  # fmt: skip
+        name, added, member = "response.reasoning_summary_text", "reasoning_summary_part", "text"
+        place = {**place, "summary_index": 0}
         (content,) = item["summary"]
         extra: dict[str, Any] = {}
     else:
