@@ -10,7 +10,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +24,6 @@ from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, Usage
 from signet_reference_harness.run.inputs import Folders, Options, SessionPlan
 from signet_reference_harness.run.open_sessions import end_abandoned
-from signet_reference_harness.session.turn import add_usage
 
 INVALID: Final = 2
 ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -116,7 +114,7 @@ class _Chat:
         """The conversation; `missing` says why there is no daemon."""
 
         def status() -> list[str]:
-            session, spent = opened.session, reduce(add_usage, opened.spent.values(), Usage())
+            session, spent = opened.session, sum(opened.spent.values(), Usage())
             facts = [session.identity.agent, session.identity.key[:8], opened.model]
             if spent != Usage():
                 facts.append(f"{_count(spent.input_tokens)} in, {_count(spent.output_tokens)} out")

@@ -24,7 +24,7 @@ from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
 from signet_reference_harness.session.memory_effect import MemoryEffect
-from signet_reference_harness.session.turn import TurnResult, add_usage
+from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.session.watching import Publisher
 
 MOST_LISTED: Final = 20
@@ -76,7 +76,7 @@ class ChatSession:
         return self.session.options.model or self.usual_model
 
     def _spend(self, usage: Usage) -> None:
-        self.spent[self.model] = add_usage(self.spent.get(self.model, Usage()), usage)
+        self.spent[self.model] = self.spent.get(self.model, Usage()) + usage
 
     async def take_up(self, identity: SessionIdentity, stored: session_file.StoredSession | None) -> None:
         """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.

@@ -52,14 +52,10 @@ class AdapterClient(adapter.RuntimeAdapter):
         self._probe = asyncio.Lock()
         self._probe_is_refused = False
         self._seen = False
-        self._in_sight = False
+        self.in_sight = False
+        """Whether the daemon answered the last request."""
         self._daemon_version = ""
         self._transcripts: TemporaryDirectory[str] | None = None
-
-    @property
-    def in_sight(self) -> bool:
-        """Whether the daemon answered the last request."""
-        return self._in_sight
 
     async def aclose(self) -> None:
         """Close the connections, and remove the transcripts that were handed over as files."""
@@ -76,9 +72,9 @@ class AdapterClient(adapter.RuntimeAdapter):
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
         reply = check_shape(await self._wire.exchange("health", headers=self._credentials()))
-        self._in_sight = reply.accepted and reply.status == 200
+        self.in_sight = reply.accepted and reply.status == 200
         self._probe_is_refused |= refuses(reply.status)
-        self._seen = self._seen or self._in_sight
+        self._seen = self._seen or self.in_sight
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply
 
@@ -236,7 +232,7 @@ class AdapterClient(adapter.RuntimeAdapter):
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
         # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
-        probe = not (self._in_sight or self._probe_is_refused or OPERATIONS[operation].get("unseen"))
+        probe = not (self.in_sight or self._probe_is_refused or OPERATIONS[operation].get("unseen"))
         if not self._seen or probe:
             lost = await self._out_of_sight()
             if lost is not None:
@@ -246,16 +242,16 @@ class AdapterClient(adapter.RuntimeAdapter):
             await self._wire.exchange(operation, told, headers=headers, item=item, slots=slots, anew=anew)
         )
         if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
-            self._in_sight = False
+            self.in_sight = False
         return reply
 
     async def _out_of_sight(self) -> Reply | None:
         """Probe the daemon, once for all calls that wait for it. Return None when it answers."""
         async with self._probe:
-            if self._in_sight:
+            if self.in_sight:
                 return None
             reply = await self.health()
-        if self._in_sight:
+        if self.in_sight:
             return None
         return replace(reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE)
 

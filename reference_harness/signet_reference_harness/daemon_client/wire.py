@@ -113,7 +113,7 @@ class Wire:
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, _TooLargeError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             failure = FailureClass.OFFLINE if progress.status is None else FailureClass.BODY_READ
             reply = progress.failed(operation, failure, with_cause(error))
         ended = loop.time()
@@ -150,7 +150,7 @@ class Wire:
             async for piece in response.aiter_raw():
                 received += piece
                 if len(received) > BODY_LIMIT:
-                    raise _TooLargeError(f"the answer is larger than {BODY_LIMIT} bytes")
+                    raise httpx.ReadError(f"the answer is larger than {BODY_LIMIT} bytes")
             return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
         finally:
             await response.aclose()
@@ -163,10 +163,6 @@ def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
         return PlainTransport(url.host, url.port or 80, CONNECTIONS)
     limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
     return httpx.AsyncHTTPTransport(trust_env=False, limits=limits)
-
-
-class _TooLargeError(Exception):
-    """Raised when an answer's body goes over the limit."""
 
 
 def encode(body: Mapping[str, Any]) -> bytes:

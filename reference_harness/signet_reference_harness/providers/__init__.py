@@ -68,6 +68,9 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionResult:

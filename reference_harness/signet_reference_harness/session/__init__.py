@@ -19,7 +19,6 @@ from signet_reference_harness.session.turn import (
     TurnHistory,
     TurnListener,
     TurnResult,
-    add_usage,
     broken_reply,
 )
 from signet_reference_harness.tools import ToolResult
@@ -52,15 +51,10 @@ class Session(Lifecycle):
     _identity_files: tuple[Reminder, ...] = ()
     _identity_of: int = 0
     """The opening at which these files were read."""
-    _context_tokens: int = 0
-    """The provider's last count; 0 before the first."""
+    context_tokens: int = field(default=0, kw_only=True)
+    """Tokens in the model's context, as the provider counted them; estimated after a compaction, 0 at first."""
     _context_is_full: bool = False
     """The provider found the context too long."""
-
-    @property
-    def context_tokens(self) -> int:
-        """Tokens in the model's context, as the provider counted them; estimated after a compaction, 0 at first."""
-        return self._context_tokens
 
     async def turn(
         self,
@@ -116,7 +110,7 @@ class Session(Lifecycle):
                 self._record(prompt, loop, kept[before - 1 :])
             self.cut_turn = replace(loop.result(before - 1), messages=tuple(kept[before - 1 :]))
             raise
-        self._context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
+        self.context_tokens = loop.last_usage.input_tokens + loop.last_usage.output_tokens
         self._context_is_full = loop.outcome is StopReason.CONTEXT_LIMIT
         if loop.has_answer:
             self._record(prompt, loop, loop.messages[before - 1 :])
@@ -137,7 +131,7 @@ class Session(Lifecycle):
             loop.result(before - 1),
             memory=effect,
             injected=bool(turn_context or any(self._contexts)),
-            usage=loop.usage if compaction is None else add_usage(loop.usage, compaction.usage),
+            usage=loop.usage if compaction is None else loop.usage + compaction.usage,
             compacted=compaction is not None,
         )
 
@@ -171,8 +165,8 @@ class Session(Lifecycle):
         messages = self.conversation.messages
         if not messages or self._context_is_full:
             return bool(messages)
-        used = self._context_tokens + context.estimated_tokens((), prompt)
-        if not self._context_tokens:
+        used = self.context_tokens + context.estimated_tokens((), prompt)
+        if not self.context_tokens:
             used = context.estimated_tokens(messages, prompt, self.conversation.summary, *self._contexts)
         return self.context_budget is not None and used > self.context_budget
 
@@ -183,7 +177,7 @@ class Session(Lifecycle):
 
     async def clear(self) -> None:
         """As the lifecycle does it; the model's context is empty then."""
-        self._context_tokens, self._context_is_full = 0, False
+        self.context_tokens, self._context_is_full = 0, False
         await Lifecycle.clear(self)
 
     async def compact(
@@ -199,7 +193,7 @@ class Session(Lifecycle):
         by_model = context.is_whole(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         self._context_is_full = False
-        self._context_tokens = context.estimated_tokens(
+        self.context_tokens = context.estimated_tokens(
             (), self.conversation.summary, *self._contexts, *(each.text for each in self._identity_files)
         )
         (listener or TurnListener()).compaction(self.conversation.summary)

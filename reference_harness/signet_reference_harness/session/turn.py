@@ -120,11 +120,6 @@ class TurnResult:
     messages: tuple[Message, ...] = ()
     memory: MemoryEffect = field(default_factory=MemoryEffect)
 
-    @property
-    def broken(self) -> bool:
-        """True for a reply of which only a part arrived."""
-        return bool(self.reply) and self.outcome in {StopReason.MALFORMED, StopReason.ERROR, StopReason.CANCELLED}
-
 
 @dataclass(slots=True)
 class ModelLoop:
@@ -249,7 +244,8 @@ class ModelLoop:
             completion = await self._stream()
             self.listener.answer(completion)
         self._said = StringIO(completion.content)
-        self._count(completion)
+        self.last_usage = completion.usage
+        self.usage += completion.usage
         return completion
 
     async def _stream(self) -> CompletionResult:
@@ -294,10 +290,6 @@ class ModelLoop:
             broken = CompletionResult(content=self.reply, stop_reason=reason, raw_reason=raw_reason, detail=failure)
             yield CompletionChunk("", result=broken)
 
-    def _count(self, completion: CompletionResult) -> None:
-        self.last_usage = completion.usage
-        self.usage = add_usage(self.usage, completion.usage)
-
     async def _run_tool(self, call: ToolCall) -> None:
         result = self.past.result()
         if result is None:
@@ -314,11 +306,6 @@ def _check(chunk: Any) -> None:
         raise TypeError(f"it yielded a {type(chunk).__name__}, not a CompletionChunk")
     if not isinstance(chunk.result, CompletionResult | None):
         raise TypeError(f"a chunk's result is a {type(chunk.result).__name__}, not a CompletionResult")
-
-
-def add_usage(first: Usage, second: Usage) -> Usage:
-    """The tokens of both."""
-    return Usage(first.input_tokens + second.input_tokens, first.output_tokens + second.output_tokens)
 
 
 def result_text(result: ToolResult) -> str:

@@ -11,12 +11,7 @@ import pytest
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
 from signet_reference_harness.messages import Message, ToolCall
-from signet_reference_harness.providers import (
-    CompletionChunk,
-    CompletionResult,
-    StopReason,
-    Usage,
-)
+from signet_reference_harness.providers import CompletionChunk, CompletionResult, StopReason, Usage
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnListener, TurnResult
@@ -191,7 +186,7 @@ def test_a_broken_stream_keeps_what_arrived(
         return result
 
     result: TurnResult = hosted(work)
-    assert (result.reply, result.outcome, result.broken, result.error) == ("The port ", "malformed", True, None)
+    assert (result.reply, result.outcome, result.error) == ("The port ", "malformed", None)
     assert result.detail == detail
     assert turns(daemon.bodies(END)[0]) == [
         ("user", "hello"),
