@@ -99,8 +99,11 @@ def parse_yaml(data: bytes, where: object) -> Any:
         raise DocumentError(f"{where}: is not YAML: {type(error).__name__}", remedy="correct the file") from None
 
 
-def demand(model: type[Model], value: Any, where: str) -> Model:
-    """The document that a parsed value holds. Raises DocumentError for the deepest place that breaks the model."""
+def demand(model: type[Model], value: Any, where: str, *, remedy: str | None = None) -> Model:
+    """The document that a parsed value holds. Raises DocumentError for the deepest place that breaks the model.
+
+    Its remedy is `remedy`, or by default what corrects that place.
+    """
     try:
         return model.model_validate(value)
     except ValidationError as failure:
@@ -108,8 +111,8 @@ def demand(model: type[Model], value: Any, where: str) -> Model:
     problem = max(problems, key=lambda each: len(_pointer(each["loc"], value)))
     pointer = _pointer(problem["loc"], value)
     shown = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')[:60]}" for step in pointer) or "the whole"
-    message, remedy = _explain(problem, problems, pointer)
-    raise DocumentError(f"{where}: {shown}: {message}", remedy=remedy)
+    message, correction = _explain(problem, problems, pointer)
+    raise DocumentError(f"{where}: {shown}: {message}", remedy=remedy or correction)
 
 
 def _pointer(location: Sequence[str | int], value: Any) -> list[str | int]:

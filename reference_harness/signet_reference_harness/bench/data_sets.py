@@ -48,10 +48,7 @@ class PublishedFile:
 
     def parse(self, model: type[Row], value: Any, pointer: str) -> Row:
         """The value at a JSON pointer of the file. Raises DocumentError."""
-        try:
-            return demand(model, value, f"{self.path}: {pointer}")
-        except DocumentError as error:
-            raise DocumentError(error.message, remedy=AS_PUBLISHED) from None
+        return demand(model, value, f"{self.path}: {pointer}", remedy=AS_PUBLISHED)
 
 
 def read_source(path: Path) -> PublishedFile:

@@ -30,12 +30,13 @@ class Items:
 
     def __init__(self) -> None:
         self._by_memory: dict[str, str] = {}
-        self._memories: dict[str, list[str]] = {}
+        self.memories: dict[str, list[str]] = {}
+        """The ids of the memories that hold a fact, by its name."""
         self._texts: dict[str, str] = {}
 
     def add_fact(self, name: str, text: str, memories: list[str]) -> None:
         """Note a fact and the ids of the memories that hold it: several for a long text."""
-        self._memories[name] = memories
+        self.memories[name] = memories
         self._texts[name] = _quoted(text)
         for memory in memories:
             self._by_memory.setdefault(memory, name)
@@ -44,13 +45,9 @@ class Items:
         """Note a prompt: a memory that quotes it is taken for it."""
         self._texts[name] = _quoted(text)
 
-    def memories_of(self, name: str) -> list[str]:
-        """The ids of the memories that hold a fact."""
-        return self._memories.get(name, [])
-
     def same_as(self, name: str) -> str:
         """The first fact that is stored as the same memory as `name`, which may be itself."""
-        memories = self._memories.get(name)
+        memories = self.memories.get(name)
         return self._by_memory[memories[0]] if memories else name
 
     def name_of(self, row: Mapping[str, Any]) -> str:
@@ -61,7 +58,7 @@ class Items:
         content = str(row.get("content", ""))
         said = _flat(content)
         for name, text in self._texts.items():
-            if name not in self._memories and len(text) >= LEAST_QUOTED and text in said:
+            if name not in self.memories and len(text) >= LEAST_QUOTED and text in said:
                 return name
         return f"other:{hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
@@ -70,7 +67,7 @@ class Items:
         flat = _flat(text)
         places: dict[str, int] = {}
         for name, words in self._texts.items():
-            mentions = [flat.find(memory) for memory in self._memories.get(name, ())]
+            mentions = [flat.find(memory) for memory in self.memories.get(name, ())]
             mentions += [flat.find(words)] if len(words) >= LEAST_QUOTED else []
             mentions = [place for place in mentions if place >= 0]
             if mentions:
@@ -152,7 +149,7 @@ class DaemonPlayer(Player):
     async def forget(self, step: suite.SuiteForget) -> None:
         """POST memory/forget, by the ids of the fact's memories."""
         session = await self._open(step.session)
-        ids = self._items.memories_of(step.fact)
+        ids = self._items.memories.get(step.fact, [])
         order = {"mode": "execute", "ids": ids, "limit": len(ids), "reason": "the suite forgets it"}
         reply = await self._client.operate(session.identity, "memory-forget", order)
         self._client.demand_answered()

@@ -128,16 +128,14 @@ class ChatSession:
     async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: Publisher) -> TurnResult:
         """Take a turn in which the model follows a skill, and report the skill to the daemon."""
         session, began, clock = self.session, kept_lines.now(), time.monotonic()
-        pending = session.conversation.pending
-        session.conversation.pending = (*pending, skill.reminder)
+        conversation = session.conversation
+        conversation.pending = (*conversation.pending, skill.reminder)
         error: str | None = "stopped"
         try:
             result = await self.turn(said, listener)
             error = result.error
         finally:
-            session.conversation.pending = tuple(
-                each for each in session.conversation.pending if each != skill.reminder
-            )
+            conversation.pending = tuple(each for each in conversation.pending if each != skill.reminder)
             invocation = {
                 "skillName": skill.name,
                 "toolUseId": str(uuid4()),

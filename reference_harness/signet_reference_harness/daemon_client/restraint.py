@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 from signet_reference_harness.daemon_client.reply import Reply
 
 BUSY: Final = frozenset({429, 503})
-INVITING: Final = frozenset({408, 425})
-"""A timeout, and a request that came too early."""
+PASSING: Final = BUSY | {408, 425}
+"""Statuses that forbid no repeat: beside those a timeout, and a request that came too early."""
 SHORTEST_GAP_S: Final = 0.25
 GROWTH: Final = 1.5
 REMEMBERED: Final = 1_024
@@ -66,7 +66,7 @@ class RepeatGuard:
 
 def refuses(status: int | None) -> bool:
     """Whether an answer's status forbids to make the identical request again."""
-    return status in range(400, 500) and status not in BUSY | INVITING
+    return status in range(400, 500) and status not in PASSING
 
 
 def identity_of(method: str, target: str, body: bytes) -> str:
@@ -113,13 +113,11 @@ class EnvelopeGuard:
 
     def remove(self, text: str) -> str:
         """`text` without any injected text; the very same string when it holds none."""
-        present = [envelope for envelope in self._envelopes if envelope in text]
         # Taking one out may bring the ends of another together, so look again until the text holds no more.
-        while present:
+        while present := [envelope for envelope in self._envelopes if envelope in text]:
             # Longest first: an envelope without its heading is part of the one with it.
             for envelope in sorted(present, key=len, reverse=True):
                 text = text.replace(envelope, "")
-            present = [envelope for envelope in self._envelopes if envelope in text]
         return text
 
 

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -62,13 +63,8 @@ class ScriptedRequest(Struct, frozen=True):
         return all(match is None or any(_holds(text, match) for text in texts) for match, texts in places)
 
     def _last_results(self) -> tuple[str, ...]:
-        results: list[str] = []
-        for message in self.messages:
-            if message.role == "user":
-                results.clear()
-            elif message.role == "tool":
-                results.append(message.text)
-        return tuple(results)
+        newest = takewhile(lambda message: message.role != "user", reversed(self.messages))
+        return tuple(message.text for message in newest if message.role == "tool")
 
 
 def _holds(text: str, match: Match) -> bool:

@@ -10,15 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from signet_reference_harness.messages import Thinking, ToolCall
-from signet_reference_harness.providers import (
-    LONGEST_ANSWER,
-    Api,
-    CompletionChunk,
-    CompletionResult,
-    StopReason,
-    Usage,
-    reason_of,
-)
+from signet_reference_harness.providers import Api, CompletionChunk, CompletionResult, StopReason, Usage, reason_of
 from signet_reference_harness.providers.failures import answer_too_long
 
 
@@ -40,7 +32,7 @@ class AnswerInProgress:
     """
 
     api: Api
-    longest: int = LONGEST_ANSWER
+    longest: int
     raw_reason: str | None = None
     begun: bool = False
     """Whether the provider has begun to answer; a failure before that is not in the answer."""

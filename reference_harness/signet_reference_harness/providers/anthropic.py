@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
@@ -104,16 +105,10 @@ def _mark_last(messages: Sequence[dict[str, Any]]) -> None:
 
 def _messages(messages: Sequence[Message], provider: str) -> Iterator[dict[str, Any]]:
     """The messages as the API wants them: roles in turn, so neighbours of one role become one message."""
-    role, blocks = "", list[dict[str, Any]]()
-    for message in messages:
-        own = "assistant" if message.role == "assistant" else "user"
-        if own != role:
-            if blocks:
-                yield {"role": role, "content": blocks}
-            role, blocks = own, []
-        blocks += _blocks(message, provider)
-    if blocks:
-        yield {"role": role, "content": blocks}
+    for role, neighbours in groupby(messages, lambda each: "assistant" if each.role == "assistant" else "user"):
+        blocks = [block for message in neighbours for block in _blocks(message, provider)]
+        if blocks:
+            yield {"role": role, "content": blocks}
 
 
 def _blocks(message: Message, provider: str) -> Iterator[dict[str, Any]]:

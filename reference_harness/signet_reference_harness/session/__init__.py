@@ -13,14 +13,7 @@ from signet_reference_harness.providers import CompletionOptions, Provider, Stop
 from signet_reference_harness.session import context
 from signet_reference_harness.session.lifecycle import Lifecycle, uninterrupted
 from signet_reference_harness.session.memory_effect import effect_of
-from signet_reference_harness.session.turn import (
-    MOST_ROUNDS,
-    ModelLoop,
-    TurnHistory,
-    TurnListener,
-    TurnResult,
-    broken_reply,
-)
+from signet_reference_harness.session.turn import ModelLoop, TurnHistory, TurnListener, TurnResult, broken_reply
 from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.permission import Permissions
 from signet_reference_harness.tools.registry import ResultFolder, ToolRegistry
@@ -31,7 +24,7 @@ class Session(Lifecycle):
     """A session of one agent in one project, for one task at a time: its lifecycle, and the turns with the model."""
 
     tools: ToolRegistry = field(kw_only=True)
-    most_rounds: int = field(default=MOST_ROUNDS, kw_only=True)
+    most_rounds: int = field(kw_only=True)
     context_budget: int | None = field(default=None, kw_only=True)
     """Tokens that the context may take before it is compacted; None never does it for its size."""
     options: CompletionOptions = field(default_factory=CompletionOptions, kw_only=True)

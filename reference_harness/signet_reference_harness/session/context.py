@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from signet_reference_harness.daemon_client.adapter import PreCompactionResult
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfinementError
-from signet_reference_harness.messages import (
-    Message,
-    Reminder,
-    ReminderOrigin,
-    ReminderScope,
-    ToolCall,
-    render_reminders,
-)
+from signet_reference_harness.messages import Message, Reminder, ReminderOrigin, ToolCall, render_reminders
 from signet_reference_harness.providers import CompletionOptions, Provider, StopReason, Usage
 from signet_reference_harness.session.conversation import Conversation
 from signet_reference_harness.session.turn import ModelLoop, result_text
@@ -127,7 +120,7 @@ def summary_of(conversation: Conversation) -> tuple[Reminder, ...]:
     return (Reminder(kind="summary", origin="model", scope="session", text=conversation.summary),)
 
 
-def _injected(text: str, scope: ReminderScope) -> Reminder:
+def _injected(text: str, scope: Literal["session", "turn"]) -> Reminder:
     return Reminder(kind="context", origin="daemon", scope=scope, text=text)
 
 

@@ -56,7 +56,7 @@ def test_no_two_rows_say_different_things_of_one_word() -> None:
 @pytest.mark.parametrize("api", APIS)
 def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
     """Never a good end."""
-    answer = AnswerInProgress(api=api, raw_reason="END_TURN")  # type: ignore[arg-type]  # parametrized
+    answer = AnswerInProgress(api=api, longest=99, raw_reason="END_TURN")  # type: ignore[arg-type]  # parametrized
     result = answer.result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.ERROR, "END_TURN")
     assert "'END_TURN' is not in the table" in result.detail
@@ -64,13 +64,13 @@ def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
 
 def test_an_answer_that_is_done_without_a_word_is_malformed() -> None:
     """Ollama says done and nothing else when its runner went away."""
-    result = AnswerInProgress(api="ollama-chat", done=True).result()
+    result = AnswerInProgress(api="ollama-chat", longest=99, done=True).result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.MALFORMED, None)
 
 
 def test_a_reason_to_use_tools_without_a_tool_is_malformed() -> None:
     """The loop would have nothing to do, for ever."""
-    result = AnswerInProgress(api="anthropic-messages", raw_reason="tool_use").result()
+    result = AnswerInProgress(api="anthropic-messages", longest=99, raw_reason="tool_use").result()
     assert result.stop_reason is StopReason.MALFORMED
     assert "no tool is called" in result.detail
 
