@@ -34,7 +34,7 @@ _DAEMON: Final = (
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.httptools_impl",
 )
-_HARNESS: Final = ("signet_reference_harness.driver", "jsonschema_rs")
+_HARNESS: Final = ("argparse", "signet_reference_harness.driver", "jsonschema_rs")
 CLIENT: Final = ("httpcore", "anyio._backends._asyncio")
 """Modules that a harness imports if it sends requests by httpx's own transport, as broken mutants do."""
 _HOSTS: Final = "signet_conformance.drivers.hosts"
@@ -85,7 +85,7 @@ PROGRAMS: Final[Programs] = MappingProxyType(
         "signet_conformance.selftest.harness": (
             *_HARNESS,
             *CLIENT,
-            "argparse",
+            "signet_conformance.drivers.model_process",
             "signet_conformance.selftest.mutants",
             "signet_conformance.selftest.transport",
             "signet_reference_harness.providers.ollama",

@@ -211,6 +211,10 @@ class Area(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     requirements: tuple[Requirement, ...]
 
 
+_DECODER = msgspec.json.Decoder(Area)
+_ID = re.compile(r"SIG-(?P<area>.+)-\d{3}")
+
+
 @cache
 def areas() -> tuple[Area, ...]:
     """The areas in their order. Raises ContractError naming the file, the entry and the wrong member."""
@@ -223,12 +227,13 @@ def areas() -> tuple[Area, ...]:
 def read_area(file: Path) -> Area:
     """The requirements of one file. Raises ContractError naming the entry and the wrong member."""
     try:
-        area = msgspec.json.decode(file.read_bytes(), type=Area)
+        area = _DECODER.decode(file.read_bytes())
     except (OSError, msgspec.DecodeError) as failure:
         raise ContractError(_complaint(file, failure), where=str(file), remedy=_REMEDY) from None
     ids = [requirement.id for requirement in area.requirements]
     for number, name in enumerate(ids):
-        if not re.fullmatch(rf"SIG-{re.escape(file.stem)}-\d{{3}}", name):
+        of_area = _ID.fullmatch(name)
+        if of_area is None or of_area["area"] != file.stem:
             problem = f"{printable(name, 60)} does not belong in this file: its ids are SIG-{file.stem}-001 and so on"
         elif name in ids[:number]:
             problem = f"{name} is in it twice"
