@@ -25,38 +25,26 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of, text_in
-from signet_conformance.finding import Finding, Side, Verdict
+from signet_conformance.finding import Finding
 from signet_conformance.rules.fields import explain
-from signet_conformance.rules.outcome import PASS, Outcome, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, fail_daemon, undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
 from signet_conformance.trace.model import NOT_CARRIED
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
 
 
-def breach(
-    call: Call, *others: Call, message: str, pointer: str = "", expected: str = "", received: Any = None, fold: str = ""
-) -> Finding:
-    """A breach by the daemon; the answer of the first call is the breaching one."""
-    return Finding(
-        verdict=Verdict.FAIL,
-        exchanges=(call.seq, *(other.seq for other in others)),
-        message=message,
-        pointer=pointer,
-        expected=expected,
-        received=received,
-        side=Side.DAEMON,
-        fold=f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}",
-    )
+def breach(call: Call, *others: Call, pointer: str = "", fold: str = "", **details: Any) -> Finding:
+    """The breach of an operation by the daemon, with the details that :func:`outcome.fail` takes."""
+    fold = f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}"
+    return fail_daemon(call, *others, pointer=pointer, fold=fold, **{"received": None, **details})
 
 
-def forgot(
-    recording: Recording, call: Call, *others: Call, message: str, pointer: str, expected: str, received: Any = None
-) -> Finding:
+def forgot(recording: Recording, call: Call, *others: Call, message: str, **details: Any) -> Finding:
     """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
     if not recording.marks(StepMark):
         return undecided(call, *others, message=f"{message}; no mark says whether the daemon was restarted")
-    return breach(call, *others, message=message, pointer=pointer, expected=expected, received=received)
+    return breach(call, *others, message=message, **details)
 
 
 def in_answer(*names: str | int) -> str:

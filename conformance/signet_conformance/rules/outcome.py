@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from signet_conformance.facts import Call, Recording, WholeRun
 from signet_conformance.files.json_values import member_of, names_in, pointer
-from signet_conformance.finding import Finding, Verdict
+from signet_conformance.finding import Finding, Side, Verdict
 
 Outcome = Finding | Literal[Verdict.PASS]
 Rule = Callable[[Recording], Iterator[Outcome]]
@@ -30,12 +30,15 @@ def _finding(
     received: Any = _AT_POINTER,
     fold: str = "",
     elements: Iterable[str] = (),
+    side: Side = Side.CONNECTOR,
+    asked: Iterable[Any] = (),
 ) -> Finding:
     if received is _AT_POINTER:
         is_in_body = bool(calls) and pointer.startswith(_BODY)
         received = member_of(calls[0].body, *names_in(pointer.removeprefix(_BODY))) if is_in_body else None
     exchanges = tuple(call.seq for call in calls)
-    return Finding(verdict, exchanges, message, pointer, expected, received, fold=fold, elements=tuple(elements))
+    model = tuple(dict.fromkeys(request.seq for request in asked))
+    return Finding(verdict, exchanges, message, pointer, expected, received, side, fold, model, tuple(elements))
 
 
 fail = partial(_finding, Verdict.FAIL)
@@ -46,6 +49,15 @@ A rule that knows several kinds of breach at one pointer names each by `fold`: a
 """
 warn = partial(_finding, Verdict.WARN)
 """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
+fail_daemon = partial(_finding, Verdict.FAIL, side=Side.DAEMON)
+"""A breach by the daemon; the answer of the first call is the breaching one."""
+fail_harness = partial(_finding, Verdict.FAIL, side=Side.HARNESS)
+warn_harness = partial(_finding, Verdict.WARN, side=Side.HARNESS)
+"""A breach by the harness; of the requests to the model that were `asked` the first is the breaching one."""
+unclear = partial(_finding, Verdict.INCONCLUSIVE, side=Side.HARNESS)
+"""The recordings of the daemon's and of the model's side do not tell."""
+pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)
+"""A subject conforms, and there is something to tell of it."""
 
 
 def undecided(*calls: Call, message: str, fold: str = "") -> Finding:

@@ -27,8 +27,8 @@ from signet_conformance.rules.model.requests import (
     says,
     times,
 )
-from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, breach, turns, turns_of, unclear
-from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, turns, turns_of
+from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -100,7 +100,7 @@ def _breach_of(
     given_up = not text.call.accepted
     if given_up:
         where = f": the connector gave it up after {text.call.t1 - text.call.t0:.1f} s, before its bound{where}"
-    return breach(
+    return warn_harness(
         text.call,
         asked=[first, *([later] if later is not None else aside[:1])],
         message=f"what {what} injected does not reach the model{where}",
@@ -127,7 +127,7 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
         counted = {line: times(line, request.context) for line in text.lines}
         if all(counted[line] > allowed[line] for line in text.lines):
             most = max(counted.values())
-            yield breach(
+            yield warn_harness(
                 text.call,
                 asked=[request],
                 message="an injected text reaches the model more often than it was injected",
@@ -194,7 +194,7 @@ def _judge_summary(
     elif here is Standing.LACKED and any(says(plain_words(said.text), first.users) for said in said_before):
         yield unclear(call, asked=[first], message="the model still gets what was said before the compaction")
     elif here is Standing.LACKED:
-        yield breach(
+        yield warn_harness(
             call,
             asked=[first],
             message="after the compaction the model does not get the summary that the daemon got",
@@ -215,7 +215,7 @@ def _cut_from(recording: Recording, call: Call, turn: ModelTurn) -> Outcome | No
     told, words = plain_words(summary), plain_words(whole)
     if not told or not words.startswith(told) or len(told) * 2 >= len(words) or not says(words, first.everything):
         return None
-    return breach(
+    return warn_harness(
         call,
         asked=[first],
         message="the daemon gets only the beginning of the summary that the model goes on with",
@@ -281,7 +281,7 @@ def _judge_leak(
     if _may_be_of(recording, text.session, turn):
         return unclear(text.call, asked=[request], message="which session the request belongs to is not certain")
     agent, project = agent_and_project(recording, text.session)
-    return breach(
+    return warn_harness(
         text.call,
         asked=[request],
         message=f"what was injected into session {text.session} reaches the model in session {turn.session}",
@@ -324,7 +324,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         if wanted.standing_in(first) is not Standing.HELD:
             continue
         if header.in_prompt is False and any(_is_among(text, turn, part) for part in first.parts):
-            yield breach(
+            yield warn_harness(
                 text.call,
                 asked=[first],
                 message="injected text reaches the model as the user's own words",
@@ -340,7 +340,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         if lacking is None:
             yield PASS
         else:
-            yield breach(
+            yield warn_harness(
                 text.call,
                 asked=[first, lacking],
                 message="text injected for a turn is in its first request to the model, but not in later"
@@ -379,7 +379,7 @@ def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
         if later is None or not lines:
             continue
         if _stands_as_new(lines, later, later.main[0]):
-            yield breach(
+            yield warn_harness(
                 text.call,
                 asked=[later.main[0]],
                 message=f"text injected for step {turn.step.index}, in which the model was never asked, reaches"

@@ -38,13 +38,11 @@ from signet_conformance.rules.model.requests import (
 )
 from signet_conformance.rules.model.turns import (
     ModelTurn,
-    breach,
     model_requests,
     turns_of,
     turns_with_tools,
-    unclear,
 )
-from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark, StepMark
 
@@ -261,7 +259,7 @@ def _contents(call: Call) -> Sequence[tuple[str, ...]]:
 
 
 def _lie(call: Call, request: ModelCall, part: SaidPart, message: str, wanted: str) -> Outcome:
-    return breach(
+    return warn_harness(
         call,
         asked=[request],
         message=message,
@@ -310,7 +308,7 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
         words = plain_words(line)
         tells = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
         if tells and not _was_said_undisturbed(recording, words, call):
-            return breach(
+            return warn_harness(
                 call,
                 asked=[request],
                 message="the model is told that the daemon does not run, although it answered late or in an"
@@ -343,7 +341,7 @@ def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | 
     for part in request.parts:
         for heading, lines in _sections(part.text).items() if part.role in ("system", "user") else ():
             if heading in known and known[heading] and lines and not set(known[heading]) & set(lines):
-                return breach(
+                return warn_harness(
                     call,
                     asked=[request],
                     message="the model gets an identity that is not that of the agent's workspace",

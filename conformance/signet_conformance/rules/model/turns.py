@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from statistics import median
-from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from signet_conformance.facts import PROMPT, Call, Recording, once_a_recording, plain, text_or_none
-from signet_conformance.finding import Finding, Side, Verdict
 from signet_conformance.rules.model.requests import ModelCall, plain_words, read_request, says
-from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.outcome import PASS, Outcome, fail_harness, pass_harness, unclear, warn_harness
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
@@ -142,38 +139,6 @@ def _main(requests: Sequence[ModelCall], text: str) -> list[ModelCall]:
     return [each for each in about if each.tools] or about
 
 
-def breach(
-    *calls: Call,
-    asked: Iterable[ModelCall] = (),
-    message: str,
-    expected: str = "",
-    received: Any = None,
-    fold: str = "",
-    verdict: Verdict = Verdict.WARN,
-) -> Finding:
-    """A breach of the harness, a WARN unless said otherwise; the first request is the breaching one."""
-    return Finding(
-        verdict=verdict,
-        exchanges=tuple(call.seq for call in calls),
-        message=message,
-        expected=expected,
-        received=received,
-        side=Side.HARNESS,
-        fold=fold,
-        model=tuple(dict.fromkeys(request.seq for request in asked)),
-    )
-
-
-def remarked(*calls: Call, asked: Iterable[ModelCall] = (), message: str) -> Finding:
-    """A subject conforms, and there is something to tell of it."""
-    return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.PASS)
-
-
-def unclear(*calls: Call, asked: Iterable[ModelCall] = (), message: str) -> Finding:
-    """The two recordings do not tell."""
-    return replace(breach(*calls, asked=asked, message=message), verdict=Verdict.INCONCLUSIVE)
-
-
 CLOCK_S = 0.001
 """The precision of a written instant."""
 GRACE_S = 1.0
@@ -198,7 +163,7 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
         elif bound is None and first.t0 >= hook.t0:
             yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
         else:
-            yield breach(
+            yield warn_harness(
                 hook,
                 asked=[first],
                 message="the model is asked before the prompt hook has "
@@ -227,7 +192,7 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
         late = wait - median(usual) if usual else None
         allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
         if late is not None and allowed is not None and late > allowed:
-            yield breach(
+            yield warn_harness(
                 asked=turn.main,
                 message=f"step {turn.step.index}: while the daemon does not run, the model is asked {late:.1f}"
                 " s later than otherwise",
@@ -236,7 +201,7 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
                 fold="late",
             )
         elif late is not None:
-            yield remarked(
+            yield pass_harness(
                 asked=turn.main,
                 message=f"while the daemon does not run, asked {max(late, 0):.1f} s later than otherwise",
             )
@@ -250,13 +215,12 @@ def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
         return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording is not complete")
     if not usual or turn.unread:
         return unclear(asked=turn.asked, message=f"{what}may have been asked in a request that was not recorded")
-    return breach(
+    return fail_harness(
         asked=turn.asked,
         message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
         expected=f"an answer to {turn.text[:200]!r}",
         received=None,
         fold="no answer",
-        verdict=Verdict.FAIL,
     )
 
 

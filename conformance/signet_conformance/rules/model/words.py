@@ -10,8 +10,8 @@ from itertools import takewhile
 from signet_conformance.facts import Recording
 from signet_conformance.rules.model.given import compacted_at, heard_by
 from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
-from signet_conformance.rules.model.turns import ModelTurn, breach, turns, unclear
-from signet_conformance.rules.outcome import PASS, Outcome
+from signet_conformance.rules.model.turns import ModelTurn, turns
+from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
 from signet_conformance.trace.marks import StepMark
 
 _LEAST_WORDS = 3
@@ -44,7 +44,7 @@ def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outc
     heard = heard_by(recording, turn.session, request.t0)
     if counted <= allowed or f" {' '.join(words for words, _ in lines)} " in heard:
         return None
-    return breach(
+    return warn_harness(
         asked=[request],
         message=f"step {turn.step.index}: the user's words reach the model {counted} times, but were said"
         f" {'once' if allowed == 1 else f'{allowed} times'}",
@@ -87,7 +87,7 @@ def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
         return None
     if says_left_out(told, map(plain_words, turn.text.splitlines()), turn.text):
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
-    return breach(
+    return warn_harness(
         asked=[own],
         message=f"step {turn.step.index}: the user's words do not reach the model unchanged",
         expected=turn.text.strip()[:200],
