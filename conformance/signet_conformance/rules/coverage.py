@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 
 from signet_conformance.contract import contract_set, contract_version_of
 from signet_conformance.facts import Recording, WholeRun
@@ -15,30 +16,18 @@ IMPLIED = frozenset({"secrets-exec-job"})
 """Operations that come with another one: polling a job is part of running it."""
 
 
-@lru_cache(4096)
-def in_contract_set(path: str, version: str) -> bool:
-    """Whether a path belongs to a version of the contract, whatever the method."""
-    segments = path.split("/")
-    for pattern in contract_set(version):
-        parts = pattern.split("/")
-        below = parts[-1] == "**"
-        if below:
-            parts = parts[:-1]
-        if len(segments) < len(parts) + below or (not below and len(segments) != len(parts)):
-            continue
-        if all(
-            part == segment or (part.startswith(":") and segment)
-            for part, segment in zip(parts, segments, strict=False)
-        ):
-            return True
-    return False
+@cache
+def _contract_paths(version: str) -> re.Pattern[str]:
+    """The paths of a version of the contract, whatever the method: `:name` is a segment, `**` all that is below."""
+    patterns = (re.sub(r":[^/]+", "[^/]+", re.escape(path).replace(r"\*\*", ".*")) for path in contract_set(version))
+    return re.compile("|".join(patterns))
 
 
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
-    version = contract_version_of(recording.daemon_version)
+    paths = _contract_paths(contract_version_of(recording.daemon_version))
     for call in recording.requests:
-        if not in_contract_set(call.path, version):
+        if not paths.fullmatch(call.path):
             yield warn(
                 call,
                 message="an endpoint outside the contract",

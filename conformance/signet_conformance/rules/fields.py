@@ -42,17 +42,8 @@ def _valid(decider: Any, document: object) -> bool:
 
 
 def _whole_characters(document: object) -> Any:
-    return _whole(json.loads(json.dumps(document), object_pairs_hook=_mended))
-
-
-def _mended(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {_whole(name): _whole(value) for name, value in pairs}
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return [_whole(item) for item in value] if isinstance(value, list) else value
+    """A document with a question mark for each half of a character."""
+    return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
