@@ -8,6 +8,7 @@ order and the indexes that rules read. Both are read-only.
 from signet_conformance.facts.calls import (
     AGENT_CALLS as AGENT_CALLS,
     AGENT_HEADER as AGENT_HEADER,
+    BOUNDS as BOUNDS,
     CHECKPOINT as CHECKPOINT,
     CLAIM_CHECKING as CLAIM_CHECKING,
     COMPLETE as COMPLETE,

@@ -30,6 +30,15 @@ SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
 AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
 """The calls that run as an agent which the connector chooses."""
 
+BOUNDS: Mapping[str, str] = {
+    START: "start",
+    PROMPT: "prompt",
+    END: "end",
+    **dict.fromkeys((PRE, COMPLETE), "compact"),
+    **dict.fromkeys((*SAVES, RECALL, HOOK_RECALL, GET, MODIFY, FORGET, PATCH, DELETE), "tool"),
+}
+"""The operations that somebody waits for, to the names of the bounds that a target may declare."""
+
 RESERVED_KEY_HEADER = SESSION_HEADER
 AGENT_HEADER = "x-signet-agent-id"
 PATH_HEADER = "x-signet-runtime-path"

@@ -142,7 +142,7 @@ _HOOKS_ASKED_FOR_BY = {
 """The kinds of steps that ask for a hook. Start and end: `kinds_asking_for`; no step asks for a checkpoint."""
 
 
-class Turn(Struct, frozen=True):
+class Turn(Struct, frozen=True, dict=True):
     """One turn of the user: its step, its text, where the model's turn began, and the prompts sent in it."""
 
     text: str
@@ -150,9 +150,14 @@ class Turn(Struct, frozen=True):
     model_seq: int | None
     prompts: tuple[Call, ...]
 
+    @cached_property
+    def plain_text(self) -> str:
+        """The text without what a connector may leave out."""
+        return plain(self.text)
+
     def is_said_by(self, call: Call) -> bool:
         """Whether a prompt holds what was said in this turn."""
-        return plain(call.text or "") == plain(self.text)
+        return plain(call.text or "") == self.plain_text
 
 
 class Timeline(Sessions):

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
-
 from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns
@@ -37,15 +35,6 @@ _FEWEST_WORDS = 4
 _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
 
 
-class Deviation(Struct, frozen=True):
-    """What a transcript tells otherwise than it took place; `fold` says in a word how."""
-
-    message: str
-    expected: str
-    received: str | None
-    fold: str
-
-
 class Conversations:
     """What was said in each session of a recording, as its step marks tell."""
 
@@ -66,25 +55,26 @@ class Conversations:
                     said[role, words] += 1
                     quoted.update((speaker, words_of(told)) for speaker, told in quoted_turns(text))
 
-    def differences(self, transcript: Transcript) -> Sequence[Deviation]:
+    def differences(self, transcript: Transcript) -> Sequence[Finding]:
         """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
-        session = self._timeline.session_of(transcript.call.key)
-        if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(transcript.call.key):
+        call = transcript.call
+        session = self._timeline.session_of(call.key)
+        if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(call.key):
             return []
         told = [(role, words_of(text)) for role, text in transcript.turns]
         if not told or self._only_quoted(told, session):
-            silent = self._tells_nothing(transcript, session)
+            silent = self._tells_nothing(call, session)
             return [] if silent is None else [silent]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
             if self._timeline.are_related(name, session):
                 own.update(said + self._quoted[name])
         found = (
-            self._foreign(told, own, session),
+            self._foreign(call, told, own, session),
             # A turn that is told of the other speaker is not told of its own: one mistake.
-            _of_the_other_role(told, own) or self._left_out(transcript, told, session),
-            _twice(told, own),
-            self._cleared(transcript, told, session),
+            _of_the_other_role(call, told, own) or self._left_out(call, told, session),
+            _twice(call, told, own),
+            self._cleared(call, told, session),
         )
         return [difference for difference in found if difference is not None]
 
@@ -93,7 +83,7 @@ class Conversations:
         quoted = [quote for quote in self._quoted[session] if quote[1]]
         return all(any(role == whose and words.startswith(said) for whose, said in quoted) for role, words in told)
 
-    def _foreign(self, told: Sequence[Turn], own: Counter[Turn], session: str) -> Deviation | None:
+    def _foreign(self, call: Call, told: Sequence[Turn], own: Counter[Turn], session: str) -> Finding | None:
         known = {words for _, words in own}
         others = {
             words: name
@@ -105,55 +95,52 @@ class Conversations:
         words = next((words for _, words in told if words in others), None)
         if words is None:
             return None
-        return Deviation("the transcript holds a turn of another session", "the session's own turns", words, "foreign")
+        return _otherwise(
+            call, "the transcript holds a turn of another session", "the session's own turns", words, "foreign"
+        )
 
-    def _left_out(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Deviation | None:
-        if transcript.call.operation != END or any(REDACTION in words for _, words in told):
+    def _left_out(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
+        if call.operation != END or any(REDACTION in words for _, words in told):
             return None
-        so_far = self._told_so_far(transcript)
+        so_far = self._told_so_far(call)
         owed: Counter[Turn] = Counter()
-        for role, words in self._owed_turns(transcript, session):
+        for role, words in self._owed_turns(call, session):
             owed[role, words] += 1
             missing = so_far[role].count(words) < owed[role, words]
             # Words in which speakers are named are taken for turns where each line names its speaker.
-            if missing and not (names_a_speaker(words) and words in self._whole(transcript)):
-                if announces_a_cut(transcript.call.body.get("transcript")):
+            if missing and not (names_a_speaker(words) and words in self._whole(call)):
+                if announces_a_cut(call.body.get("transcript")):
                     return None
                 whose = "user" if role == "user" else "model"
-                return Deviation(f"the transcript leaves out or changes what the {whose} said", words, None, "left out")
+                message = f"the transcript leaves out or changes what the {whose} said"
+                return _otherwise(call, message, words, None, "left out")
         return None
 
-    def _tells_nothing(self, transcript: Transcript, session: str) -> Deviation | None:
+    def _tells_nothing(self, call: Call, session: str) -> Finding | None:
         """That a transcript holds none of the words that were said, such as `[object Object]`.
 
         A transcript of another shape that holds words of the conversation is not blamed, nor one beside a path.
         """
-        body, whole = transcript.call.body, self._whole(transcript)
-        if (
-            transcript.call.operation != END
-            or text_or_none(body.get("transcript")) is None
-            or text_or_none(body.get("transcriptPath")) is not None
-            or REDACTION in whole
-        ):
+        transcript, whole = call.body_text("transcript"), self._whole(call)
+        is_alone = transcript is not None and call.body_text("transcriptPath") is None
+        if call.operation != END or not is_alone or REDACTION in whole:
             return None
-        owed = [*self._owed_turns(transcript, session)]
+        owed = [*self._owed_turns(call, session)]
         words = {word for _, text in owed for word in _WORD.findall(text.casefold())}
         if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
             return None
-        return Deviation(
-            "the transcript holds nothing that was said", owed[0][1], text_or_none(body.get("transcript")),
-            "nothing told",
-        )  # fmt: skip
+        message = "the transcript holds nothing that was said"
+        return _otherwise(call, message, owed[0][1], transcript, "nothing told")
 
-    def _cleared(self, transcript: Transcript, told: Sequence[Turn], session: str) -> Deviation | None:
+    def _cleared(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
         """What was said before the user cleared the session, was told at its end, and is told under another key too.
 
         What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an
         end that comes late is that of the conversation before. Under one key a transcript may be that of a file in
         which both stand.
         """
-        now = self._timeline.step_at(transcript.call.seq)
-        steps = [mark for mark in self._steps if mark.session == session and mark.seq < transcript.call.seq]
+        now = self._timeline.step_at(call.seq)
+        steps = self._timeline.steps_of(session, call.seq)
         # What is told in the step of a clear is the conversation that ends there.
         clears = (mark for mark in steps if mark.step == StepName.CLEAR and mark.index not in self._skipped)
         cleared = next((mark for mark in reversed([*clears]) if mark is not now), None)
@@ -165,47 +152,46 @@ class Conversations:
         ended = {
             (role, words_of(text))
             for earlier in transcripts_of(self._recording)
-            if cleared.seq < earlier.call.seq < transcript.call.seq
+            if cleared.seq < earlier.call.seq < call.seq
             and earlier.call.operation == END
             and earlier.call.accepted
-            and earlier.call.key != transcript.call.key
+            and earlier.call.key != call.key
             and self._timeline.session_of(earlier.call.key) == session
             for role, text in earlier.turns
         }
         turn = next((each for each in told if each[1] in said and each in ended), None)
         if turn is None or not any(since):
             return None
-        return Deviation(
-            "the transcript repeats turns that were cleared and already sent",
-            "only what was said since the session was cleared", turn[1], "cleared",
-        )  # fmt: skip
+        message = "the transcript repeats turns that were cleared and already sent"
+        return _otherwise(call, message, "only what was said since the session was cleared", turn[1], "cleared")
 
-    def _told_so_far(self, transcript: Transcript) -> Mapping[str, str]:
+    def _told_so_far(self, call: Call) -> Mapping[str, str]:
         """All that was said by each speaker, as the transcripts of a key up to one of them tell it.
 
         A connector may tell what is new alone, and a reply in several turns.
         """
         told: dict[str, list[str]] = {"user": [], "assistant": []}
-        for earlier in transcripts_of(self._recording):
-            if earlier.call.key == transcript.call.key and earlier.call.seq <= transcript.call.seq:
-                for role, text in earlier.turns:
-                    told[role].append(words_of(text))
+        for earlier in self._until(call):
+            for role, text in earlier.turns:
+                told[role].append(words_of(text))
         return {role: " ".join(words) for role, words in told.items()}
 
-    def _whole(self, transcript: Transcript) -> str:
+    def _whole(self, call: Call) -> str:
         """The transcripts of a key up to one of them, as they stand."""
-        calls = (earlier.call for earlier in transcripts_of(self._recording))
-        told = (c for c in calls if c.key == transcript.call.key and c.seq <= transcript.call.seq)
-        return " ".join(words_of(call.body_text("transcript")) for call in told)
+        return " ".join(words_of(earlier.call.body_text("transcript")) for earlier in self._until(call))
 
-    def _owed_turns(self, transcript: Transcript, session: str) -> Iterator[Turn]:
+    def _until(self, call: Call) -> Iterator[Transcript]:
+        transcripts = transcripts_of(self._recording)
+        return (each for each in transcripts if each.call.key == call.key and each.call.seq <= call.seq)
+
+    def _owed_turns(self, call: Call, session: str) -> Iterator[Turn]:
         """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
-        now = self._timeline.step_at(transcript.call.seq)
-        if now is None or self._is_of_a_former_id(transcript.call, session):
+        now = self._timeline.step_at(call.seq)
+        if now is None or self._is_of_a_former_id(call, session):
             return
-        before = [mark for mark in self._steps if mark.session == session and mark.seq < now.seq]
+        before = self._timeline.steps_of(session, now.seq)
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
-        own = self._timeline.asked_by(transcript.call)
+        own = self._timeline.asked_by(call)
         if own is not None and since >= 0 and own.seq <= before[since].seq:
             # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
             return
@@ -234,22 +220,26 @@ def _is_kept(words: str) -> bool:
     return len(words) <= LONGEST_TEXT and REDACTION not in words
 
 
-def _of_the_other_role(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
+def _of_the_other_role(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
     other = {"user": "assistant", "assistant": "user"}
     for role, words in told:
         if len(words) >= SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
-            return Deviation("the transcript confuses the speakers", f"{other[role]}: {words}", role, "speaker")
+            message = "the transcript confuses the speakers"
+            return _otherwise(call, message, f"{other[role]}: {words}", role, "speaker")
     return None
 
 
-def _twice(told: Sequence[Turn], own: Counter[Turn]) -> Deviation | None:
-    counted = Counter(told)
-    for turn, count in counted.items():
+def _twice(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
+    for turn, count in Counter(told).items():
         if len(turn[1]) >= SHORTEST_TEXT and 0 < own[turn] < count:
-            return Deviation(
-                "the transcript holds a turn more often than it took place", turn[1], f"{count} times", "twice"
-            )
+            message = "the transcript holds a turn more often than it took place"
+            return _otherwise(call, message, turn[1], f"{count} times", "twice")
     return None
+
+
+def _otherwise(call: Call, message: str, expected: str, received: str | None, fold: str) -> Finding:
+    pointer = in_body("transcript")
+    return warn(call, message=message, pointer=pointer, expected=expected, received=received, fold=fold)
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
@@ -259,18 +249,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
         told_otherwise = conversations.differences(transcript)
         if len(transcript.turns) < 2 and not told_otherwise:
             continue
-        found = [*_in_opposite_order(recording, marked, transcript)]
-        found += [
-            warn(
-                transcript.call,
-                message=told.message,
-                pointer=in_body("transcript"),
-                expected=told.expected,
-                received=told.received,
-                fold=told.fold,
-            )
-            for told in told_otherwise
-        ]
+        found = [*_in_opposite_order(recording, marked, transcript), *told_otherwise]
         if found:
             yield from found
         elif not marked.turns and _may_be_reversed(transcript.turns):

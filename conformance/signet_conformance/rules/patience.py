@@ -7,14 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_conformance.facts import PROMPT, START, Call, Recording
+from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording
 from signet_conformance.rules.model.given import InjectedText, Standing, expect_text, injected_texts, turn_given
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
 
-_BOUND_OF = {START: "start", PROMPT: "prompt"}
-"""The operations that a user waits for, to the names of their declared bounds."""
 _LATE_ANSWER, _LATE_REQUEST = 0.8, 0.25
 """The parts of a bound beyond which a busy machine explains what became of an answer, or of a request."""
 _CLOCK_S = 0.25
@@ -53,7 +51,7 @@ def answer_in_time_is_used(recording: Recording) -> Iterator[Outcome]:
 def _slow_calls(recording: Recording) -> Iterator[_Slow]:
     times = {mark.seq: mark.t for mark in recording.trace.marks}
     for call in recording.of(START, PROMPT, cut=True):
-        bound_s = recording.declared.bounds_s.get(_BOUND_OF[str(call.operation)])
+        bound_s = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
         step = recording.timeline.step_at(call.seq)
         if call.fault not in fault_kinds.SLOW or bound_s is None or step is None:
             continue
@@ -66,7 +64,7 @@ def _slow_calls(recording: Recording) -> Iterator[_Slow]:
 
 def _is_of(handler: HandlerMark, call: Call) -> bool:
     """Whether a handler sends calls of this operation, by the name of its event."""
-    return _BOUND_OF[str(call.operation)] in str(handler.event).lower()
+    return BOUNDS[str(call.operation)] in str(handler.event).lower()
 
 
 def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:

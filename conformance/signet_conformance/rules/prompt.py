@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain, text_or_none
+from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.rules.transcripts import pairs_of
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import StepName
 
 MAX_IN_FLIGHT = 8
 
@@ -93,7 +93,7 @@ def is_in_its_turn(turns: Sequence[Turn], call: Call) -> bool:
     A transcript may then show an earlier turn of the same words.
     """
     return any(
-        turn.model_seq is not None and call.seq < turn.model_seq and plain(turn.text) in plain(call.text or "")
+        turn.model_seq is not None and call.seq < turn.model_seq and turn.plain_text in plain(call.text or "")
         for turn in turns
         if any(call.seq == prompt.seq for prompt in turn.prompts)
     )
@@ -130,7 +130,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
 def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
     """The turn before this one whose words a prompt tells alone, and that nothing kept from being told in its time."""
     timeline, text = recording.timeline, plain(call.text or "")
-    if not text or plain(turn.text) in text:
+    if not text or turn.plain_text in text:
         return None
     own = [t for t in timeline.turns if t.step.seq < turn.step.seq and t.step.session == timeline.session_of(call.key)]
     said = [each for each in own if each.is_said_by(call)]
@@ -148,12 +148,10 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
 
 def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
     """The submission in the turn's own session, if a call repeats it in an unrelated one, where nobody said so."""
-    owner, text = recording.timeline.session_of(call.key), plain(turn.text)
+    owner = recording.timeline.session_of(call.key)
     if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
         return None
-    if any(
-        mark.session == owner and plain(text_or_none(mark.text) or "") == text for mark in recording.marks(StepMark)
-    ):
+    if any(plain(mark.text or "") == turn.plain_text for mark in recording.timeline.steps_of(owner)):
         return None
     own = (other for other in turn.prompts if recording.timeline.session_of(other.key) == turn.step.session)
     return next((other for other in own if _same_text(other, call)), None)

@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from email.utils import parsedate_to_datetime
 
+from signet_conformance.contract import requirements
 from signet_conformance.facts import (
-    DELETE,
     EXEC,
     EXEC_JOB,
-    FEEDBACK,
-    FORGET,
     GET,
     HEALTH,
-    HOOK_RECALL,
-    LIFECYCLE,
-    LIST,
-    MEMORY_SEARCH,
-    MODIFY,
-    NOTIFY,
-    PATCH,
-    RECALL,
-    SAVES,
-    SEARCH_SESSIONS,
-    SKILL,
     START,
     Call,
     Recording,
@@ -36,14 +23,6 @@ from signet_conformance.trace.marks import StepName
 RETRYABLE_4XX = frozenset({408, 425, 429})
 CONFLICT = 409
 _REFUSED = frozenset({400, 404, 405, 413, 415, 422})
-_OPERATIONS = (
-    LIFECYCLE
-    | SAVES
-    | {RECALL, HOOK_RECALL, SKILL, NOTIFY, FEEDBACK, MEMORY_SEARCH, GET, PATCH, DELETE, MODIFY, FORGET, LIST}
-    | {SEARCH_SESSIONS, "sessions-list", "sessions-get", "sessions-bypass", "sessions-renew"}
-    | {"secrets-list", EXEC, EXEC_JOB}
-)
-"""What carries something of a session to the daemon, or asks it for something."""
 TIGHT_LOOP_S = 0.05
 SURELY_A_PAUSE_S = 0.5
 """A first repeat after less than this may have been a tight loop on a slow machine."""
@@ -230,7 +209,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
 def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
     """A hook, save or recall that nothing disturbs is accepted by the daemon."""
     told: set[int] = set()
-    for call in recording.of(*_OPERATIONS, cut=True):
+    for call in recording.of(*requirements()["SIG-HTTP-014"].operations, cut=True):
         status = call.status
         if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue

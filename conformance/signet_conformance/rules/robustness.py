@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.facts import (
-    COMPLETE,
-    DELETE,
-    END,
-    FORGET,
-    GET,
-    HOOK_RECALL,
-    LIFECYCLE,
-    MODIFY,
-    PATCH,
-    PRE,
-    PROMPT,
-    RECALL,
-    SAVES,
-    START,
-    Call,
-    Recording,
-    plain,
-)
+from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
@@ -140,22 +122,12 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         yield undecided(message="the daemon was unreachable, and no prompt follows to show the next turn")
 
 
-_BOUND_OF: Mapping[str, str] = {
-    START: "start",
-    PROMPT: "prompt",
-    END: "end",
-    **dict.fromkeys((PRE, COMPLETE), "compact"),
-    **dict.fromkeys((*SAVES, RECALL, HOOK_RECALL, GET, MODIFY, FORGET, PATCH, DELETE), "tool"),
-}
-"""The operations that are bounded, to the names of the bounds; all but start and prompt only where one is declared."""
-
-
 def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
     """A call that hangs is given up within the time that the target declares, and no handler takes longer by itself."""
     bounds = recording.declared.bounds_s
     yield from _slow_handlers(recording)
-    for call in recording.of(*_BOUND_OF, cut=True):
-        name = _BOUND_OF[str(call.operation)]
+    for call in recording.of(*BOUNDS, cut=True):
+        name = BOUNDS[str(call.operation)]
         bound = bounds.get(name)
         if call.fault not in fault_kinds.SLOW or (bound is None and call.operation not in (START, PROMPT)):
             continue

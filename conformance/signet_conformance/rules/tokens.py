@@ -205,8 +205,8 @@ def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
     return bool(steps) and not any(stray.text in said for said in spoken)
 
 
-def strings(value: object) -> Iterator[tuple[str, str]]:
-    """Every string of a JSON value with its pointer, member names too; iterative, whatever the depth."""
+def strings(value: object, *, names: bool = True) -> Iterator[tuple[str, str]]:
+    """Every string of a JSON value with its pointer, those of its members' `names` too; whatever its depth."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         pointer, node = pending.pop()
@@ -215,7 +215,8 @@ def strings(value: object) -> Iterator[tuple[str, str]]:
         elif isinstance(node, dict):
             for name, child in node.items():
                 step = f"{pointer}/{escape(name)}"
-                yield step, name
+                if names:
+                    yield step, name
                 pending.append((step, child))
         elif isinstance(node, list):
             pending.extend((f"{pointer}/{index}", child) for index, child in enumerate(node))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set as AbstractSet
-from itertools import pairwise
+from itertools import takewhile
 from math import inf
 
 from signet_conformance.facts import END, HEALTH, PROMPT, REDACTION, START, Call, Recording, Turn, plain, text_or_none
@@ -49,9 +49,9 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
                 received=late.text,
                 fold="stale",
             )
-    others = {plain(turn.text) for turn in turns}
+    others = {turn.plain_text for turn in turns}
     for turn in turns:
-        wanted = plain(turn.text)
+        wanted = turn.plain_text
         answered = any(is_said(recording, call.text or "", wanted) for call in turn.prompts)
         for call in turn.prompts:
             if call.seq in settled or not plain(call.text or ""):
@@ -98,12 +98,12 @@ def _summaries(recording: Recording) -> AbstractSet[str]:
 
 def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -> bool:
     """Whether a submission holds the text of the step in which it was sent."""
-    return any(call in turn.prompts and is_said(recording, call.text or "", plain(turn.text)) for turn in turns)
+    return any(call in turn.prompts and is_said(recording, call.text or "", turn.plain_text) for turn in turns)
 
 
 def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
-    text, wanted, reply = plain(call.text or ""), plain(turn.text), plain(turn.step.reply or "")
+    text, wanted, reply = plain(call.text or ""), turn.plain_text, plain(turn.step.reply or "")
     if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
     if not wanted:
@@ -148,33 +148,35 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     """Each user turn that takes place in a session is submitted, where nothing keeps the connector from it."""
     if PROMPT not in (recording.declared.capabilities or ()):
         return
-    steps = recording.marks(StepMark)
+    timeline = recording.timeline
     prompts = recording.of(PROMPT, cut=True)
+    given = {step.seq: _prompts_in(recording, prompts, step) for step in _prompts_given(recording)}
+    any_submitted = any(_may_be_of(recording, given[step.seq], step) for step in _prompts_given(recording))
     failed: set[tuple[str | None, str]] = set()
-    any_submitted = any(_window_has_prompt(recording, prompts, step, end) for step, end in _prompts_given(steps))
-    for step, end in _prompts_given(steps):
-        text = plain(step.text or "")
+    for step in _prompts_given(recording):
+        text, inside, end = plain(step.text or ""), given[step.seq], timeline.next_step(step)
         again = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))
-        if recording.timeline.was_skipped(step) or not _could_be_submitted(recording, steps, step):
+        if timeline.was_skipped(step) or not _could_be_submitted(recording, step):
             continue
-        if _window_has_prompt(recording, prompts, step, end):
+        if _may_be_of(recording, inside, step):
             yield PASS
-        elif recording.may_last(_last_step(steps, step)):
+        elif recording.may_last(_last_step(recording, step)):
             yield undecided(message=f"step {step.index}: it may still be submitted: the recording is not complete")
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
-        elif _under_a_related_key(recording, prompts, step, end):
+        elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
+            # A sub-agent's turn is told as its parent's, or the other way round.
             yield undecided(message=f"step {step.index}: submitted under the key of a related session")
-        elif _is_submitted_later(recording, prompts, step, end):
+        elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text or "") == text], step):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
         elif (probe := _slow_probe_before(recording, step)) is not None:
             why = f"the probe before it took {probe.t1 - probe.t0:.1f} s, so the connector may have given it up"
             yield undecided(probe, message=f"step {step.index}: {why}; the machine may be too slow")
-        elif recording.timeline.was_stopped(step.seq, end):
+        elif timeline.was_stopped(step.seq, end):
             yield undecided(
                 message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
             )
@@ -184,7 +186,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
         else:
-            yield _never_submitted(recording, prompts, step, end)
+            yield _never_submitted(recording, inside, step, end)
 
 
 def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
@@ -206,23 +208,22 @@ def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
 
 def turns_to_submit(recording: Recording) -> int:
     """The number of turns in which the user said something that nothing but the driver kept from being submitted."""
-    steps = recording.marks(StepMark)
-    said = (step for step, _ in _prompts_given(steps) if (text := plain(step.text or "")) and not text.startswith("/"))
-    return sum(_could_be_submitted(recording, steps, step) for step in said)
+    told = ((step, plain(step.text or "")) for step in _prompts_given(recording))
+    return sum(_could_be_submitted(recording, step) for step, text in told if text and not text.startswith("/"))
 
 
-def _could_be_submitted(recording: Recording, steps: Sequence[StepMark], step: StepMark) -> bool:
+def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
     """Whether the daemon was there in a turn, and nothing kept its session from being started."""
-    disturbed = recording.timeline.switches.any_between(step.seq, recording.timeline.end_of(_last_step(steps, step)))
-    spoilt = any(call.fault is not None for call in recording.timeline.calls_in(step))
+    timeline = recording.timeline
+    disturbed = timeline.switches.any_between(step.seq, timeline.end_of(_last_step(recording, step)))
+    spoilt = any(call.fault is not None for call in timeline.calls_in(step))
     return not disturbed and not spoilt and _could_start(recording, step)
 
 
-def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> Outcome:
+def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
     """What to say of a turn that no prompt of its session tells; one of another session may hold its text."""
     expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
-    text = plain(step.text or "")
-    elsewhere = next((p for p in prompts if step.seq < p.seq < end and plain(p.text or "") == text), None)
+    elsewhere = next((prompt for prompt in inside if plain(prompt.text or "") == plain(step.text or "")), None)
     if elsewhere is not None:
         if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
             # Of which session a key is shows where it was started: this one may have been started late, in a step of
@@ -236,72 +237,46 @@ def _never_submitted(recording: Recording, prompts: Sequence[Call], step: StepMa
             received=elsewhere.key,
             fold="another session",
         )
-    before = next((c for c in reversed(recording.calls) if c.seq < end), None)
-    return warn(
-        *(() if before is None else (before,)),
-        message=f"step {step.index}: the user's turn is never submitted",
-        expected=expected,
-        received=None,
-        fold="never submitted",
-    )
+    message = f"step {step.index}: the user's turn is never submitted"
+    before = [call for call in recording.calls if call.seq < end]
+    return warn(*before[-1:], message=message, expected=expected, fold="never submitted")
 
 
-def _under_a_related_key(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
-    """Whether a sub-agent's turn is told as its parent's, or the other way round."""
-    inside = (p for p in prompts if step.seq < p.seq < end)
-    return any(recording.timeline.are_related(recording.timeline.session_of(p.key), step.session) for p in inside)
+def _prompts_given(recording: Recording) -> Sequence[StepMark]:
+    return [step for step in recording.timeline.steps if step.step == StepName.PROMPT]
 
 
-def _is_submitted_later(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
-    """Whether a later step shows a prompt with the text of a step, which may be of its session."""
-    text = plain(step.text or "")
-    return any(
-        p.seq > end and plain(p.text or "") == text and recording.timeline.session_of(p.key) in (None, step.session)
-        for p in prompts
-    )
+def _prompts_in(recording: Recording, prompts: Sequence[Call], step: StepMark) -> Sequence[Call]:
+    """The prompts that were sent in a step, cut ones among them."""
+    until = recording.timeline.next_step(step)
+    return [prompt for prompt in prompts if step.seq < prompt.seq < until]
 
 
-def _prompts_given(steps: Sequence[StepMark]) -> Iterator[tuple[StepMark, float]]:
-    """The prompt steps, each with the number of the step after it."""
-    for step, following in pairwise([*steps, None]):
-        if step is not None and step.step == StepName.PROMPT:
-            yield step, float("inf") if following is None else following.seq
+def _may_be_of(recording: Recording, prompts: Sequence[Call], step: StepMark) -> bool:
+    """Whether one of some prompts may be of the session of a step."""
+    return any(recording.timeline.session_of(prompt.key) in (None, step.session) for prompt in prompts)
 
 
-def _last_step(steps: Sequence[StepMark], step: StepMark) -> StepMark:
+def _last_step(recording: Recording, step: StepMark) -> StepMark:
     """The last step of the turn of a prompt: a connector may submit it once the model's tools are done."""
-    last = step
-    for mark in steps:
-        if mark.seq > step.seq and mark.session == step.session:
-            if mark.step != StepName.TOOL:
-                break
-            last = mark
-    return last
-
-
-def _window_has_prompt(recording: Recording, prompts: Sequence[Call], step: StepMark, end: float) -> bool:
-    """Whether a prompt was sent in a step that may be of its session."""
-    return any(step.seq < p.seq < end and recording.timeline.session_of(p.key) in (None, step.session) for p in prompts)
+    own = (mark for mark in recording.timeline.steps_of(step.session) if mark.seq > step.seq)
+    return [step, *takewhile(lambda mark: mark.step == StepName.TOOL, own)][-1]
 
 
 def _could_start(recording: Recording, step: StepMark) -> bool:
     """Whether nothing kept the session of a step from being started, as far as its latest start shows."""
-    starts = [
-        call
-        for call in recording.of(START, cut=True)
-        if call.seq < step.seq and recording.timeline.session_of(call.key) == step.session
-    ]
-    opened = recording.timeline.last_opening(step)
-    if starts and opened is not None and not any(call.seq > opened[0] for call in starts):
+    timeline = recording.timeline
+    before = (call for call in recording.of(START, cut=True) if call.seq < step.seq)
+    starts = [call for call in before if timeline.session_of(call.key) == step.session]
+    opened = timeline.last_opening(step)
+    if not starts:
+        return not any(timeline.was_disturbed_in(mark) for mark in timeline.openings(step))
+    if opened is not None and starts[-1].seq <= opened[0]:
         # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
         # Nor may one have been possible, as nothing answered when it was opened.
         refused = any(call.status in _REFUSED for call in starts)
-        return starts[-1].accepted and not refused and not recording.timeline.switches.any_between(*opened)
-    return (
-        starts[-1].accepted
-        if starts
-        else not any(recording.timeline.was_disturbed_in(mark) for mark in recording.timeline.openings(step))
-    )
+        return starts[-1].accepted and not refused and not timeline.switches.any_between(*opened)
+    return starts[-1].accepted
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -340,15 +315,9 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
 
 def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
     """The marks of what the user said in a session, or in one that belongs to it, before a call."""
-    timeline = recording.timeline
-    return [
-        mark
-        for mark in timeline.steps
-        if mark.seq < call.seq
-        and mark.step in _SAYS
-        and words_of(mark.text)
-        and timeline.are_related(mark.session, session)
-    ]
+    said = (mark for mark in recording.timeline.steps if mark.seq < call.seq and mark.step in _SAYS)
+    own = (mark for mark in said if recording.timeline.are_related(mark.session, session))
+    return [mark for mark in own if words_of(mark.text)]
 
 
 def _judge(

@@ -10,8 +10,6 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Literal
 
-from msgspec import Struct
-
 from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
@@ -56,7 +54,7 @@ def _is_cut(text: str, whole: str, limit: int) -> bool:
 
 
 def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
-    turns = [_Told(turn, plain(turn.text)) for turn in recording.timeline.turns]
+    turns = recording.timeline.turns
     accepted: set[int] = set()
     for call in recording.of(PROMPT) if turns else ():
         if not call.accepted or not plain(call.text or ""):
@@ -68,67 +66,60 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
         if recording.timeline.is_unmarked_sub_agent(call.key):
             yield call.seq, undecided(call, message="a sub-agent's prompt, whose words no mark contains")
             continue
-        begun = [told for told in turns if told.turn.step.seq < call.seq]
-        own = [told for told in begun if told.turn.step.session == session]
+        begun = [turn for turn in turns if turn.step.seq < call.seq]
+        own = [turn for turn in begun if turn.step.session == session]
         same = _said_in(recording, call, own)
-        fresh = next((told for told in same if told.turn.step.seq not in accepted), None)
+        fresh = next((turn for turn in same if turn.step.seq not in accepted), None)
         if fresh is not None:
-            accepted.add(fresh.turn.step.seq)
+            accepted.add(fresh.step.seq)
             yield call.seq, PASS
         elif same:
             # Said once more in its own turn it is a repeat (SIG-PROMPT-003), and its words are right.
             stale = "the words of an earlier turn, which arrived before, are sent instead of those of this turn"
-            yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].turn.text, "stale")
+            yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].text, "stale")
         else:
             yield call.seq, _of_no_own_turn(recording, call, session, begun, own)
 
 
-class _Told(Struct, frozen=True):
-    """A turn, and its text without what a connector may leave out."""
-
-    turn: Turn
-    text: str
-
-
-def _said_in(recording: Recording, call: Call, own: Sequence[_Told]) -> Sequence[_Told]:
+def _said_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[Turn]:
     """The turns of its session whose words a prompt holds; the host's envelope around them is SIG-PROMPT-010's."""
     text = plain(call.text or "")
-    same = [told for told in own if is_said(recording, text, told.text)]
+    same = [turn for turn in own if is_said(recording, text, turn.plain_text)]
     if same or not own:
         return same
-    if own[-1].text in text:
+    if own[-1].plain_text in text:
         return own[-1:]
-    return [told for told in own if len(told.text) >= SHORTEST_TEXT and told.text in text]
+    return [turn for turn in own if len(turn.plain_text) >= SHORTEST_TEXT and turn.plain_text in text]
 
 
 def _of_no_own_turn(
-    recording: Recording, call: Call, session: str, begun: Sequence[_Told], own: Sequence[_Told]
+    recording: Recording, call: Call, session: str, begun: Sequence[Turn], own: Sequence[Turn]
 ) -> Outcome:
     """What to say of a prompt that holds the very text of no turn of its session."""
     text = plain(call.text or "")
-    elsewhere = [told for told in begun if told.text == text]
+    elsewhere = [turn for turn in begun if turn.plain_text == text]
     if elsewhere:
-        if any(recording.timeline.are_related(told.turn.step.session, session) for told in elsewhere):
+        if any(recording.timeline.are_related(turn.step.session, session) for turn in elsewhere):
             return undecided(call, message="a turn of the session that this one works for, or of one that works for it")
-        if _may_be_started_late(recording, call, elsewhere[-1].turn.step.session):
+        if _may_be_started_late(recording, call, elsewhere[-1].step.session):
             return undecided(call, message="no start shows the key of the session that said it")
-        message = f"the words of a turn of another session ({elsewhere[-1].turn.step.session}) arrive in {session}"
-        expected = own[-1].turn.text if own else "the words of a turn of this session"
+        message = f"the words of a turn of another session ({elsewhere[-1].step.session}) arrive in {session}"
+        expected = own[-1].text if own else "the words of a turn of this session"
         return _breach(call, message, expected, "another session")
     if not own:
         return undecided(call, message="no step of its session has said anything yet")
-    current = own[-1]
-    if any(REDACTION in each for each in (text, current.text)):
+    current = own[-1].plain_text
+    if REDACTION in text or REDACTION in current:
         return undecided(call, message="the text was redacted")
-    if normal_form(text, current.text) is not None:
+    if normal_form(text, current) is not None:
         # SIG-PROMPT-010's.
         return PASS
-    if may_be_expanded(current.text):
+    if may_be_expanded(current):
         return undecided(call, message="the host decides what it makes of a command or a file name")
-    change = damage(text, current.text)
+    change = damage(text, current)
     if change is None:
         return undecided(call, message="a text from no turn of its session: the host may have made it")
-    return _breach(call, change, current.turn.text, "changed")
+    return _breach(call, change, own[-1].text, "changed")
 
 
 def may_be_expanded(text: str) -> bool:

@@ -10,7 +10,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.facts import PROMPT, START, Call, Recording, once_a_recording
+from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording, once_a_recording
 from signet_conformance.files.json_values import objects_in
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -22,6 +22,7 @@ from signet_conformance.rules.model.requests import (
     says_left_out,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, model_requests, session_asking, turns, turns_of
+from signet_conformance.rules.tokens import strings
 from signet_conformance.trace.marks import StepMark, StepName
 
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
@@ -103,7 +104,7 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
 
 def _came_in_time(recording: Recording, call: Call) -> bool:
     """Whether the connector left before an answer that the kit held back for less than the bound declared for it."""
-    bound = recording.declared.bounds_s.get("start" if call.operation == START else "prompt")
+    bound = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
     held = (call.exchange.fault or {}).get("delay_s")
     if call.fault != "delay" or call.status != _OK:
         return False
@@ -146,18 +147,7 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
         if session in (recording.timeline.session_of(call.key), recording.timeline.session_at(call.seq)):
-            yield call.t1, padded(_strings(call.answer))
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each)
+            yield call.t1, padded(text for _, text in strings(call.answer, names=False))
 
 
 _DROPPING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR, StepName.START})
