@@ -143,7 +143,8 @@ class SessionAdapter(adapter.RuntimeAdapter):
     async def on_user_prompt_submit(self, params: adapter.PromptSubmitParams) -> adapter.PromptSubmitResult:
         """Report a prompt. The context of a start that had to go first precedes the turn's own."""
         async with self._turn(params.session) as held:
-            await self._open(held.session)
+            # A harness that resumes an old session, or did not report its start, has not opened it.
+            await held.session.start("resume")
             held.conversation.add_prompt(params.user_message, params.last_assistant_message)
             await held.session.submit(params.user_message, params.memory_feedback, repeated=True)
             replies = held.session.take_replies()
@@ -155,7 +156,7 @@ class SessionAdapter(adapter.RuntimeAdapter):
         """Close a session; a `reason` that names no boundary is sent as a shutdown."""
         async with self._turn(params.session) as held:
             if not held.session.openings:
-                await self._open(held.session)
+                await held.session.start("resume")
             held.conversation.handed_over = params.transcript
             return await self._host.end(held.session, params.reason)
 
@@ -196,11 +197,6 @@ class SessionAdapter(adapter.RuntimeAdapter):
         finally:
             held.calls -= 1
             self._forget_some()
-
-    async def _open(self, session: Session) -> None:
-        """Open a session that the harness has not opened: it resumes an old one, or did not report its start."""
-        if not session.is_open:
-            await session.start("resume")
 
     def _forget_some(self) -> None:
         """Forget the sessions that ended longest ago, beyond ENDED_KEPT."""

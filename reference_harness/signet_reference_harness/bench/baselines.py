@@ -180,9 +180,8 @@ class _BaselinePlayer(Player):
         rows = self._collections[self._agents.get(session, self._agent)].search(text, self._limit)
         ms = (time.perf_counter() - began) * 1000
         self._latencies.note(SEARCH, ms)
-        return StepMemories(
-            SEARCH, tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows), ms
-        )
+        named = tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows)
+        return StepMemories(SEARCH, named, ms)
 
     def _key(self, name: str) -> str:
         """Scenarios may share a database, and use the same names in it."""

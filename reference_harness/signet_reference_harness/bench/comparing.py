@@ -102,6 +102,7 @@ def compare(first: Result, second: Result) -> ResultComparison:
     changed = [pair for pair in answerable if pair[0].rank != pair[1].rank]
     changed.sort(key=lambda pair: (-abs(_gain(pair)), pair[0].line))
     categories = sorted({pair[0].category for pair in pairs if pair[0].category is not None})
+    about = set(AboutQuestion.model_fields)
     return ResultComparison(
         suite=first.suite.name,
         suite_sha256=first.suite.sha256,
@@ -113,9 +114,7 @@ def compare(first: Result, second: Result) -> ResultComparison:
         figures=_differences(answerable),
         by_category={name: _differences([pair for pair in pairs if pair[0].category == name]) for name in categories},
         changed=tuple(
-            RankChange(
-                **old.model_dump(include=set(AboutQuestion.model_fields)), first_rank=old.rank, second_rank=new.rank
-            )
+            RankChange(**old.model_dump(include=about), first_rank=old.rank, second_rank=new.rank)
             for old, new in changed
         ),
     )

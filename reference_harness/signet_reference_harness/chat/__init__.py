@@ -233,12 +233,8 @@ async def _serve(opened: ChatSession, port: int) -> None:
     channel.close()
     await talking
     # The last answers go out.
-    await asyncio.wait([served], timeout=CLOSING_S)
-    if not served.done():
-        served.cancel()
-        await asyncio.wait([served])
-    if not served.cancelled():
-        served.result()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(served, CLOSING_S)
 
 
 async def _close_provider(provider: Provider) -> None:

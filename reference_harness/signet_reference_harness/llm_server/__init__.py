@@ -17,7 +17,7 @@ from starlette.responses import Response
 from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, anthropic_messages, vendor_answer
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, to_json
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, estimate, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
@@ -115,14 +115,14 @@ class ScriptedModelApp:
             case "POST", _:
                 added = parse_document(Turns, body, "POST /turns")
                 await self._playback.add(added.turns, added.request)
-        return {"left": self._playback.turns_left}
+        return {"left": len(self._playback.left)}
 
     def _vendor_response(self, request: Request, kept: KeptRequest) -> Response:
         body = _object(kept.body)
         asked = {} if isinstance(body, str) else body
         models = self._playback.script.models
         if request.method == "POST" and request.url.path == anthropic_messages.COUNT_PATH:
-            return json_response(anthropic_messages.count_tokens(len(kept.body)))
+            return json_response({"input_tokens": estimate(len(kept.body))})
         listed = vendor_answer(request.method, request.url.path, request.headers, asked, models)
         if listed is None:
             return problem(404, f"this server has no {request.method} {request.url.path}")

@@ -108,21 +108,17 @@ class Playback:
     def replace(self, script: Script) -> None:
         """Play another script from its beginning."""
         self.script = script
-        self._left = deque(_place(script.turns, 0))
+        self.left = deque(_place(script.turns, 0))
+        """The turns that are still to come."""
         self._added = len(script.turns)
         self._addressed: dict[int, deque[PlayedTurn]] = {}
         self._last: PlayedTurn | None = None
         self._rule_uses = [0] * len(script.rules)
 
-    @property
-    def turns_left(self) -> int:
-        """How many turns are still to come."""
-        return len(self._left)
-
     async def add(self, turns: tuple[ScriptedTurn, ...], request: int | None = None) -> None:
         """Append turns to the script and wake a request that waits for one; with `request`, they answer that one."""
         async with self._changed:
-            waiting = self._left if request is None else self._addressed.setdefault(request, deque())
+            waiting = self.left if request is None else self._addressed.setdefault(request, deque())
             waiting.extend(_place(turns, self._added))
             self._added += len(turns)
             self._changed.notify_all()
@@ -141,8 +137,8 @@ class Playback:
             await became(lambda: self._has_turn(request), self._changed, self.script.wait_ms / 1000)
         if addressed := self._addressed.get(request):
             return addressed.popleft()
-        if self._left:
-            self._last = self._left.popleft()
+        if self.left:
+            self._last = self.left.popleft()
             return self._last
         if self.script.when_out == "repeat" and self._last is not None:
             return self._last
@@ -151,7 +147,7 @@ class Playback:
         )
 
     def _has_turn(self, request: int) -> bool:
-        return bool(self._left or self._addressed.get(request))
+        return bool(self.left or self._addressed.get(request))
 
     def _end_message(self) -> str:
         if self.script.when_out == "wait":

@@ -86,7 +86,7 @@ def chunks_of(part: script.AnyPart) -> Iterator[str]:
     """The deltas of a part; there is at least one."""
     if not isinstance(part, script.ToolCallPart):
         return iter(chunks(part.text))
-    text = arguments_of(part)
+    text = part.argument_text
     return iter([text[at : at + ARGUMENT_CHUNK] for at in range(0, len(text), ARGUMENT_CHUNK)] or [""])
 
 
@@ -103,12 +103,6 @@ def whole(text: script.Chunks) -> str:
 def begun(block: Mapping[str, Any], **empty: Any) -> dict[str, Any]:
     """A block or item at its start, without the parts that deltas bring."""
     return {name: empty.get(name, value) for name, value in block.items()}
-
-
-def arguments_of(part: script.ToolCallPart) -> str:
-    """The arguments of a tool call as JSON, or whatever text the script gives instead."""
-    given = part.arguments
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 
 def estimate(size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, ClassVar, Literal
 
@@ -60,6 +61,11 @@ class ToolCallPart(StrictModel):
     """an object; or a text that is sent unchanged, such as JSON that breaks off"""
     id: str | None = None
     """the call's id (default: a new one)"""
+
+    @property
+    def argument_text(self) -> str:
+        """The arguments as JSON, or whatever text the script gives instead."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
 class RefusalPart(StrictModel):

@@ -30,7 +30,6 @@ from signet_reference_harness.run.run_journal import FINAL, Checkpoints, RunJour
 from signet_reference_harness.run.session_file import SessionFile, path_of
 from signet_reference_harness.session import Session, events
 from signet_reference_harness.session.host import SessionHost
-from signet_reference_harness.session.memory_effect import MemoryEffect
 from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools import DaemonTool
 from signet_reference_harness.tools.registry import in_thread
@@ -298,7 +297,9 @@ class _Task:
             print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         self._tell_memory()
         if self._options.explain:
-            self._explain(self._turn.memory)
+            effect = self._turn.memory
+            for name, text in [("", effect.in_brief), *effect.explained()]:
+                print(printable(self.scrub(f"{name}  {text}".strip())), file=sys.stderr)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
             # A reader that leaves has what it wanted; a full disk has not.
@@ -316,11 +317,6 @@ class _Task:
         started = "started" if facts.started else "not started"
         told = f"memory: {started}; calls refused: {facts.refused}, failed: {facts.failed}"
         print(told, file=sys.stderr)
-
-    def _explain(self, effect: MemoryEffect) -> None:
-        """Say what memory did to the answer, row by row."""
-        for name, text in [("", effect.in_brief), *effect.explained()]:
-            print(printable(self.scrub(f"{name}  {text}".strip())), file=sys.stderr)
 
     def _let_go(self, journal: RunJournal) -> None:
         if not self.has_begun:

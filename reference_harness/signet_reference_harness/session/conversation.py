@@ -106,10 +106,8 @@ class Conversation:
 
     def clear(self) -> None:
         """Take everything from the model."""
-        self._begun.clear()
-        self._messages = []
+        self.compact("")
         self._cleared_at = len(self._turns)
-        self.summary = ""
         self.last_reply = None
         self.pending = ()
 

@@ -8,17 +8,7 @@ from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
-from signet_reference_harness.llm_server.reply import (
-    WORDS,
-    Piece,
-    TurnReply,
-    arguments_of,
-    begun,
-    chunks_of,
-    estimate,
-    server_sent,
-    whole,
-)
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
 
 NAME: Final[script.ApiName] = "anthropic-messages"
 PATH: Final = "/v1/messages"
@@ -104,7 +94,7 @@ def _block(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]
         return {"type": "thinking", "thinking": whole(part.text), "signature": part.signature}
     if isinstance(part, script.ToolCallPart):
         # Text that is not JSON has a place in a stream only.
-        given: Any = part.arguments if isinstance(part.arguments, dict) else arguments_of(part)
+        given: Any = part.arguments if isinstance(part.arguments, dict) else part.argument_text
         return {"type": "tool_use", "id": reply.call_id(part, index, "toolu_"), "name": part.name, "input": given}
     return {"type": "text", "text": whole(part.text)}
 
@@ -150,8 +140,3 @@ def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime
         told[f"{name}-remaining"] = str(limit.remaining)
         told[f"{name}-reset"] = reset.isoformat().replace("+00:00", "Z")
     return told
-
-
-def count_tokens(size: int) -> dict[str, Any]:
-    """The answer of POST /v1/messages/count_tokens to a body of `size` bytes."""
-    return {"input_tokens": estimate(size)}

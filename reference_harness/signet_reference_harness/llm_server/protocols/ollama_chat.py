@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat, tool_calls
-from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnspeakableError, arguments_of, chunks_of
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnspeakableError, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"
@@ -91,7 +91,7 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
             arguments = json.loads(arguments)
         except ValueError:
             # An object of JSON can hold invalid JSON as a text only.
-            arguments = arguments_of(part)
+            arguments = part.argument_text
     return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
 
 

@@ -8,15 +8,7 @@ from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
-from signet_reference_harness.llm_server.reply import (
-    WORDS,
-    Piece,
-    TurnReply,
-    arguments_of,
-    chunks_of,
-    server_sent,
-    whole,
-)
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, chunks_of, server_sent, whole
 
 NAME: Final[script.ApiName] = "openai-completions"
 PATH: Final = "/v1/chat/completions"
@@ -131,7 +123,7 @@ def tool_calls(reply: TurnReply) -> list[tuple[int, script.ToolCallPart]]:
 
 
 def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:
-    function = {"name": part.name, "arguments": arguments_of(part)}
+    function = {"name": part.name, "arguments": part.argument_text}
     return {"id": reply.call_id(part, index, "call_"), "type": "function", "function": function}
 
 

@@ -8,16 +8,7 @@ from typing import Any, Final
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
-from signet_reference_harness.llm_server.reply import (
-    WORDS,
-    Piece,
-    TurnReply,
-    arguments_of,
-    begun,
-    chunks_of,
-    server_sent,
-    whole,
-)
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
 
 NAME: Final[script.ApiName] = "openai-responses"
 PATH: Final = "/v1/responses"
@@ -158,7 +149,7 @@ def _item(reply: TurnReply, part: script.AnyPart, index: int) -> dict[str, Any]:
             "status": "completed",
             "call_id": reply.call_id(part, index, "call_"),
             **_tool_members(reply, part.name),
-            "arguments": arguments_of(part),
+            "arguments": part.argument_text,
         }
     if isinstance(part, script.ThinkingPart):
         summary = {"type": "summary_text", "text": whole(part.text)}
