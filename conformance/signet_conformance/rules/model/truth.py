@@ -13,13 +13,12 @@ from signet_conformance.facts import (
     FORGET,
     GET,
     HOOK_RECALL,
-    HOOK_REMEMBER,
     MEMORY_SEARCH,
     MODIFY,
     PATCH,
     PROMPT,
     RECALL,
-    REMEMBER,
+    SAVES,
     START,
     Call,
     Recording,
@@ -44,11 +43,10 @@ from signet_conformance.rules.model.turns import (
 )
 from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
-from signet_conformance.trace.marks import FaultMark, OutageMark, StepMark
+from signet_conformance.trace.marks import FaultMark, OutageMark
 
 _FIRST_WORDS = 5
 _RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
-_SAVES = (REMEMBER, HOOK_REMEMBER)
 _BY_ID = (GET, PATCH, DELETE, MODIFY, FORGET)
 _NOT_FOUND = 404
 _FAILURE = re.compile(
@@ -81,7 +79,7 @@ _NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
 def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     """The result of a memory tool tells the model what the daemon answered."""
     for turn in turns_with_tools(recording):
-        calls = [c for c in recording.of(*_RECALLS, *_SAVES) if turn.low < c.seq < turn.high]
+        calls = [c for c in recording.of(*_RECALLS, *SAVES) if turn.low < c.seq < turn.high]
         for call in calls:
             told = _told_of(call, turn)
             if told is None:
@@ -89,7 +87,10 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
             request, part = told
             later = [c for c in calls if c.seq > call.seq and _asks_for(c) == _asks_for(call) and c.t0 <= request.t0]
             if not later:
-                yield _judged(call, request, part)
+                # What was kept may itself speak of errors.
+                kept = _asks_for(call) if call.operation in SAVES else ""
+                text = plain_words(part.text).replace(kept, " ") if kept else plain_words(part.text)
+                yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
 
 
@@ -113,7 +114,7 @@ def _judge_tools_of_one_memory(recording: Recording, turn: ModelTurn) -> Iterato
             text = plain_words(part.text)
             for words in (*ids, *(plain_words(text_in(call.body.get("content"))) for call in calls)):
                 text = text.replace(words, " ") if words else text
-            yield _judged_by_id(last, request, part, text)
+            yield _judge_result(last, request, part, _UNCHANGED.sub("failed", text))
 
 
 def _ids_of(call: Call) -> Iterable[str]:
@@ -135,25 +136,6 @@ def _is_done(call: Call) -> bool | None:
     if call.operation == GET:
         return True
     return True if call.answer_value("status") in ("updated", "deleted") else None
-
-
-def _judged_by_id(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
-    text = _UNCHANGED.sub("failed", text)
-    says_failure = part.failed or _FAILURE.search(text) is not None
-    if call.accepted:
-        if call.operation == GET:
-            return _judge_memories(call, request, part, text)
-        if says_failure and not _CHANGED.search(text):
-            done = "forgot" if call.operation == DELETE else "changed"
-            return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
-        return PASS
-    if says_failure:
-        return PASS
-    claims = _NOTHING.search(text) if call.operation == GET else _CHANGED.search(text) and not _LATER.search(text)
-    if not claims:
-        return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
-    claim = "nothing is known" if call.operation == GET else "it was done"
-    return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
 
 
 def _answered(call: Call) -> str:
@@ -184,29 +166,37 @@ def _used_for(use: ToolUse, words: str) -> bool:
     return words in plain_words(use.arguments)
 
 
-def _judged(call: Call, request: ModelCall, part: SaidPart) -> Outcome:
-    """Judge a result; one that claims neither success nor failure is undecided."""
-    text = plain_words(part.text)
-    if call.operation in _SAVES:
-        # What was kept may itself speak of errors.
-        text = text.replace(_asks_for(call), " ")
-    text = _NO_SUCCESS.sub("failed", text)
+def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
+    """Judge a result by its words; one that claims neither success nor failure is undecided."""
+    reads = call.operation in (*_RECALLS, GET)
     says_failure = part.failed or _FAILURE.search(text) is not None
-    if not _succeeded(call):
+    if not call.accepted or call.answer_value("success") is False:
         if says_failure:
             return PASS
         if call.fault == "shape":
             return unclear(call, asked=[request], message="an answer of an unexpected shape was taken for success")
-        if _SUCCESS.search(text) or _NOTHING.search(text):
-            claim = "it was done" if call.operation in _SAVES else "nothing is known"
-            return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
-        return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
-    if call.operation in _SAVES:
-        # Who hands the daemon's own answer on tells what it said: it has members that are false.
-        if says_failure and not _SUCCESS.search(text) and not _names_the_row(call, part):
-            return _lie(call, request, part, "the daemon stored it, but the model is told that it failed", "success")
-        return PASS
-    return _judge_memories(call, request, part, text)
+        if not _claims_success(call, text):
+            return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
+        claim = "nothing is known" if reads else "it was done"
+        return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
+    if reads:
+        return _judge_memories(call, request, part, text)
+    is_save = call.operation in SAVES
+    # Who hands the daemon's own answer on tells what it said: it has members that are false.
+    is_told = (_SUCCESS if is_save else _CHANGED).search(text) or (is_save and _names_the_row(call, part))
+    if says_failure and not is_told:
+        done = "stored" if is_save else "forgot" if call.operation == DELETE else "changed"
+        return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
+    return PASS
+
+
+def _claims_success(call: Call, text: str) -> bool:
+    """Whether a result says that a call was done, or that the daemon knows nothing."""
+    if call.operation == GET:
+        return _NOTHING.search(text) is not None
+    if call.operation in _BY_ID:
+        return _CHANGED.search(text) is not None and _LATER.search(text) is None
+    return _SUCCESS.search(text) is not None or _NOTHING.search(text) is not None
 
 
 def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
@@ -244,10 +234,6 @@ def _names_the_row(call: Call, part: SaidPart) -> bool:
     """Whether a result holds the id that the daemon gave what it kept."""
     identifier = call.answer_value("id")
     return isinstance(identifier, str) and bool(words := plain_words(identifier)) and says(words, padded([part.text]))
-
-
-def _succeeded(call: Call) -> bool:
-    return call.accepted and call.answer_value("success") is not False
 
 
 def _contents(call: Call) -> Sequence[tuple[str, ...]]:
@@ -301,7 +287,7 @@ def _next_heard(recording: Recording, call: Call) -> int:
 def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCall) -> Outcome | None:
     if not call.is_answered(200, 300):
         return None  # nobody answered, or what a daemon answers that has trouble
-    said = [mark.text for mark in recording.marks(StepMark) if mark.session == turn.session and mark.text]
+    said = [mark.text or "" for mark in recording.timeline.steps_of(turn.session)]
     known = f"{heard_by(recording, str(turn.session), request.t0)}|{padded(said)}"
     told = [part.text for part in request.parts if part.role in ("system", "user")]
     for line in (line for text in told for line in text.splitlines()):
