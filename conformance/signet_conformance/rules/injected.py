@@ -91,12 +91,16 @@ def _one_line_needles(recording: Recording) -> Needles | None:
     """The injected texts as single lines, since some connectors write a turn as one line. None without step marks."""
     if not recording.is_held or not recording.marks(StepMark):
         return None
+    texts = ((_one_line(text), seq) for seq, inject in _injecting(recording) for text in _recognisable(inject))
+    return Needles(_first_seqs((text, seq) for text, seq in texts if len(text) >= SHORTEST_INJECT))
+
+
+def _first_seqs(texts: Iterable[tuple[str, int]]) -> Mapping[str, int]:
+    """Each text with the first of its numbers."""
     seqs: dict[str, int] = {}
-    for seq, inject in _injecting(recording):
-        for text in map(_one_line, _recognisable(inject)):
-            if len(text) >= SHORTEST_INJECT:
-                seqs.setdefault(text, seq)
-    return Needles(seqs)
+    for text, seq in texts:
+        seqs.setdefault(text, seq)
+    return seqs
 
 
 def _one_line(text: str) -> str:
@@ -107,8 +111,9 @@ def _one_line(text: str) -> str:
 def injects_of(recording: Recording) -> Injects | None:
     """What the answers of a recording inject; None if nothing that can be recognised."""
     first_seq = next((seq for seq, _ in _injecting(recording)), None)
-    if recording.is_held:
-        return _injects_in_memory(recording, first_seq)
+    if recording.is_held and first_seq is not None:
+        texts = ((text, seq) for seq, inject in _injecting(recording) for text in _recognisable(inject))
+        return Injects(first_seq, Needles(_first_seqs(texts)))
     return injects_in_file(recording, first_seq, _stored_needles(_injecting(recording)))
 
 
@@ -131,16 +136,6 @@ def _inject(source: Call) -> str | None:
     """The text that the answer to a call injects; None if it is too short to be recognised."""
     inject = source.answer_value("inject") if source.accepted else None
     return inject if isinstance(inject, str) and len(inject) >= SHORTEST_INJECT else None
-
-
-def _injects_in_memory(recording: Recording, first_seq: int | None) -> Injects | None:
-    if first_seq is None:
-        return None
-    seqs: dict[str, int] = {}
-    for seq, inject in _injecting(recording):
-        for text in _recognisable(inject):
-            seqs.setdefault(text, seq)
-    return Injects(first_seq, Needles(seqs))
 
 
 def injects_of_piece(piece: Recording) -> PieceInjects:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording
-from signet_conformance.rules.model.given import InjectedText, Standing, expect_text, injected_texts, turn_given
+from signet_conformance.rules.model.given import InjectedText, Standing, expect_injected, injected_texts, turn_given
 from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
@@ -149,5 +149,4 @@ def _standing(recording: Recording, text: InjectedText) -> Standing | None:
     turn = turn_given(recording, text)
     if turn is None or not turn.main or turn.unread:
         return None
-    wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
-    return wanted.standing_in(turn.main[0])
+    return expect_injected(recording, text).standing_in(turn.main[0])

@@ -145,21 +145,15 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     if not others:
         return
     first, text = others[0], told[others[0].seq]
-    if any(REDACTION in each for each in (wanted, *told.values())):
-        yield step.undecided(first, "the text was redacted")
-    elif len(others) > 1 and all(told[call.seq] in wanted for call in others):
+    is_in_parts = len(others) > 1 and all(told[call.seq] in wanted for call in others)
+    if is_in_parts and not any(REDACTION in each for each in (wanted, *told.values())):
         yield step.undecided(first, "the text is stored in parts")
-    else:
-        is_cut = wanted.startswith(text)
-        yield step.fail(
-            first,
-            f"only the first {len(text)} of {len(wanted)} characters are stored"
-            if is_cut
-            else "the stored text differs from the one given to the tool",
-            pointer=in_body("content"),
-            expected=text_in(step.given.get("content")),
-            fold="cut" if is_cut else "other text",
-        )
+        return
+    message, fold = "the stored text differs from the one given to the tool", "other text"
+    if wanted.startswith(text):
+        message, fold = f"only the first {len(text)} of {len(wanted)} characters are stored", "cut"
+    expected = text_in(step.given.get("content"))
+    yield step.other_text(first, (wanted, *told.values()), message, expected=expected, fold=fold)
 
 
 def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
@@ -190,18 +184,10 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         yield PASS
         return
     call, text = next(iter(texts.items()))
-    if REDACTION in text or REDACTION in wanted:
-        yield step.undecided(call, "the text was redacted")
-        return
-    yield step.fail(
-        call,
-        "a memory is stored although the harness removed one"
-        if removed
-        else "the stored text differs from the replacement",
-        pointer=in_body("content"),
-        expected="nothing stored" if removed else text_in(step.given.get("content")),
-        fold="other text",
-    )
+    message, expected = "the stored text differs from the replacement", text_in(step.given.get("content"))
+    if removed:
+        message, expected = "a memory is stored although the harness removed one", "nothing stored"
+    yield step.other_text(call, (text, wanted), message, expected=expected)
 
 
 def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
@@ -279,16 +265,9 @@ def _unasked_text(
         text = plain(text_in(members.get("content")))
         if not text or not call.accepted or _holds(text, known) or said.is_late(text):
             continue
-        if REDACTION in text or REDACTION in known:
-            return step.undecided(call, "the text was redacted")
-        return step.fail(
-            call,
-            "the memory gets a new text, and the tool was not asked to change its text",
-            pointer=in_body("content"),
-            expected=known,
-            received=members.get("content"),
-            fold="new text",
-        )
+        message = "the memory gets a new text, and the tool was not asked to change its text"
+        sent_text = members.get("content")
+        return step.other_text(call, (text, known), message, expected=known, received=sent_text, fold="new text")
     return None
 
 

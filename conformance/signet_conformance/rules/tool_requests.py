@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from signet_conformance.errors import first_of
-from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, SAVES, Call, Recording, plain
+from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.files.json_values import list_in, objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import fail, in_body, undecided
@@ -106,6 +106,12 @@ class AskedStep(Struct, frozen=True):
     def undecided(self, call: Call, why: str) -> Finding:
         """The undecided finding on a request of this step."""
         return undecided(call, message=f"step {self.mark.index}: {why}")
+
+    def other_text(self, call: Call, compared: Iterable[str], message: str, **details: Any) -> Finding:
+        """The breach by a request that gives a memory another text than it should; undecided where one was redacted."""
+        if any(REDACTION in text for text in compared):
+            return self.undecided(call, "the text was redacted")
+        return self.fail(call, message, pointer=in_body("content"), **{"fold": "other text", **details})
 
     def not_asked(self, call: Call, message: str) -> Finding:
         """The breach by a request that the tool was not asked for."""

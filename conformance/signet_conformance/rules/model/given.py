@@ -129,7 +129,7 @@ def _said_in_steps(recording: Recording) -> str:
 
 def agent_and_project(recording: Recording, session: str) -> tuple[str | None, str | None]:
     """The agent and the project that a session was opened with, by its marks or else its first start."""
-    steps = [mark for mark in recording.marks(StepMark) if mark.session == session]
+    steps = recording.timeline.steps_of(session)
     starts = [call for call in recording.of(START) if recording.timeline.session_of(call.key) == session]
     agent = next((mark.agent for mark in steps if mark.agent), starts[0].agent if starts else None)
     project = next((mark.project for mark in steps if mark.project), starts[0].body.get("project") if starts else None)
@@ -230,11 +230,16 @@ def expect_text(
     return ExpectedText(text, lines, tuple(telling), memories)
 
 
+def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
+    """Choose the lines of an injected text that prove its presence."""
+    return expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+
+
 def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
     """Return the newest request of a session's turns before a call, later ones, and those before the first step."""
     times = {mark.seq: mark.t for mark in recording.trace.marks}
-    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _DROPPING)
-    dropped = max((times[mark.seq] for mark in steps if mark.seq < call.seq), default=-inf)
+    steps = recording.timeline.steps_of(session, call.seq)
+    dropped = max((times[mark.seq] for mark in steps if mark.step in _DROPPING), default=-inf)
     early = [each for each in model_requests(recording) if each.t0 < call.t0]
     of_none = [each for each in early if session_asking(recording, each) is None]
     own = [each for each in early if session_asking(recording, each) == session and each.t0 >= dropped]
@@ -270,5 +275,5 @@ def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
 
 def compacted_at(recording: Recording, session: str) -> float:
     """The number from which a summary in the session's history may quote what was injected before."""
-    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.step in _COMPACTING)
-    return min((mark.seq for mark in steps), default=inf)
+    steps = recording.timeline.steps_of(session)
+    return next((mark.seq for mark in steps if mark.step in _COMPACTING), inf)

@@ -12,6 +12,7 @@ from signet_conformance.rules.model.given import (
     Standing,
     agent_and_project,
     compacted_at,
+    expect_injected,
     expect_text,
     heard_by,
     injected_texts,
@@ -68,7 +69,7 @@ def _in_first(
         yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: the request to the model {why}")
         return
     first = main[0]
-    wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+    wanted = expect_injected(recording, text)
     here = wanted.standing_in(first)
     if here is Standing.UNKNOWABLE:
         return
@@ -228,9 +229,7 @@ def _cut_from(recording: Recording, call: Call, turn: ModelTurn) -> Outcome | No
 def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:
     """Whether the user cleared the context, or opened the session anew, before the turn."""
     opening = (StepName.CLEAR, StepName.START, StepName.COMPACT, StepName.COMPACTION_COMPLETE)
-    return any(
-        mark.session == session and low < mark.seq < high and mark.step in opening for mark in recording.marks(StepMark)
-    )
+    return any(mark.seq > low and mark.step in opening for mark in recording.timeline.steps_of(session, high))
 
 
 _LEAST_WORDS = 5
@@ -294,7 +293,7 @@ def _judge_leak(
 def _may_be_of(recording: Recording, session: str, turn: ModelTurn) -> bool:
     """Whether a request of a turn may be a late one of another session, in which the user said the same."""
     words = plain_words(turn.text)
-    steps = (mark for mark in recording.marks(StepMark) if mark.session == session and mark.seq < turn.low)
+    steps = recording.timeline.steps_of(session, turn.low)
     return any(words == plain_words(mark.text) for mark in steps if mark.text)
 
 
@@ -320,7 +319,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         if turn is None or not turn.main or header.lasts is None:
             continue
         first, *later = turn.main
-        wanted = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+        wanted = expect_injected(recording, text)
         if wanted.standing_in(first) is not Standing.HELD:
             continue
         if header.in_prompt is False and any(_is_among(text, turn, part) for part in first.parts):

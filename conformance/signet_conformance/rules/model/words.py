@@ -12,7 +12,6 @@ from signet_conformance.rules.model.given import compacted_at, heard_by
 from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
 from signet_conformance.rules.model.turns import ModelTurn, turns
 from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
-from signet_conformance.trace.marks import StepMark
 
 _LEAST_WORDS = 3
 _HALF = 0.5
@@ -38,7 +37,7 @@ def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outc
     if counted < 2:
         return None
     # The user may say it again; model, summary and daemon may quote it.
-    steps = [mark for mark in recording.marks(StepMark) if mark.session == turn.session and mark.seq < turn.high]
+    steps = recording.timeline.steps_of(turn.session, turn.high)
     known = [text for mark in steps for text in (mark.text, mark.reply, mark.other.get("summary"))]
     allowed = sum(_count(lines, _lines(text)) for text in known if isinstance(text, str))
     heard = heard_by(recording, turn.session, request.t0)
