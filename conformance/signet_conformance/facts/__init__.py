@@ -18,6 +18,7 @@ from signet_conformance.facts.calls import (
     EXEC as EXEC,
     EXEC_JOB as EXEC_JOB,
     FEEDBACK as FEEDBACK,
+    FIRST_CALLS as FIRST_CALLS,
     FORGET as FORGET,
     GET as GET,
     HEALTH as HEALTH,

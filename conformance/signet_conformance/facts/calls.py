@@ -30,6 +30,10 @@ SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
 AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
 """The calls that run as an agent which the connector chooses."""
 
+FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
+    SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
+}  # fmt: skip
+"""What counts as the first hook or memory request; catalogue polls, policies and heartbeats do not."""
 BOUNDS: Mapping[str, str] = {
     START: "start",
     PROMPT: "prompt",

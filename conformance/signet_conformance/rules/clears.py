@@ -18,16 +18,13 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
         for call in hooks:
             if call.operation == START:
                 source = call.body_text("source")
-                after_end = before is not None and before.operation == END
                 if source == "clear":
                     yield _said_cleared(recording, call)
                 elif before is None and (clear := _untold_clear(recording, call)) is not None:
                     yield _silent_clear(recording, call, clear)
-                elif after_end and before is not None:
-                    if before.body.get("reason") == "clear":
-                        yield PASS
-                    else:
-                        yield _restart(recording, call, before, source)
+                elif before is not None and before.operation == END:
+                    is_told = before.body.get("reason") == "clear"
+                    yield PASS if is_told else _restart(recording, call, before, source)
             elif call.operation == PROMPT and before is not None:
                 yield from _going_on(recording, hooks, before, call)
             before = call
@@ -55,12 +52,8 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
     # Where the host has given the session another id, that it goes by the former one is SIG-SESS-004's.
     former, now = (timeline.host_ids.at(step.session, seq) for seq in (clear.seq, timeline.next_step(clear)))
     is_renamed = former is not None and now is not None and former.id != now.id
-    if (
-        said
-        or is_renamed
-        or (now is not None and now.told_by == ())
-        or timeline.switches.any_between(before.seq, prompt.seq)
-    ):
+    is_untold = now is not None and now.told_by == ()
+    if said or is_renamed or is_untold or timeline.switches.any_between(before.seq, prompt.seq):
         return
     yield warn(
         prompt,
@@ -76,31 +69,24 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
 
 def _said_cleared(recording: Recording, call: Call) -> Outcome:
     """A start that says "clear": the user cleared its session since the daemon last heard a start of it."""
-    step = recording.timeline.own_step(call)
+    timeline, step = recording.timeline, recording.timeline.own_step(call)
     if step is None or step.session is None:
         return PASS
     # A key may be started in the step of another session.
-    session = recording.timeline.session_of(call.key) or step.session
-    steps = recording.timeline.steps_of(session, call.seq)
+    session = timeline.session_of(call.key) or step.session
+    steps = timeline.steps_of(session, call.seq)
     # A start in the step of the clear itself may make up for an earlier one that met nobody.
-    owned = [
-        c
-        for c in recording.whole.of(START)
-        if c.seq < call.seq
-        and c.accepted
-        and (own := recording.timeline.own_step(c)) is not None
-        and own.session == session
-        and own.seq != step.seq
-    ]
+    started = (c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted)
+    owned = [c for c in started if timeline.own_step(c) in steps and timeline.own_step(c) != step]
     since = owned[-1].seq if owned else -1
-    clears = [mark for mark in steps if mark.step == StepName.CLEAR and not recording.timeline.was_skipped(mark)]
+    clears = [mark for mark in steps if mark.step == StepName.CLEAR and not timeline.was_skipped(mark)]
     if step in clears or any(mark.seq > since for mark in clears):
         # A start that is sent twice in the step of the clear is SIG-START-005's.
         return PASS
     if owned and _is_ended_by_a_clear(recording, owned[-1], clears):
         # A session that is cleared before its first turn may be started first, for what was before the clear.
         return PASS
-    if recording.timeline.switches.any_between(since, call.seq):
+    if timeline.switches.any_between(since, call.seq):
         return PASS
     return warn(
         call,

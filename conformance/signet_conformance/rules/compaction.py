@@ -173,8 +173,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         # From then on an end without a boundary reason is a turn's checkpoint.
         if recording.at_least(CHECKPOINTS_SINCE) and not is_boundary(call):
             continue
-        until = timeline.end_of(step)
-        before, after = timeline.host_ids.at(session, step.seq), timeline.host_ids.at(session, until)
+        before, after = (timeline.host_ids.at(session, seq) for seq in (step.seq, timeline.end_of(step)))
         if before is None or after is None or before.id != after.id:
             continue
         if recording.may_last(step):
@@ -183,7 +182,8 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         # An end that nobody heard when the user closed or cleared the session comes when it goes on.
         if any(end_is_owed(recording, call, kind) for kind in (StepName.END, StepName.CLOSE, StepName.CLEAR)):
             continue
-        if any(_is_in_a_turn(recording, other) for other in recording.hooks_of[str(call.key)]):
+        ends = (timeline.step_at(each.seq) for each in recording.hooks_of[str(call.key)] if each.operation == END)
+        if any(each is not None and each.step in (StepName.PROMPT, StepName.TOOL) for each in ends):
             yield undecided(call, message="the connector ends its sessions with each turn, and this may be such an end")
             continue
         yield warn(
@@ -194,11 +194,6 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
             received=call.body.get("reason"),
             fold="ended",
         )
-
-
-def _is_in_a_turn(recording: Recording, call: Call) -> bool:
-    step = recording.timeline.step_at(call.seq)
-    return call.operation == END and step is not None and step.step in (StepName.PROMPT, StepName.TOOL)
 
 
 def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from signet_conformance.contract import contract_set, contract_version_of
-from signet_conformance.facts import Recording, WholeRun
+from signet_conformance.facts import FIRST_CALLS, Recording, WholeRun
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
-from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})

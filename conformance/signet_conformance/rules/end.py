@@ -10,7 +10,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
-from signet_conformance.rules.start import ABSOLUTE, is_folder, was_never_let_in
+from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_never_let_in
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -236,12 +236,8 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
     """Say that the session of a start has had another key since its host was restarted; empty where it has not."""
     timeline = recording.timeline
     session = timeline.session_of(start.key)
-    restarts = [
-        step
-        for step in timeline.steps_of(session)
-        if step.step == StepName.RESTART_HOST and step.seq > start.seq and not timeline.was_skipped(step)
-    ]
-    if session is None or not restarts or len(timeline.host_ids.of(session)) > 1:
+    restarts = restarts_after(recording, start)
+    if not restarts or len(timeline.host_ids.of(session)) > 1:
         return ""
     keys = (hooks[0] for key, hooks in recording.whole.hooks_of.items() if timeline.session_of(key) == session)
     if not any(first.seq > restarts[0].seq for first in keys):
@@ -252,11 +248,8 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
 def _has_no_way_out(recording: Recording, start: Call) -> bool:
     """Whether the one step that would have ended the session of a start was skipped by the driver."""
     timeline = recording.timeline
-    leaving = [
-        step
-        for step in timeline.steps_of(timeline.session_of(start.key))
-        if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq
-    ]
+    steps = timeline.steps_of(timeline.session_of(start.key))
+    leaving = [step for step in steps if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq]
     return bool(leaving) and all(step.step == StepName.CLOSE and timeline.was_skipped(step) for step in leaving)
 
 

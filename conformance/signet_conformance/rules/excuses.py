@@ -164,8 +164,9 @@ def _resting_on_the_daemon(
     in the same session. A recording without step marks is judged by the letter: an answer there may have been shortened
     by hand.
     """
-    operations = _operations(requirement)
-    if not recording.marks(StepMark) or operations is None:
+    entry = requirements().get(requirement)
+    operations = None if entry is None else entry.rests_on
+    if not recording.timeline.steps or operations is None:
         return finding
     seq = next((s for s in broken if s in finding.exchanges or _concerns(operations, s, finding, recording)), None)
     if seq is None:
@@ -175,12 +176,6 @@ def _resting_on_the_daemon(
         message=f"rests on the answer of #{seq}, which breaks {broken[seq]}: the daemon's breach, not the connector's",
         fold=finding.kind,
     )
-
-
-def _operations(requirement: str) -> frozenset[str] | None:
-    """The operations whose answers a verdict rests on; None when it rests on no answer, as an id of a user's own."""
-    entry = requirements().get(requirement)
-    return None if entry is None else entry.rests_on
 
 
 def _concerns(operations: Collection[str], seq: int, finding: Finding, recording: Recording) -> bool:
@@ -230,12 +225,11 @@ def end_may_be_lost(recording: Recording, key: str) -> bool:
 
     What a program sends that was started for a later session tells nothing: the one that owes the end is gone.
     """
-    session = recording.timeline.session_of(key)
-    steps = recording.marks(StepMark)
-    ended = [mark for mark in steps if session is not None and mark.session == session and mark.step == StepName.END]
-    if not ended or not recording.timeline.was_closed_in(ended[-1]):
+    timeline, session = recording.timeline, recording.timeline.session_of(key)
+    ended = [mark for mark in timeline.steps_of(session) if session is not None and mark.step == StepName.END]
+    if not ended or not timeline.was_closed_in(ended[-1]):
         return False
-    later = next((mark.seq for mark in steps if mark.seq > ended[-1].seq), inf)
+    later = timeline.next_step(ended[-1])
     calls = (call for call in recording.calls if call.seq > later and call.delivered)
     return all(_is_of_a_later_program(recording, call, ended[-1]) for call in calls)
 
@@ -254,17 +248,11 @@ def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
 
     That step has this kind, and no end of the key was recorded between it and the step of the call.
     """
-    now = recording.timeline.step_at(call.seq)
+    timeline, now = recording.timeline, recording.timeline.step_at(call.seq)
     if now is None or now.session is None:
         return False
-    lost = [
-        mark
-        for mark in recording.marks(StepMark)
-        if mark.session == now.session
-        and mark.seq < now.seq
-        and mark.step == kind
-        and recording.timeline.was_closed_in(mark)
-    ]
+    earlier = timeline.steps_of(now.session, now.seq)
+    lost = [mark for mark in earlier if mark.step == kind and timeline.was_closed_in(mark)]
     ends = [c.seq for c in recording.hooks_of.get(str(call.key), ()) if c.operation == END]
     return bool(lost) and not any(lost[-1].seq < seq < now.seq for seq in ends)
 
@@ -313,9 +301,9 @@ def _lost_start(recording: Recording, calls: Sequence[Call]) -> str | None:
 
 def _left_untold(recording: Recording, call: Call) -> str | None:
     """That the host told of no end of a call's session when the user began anew in it; None where it did."""
-    step = recording.timeline.step_at(call.seq)
+    session = recording.timeline.session_at(call.seq)
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
-    if step is None or all(mark.session != step.session for mark in left):
+    if recording.timeline.step_at(call.seq) is None or all(mark.session != session for mark in left):
         return None
     return "its host reports no end when the user begins a new session"
 

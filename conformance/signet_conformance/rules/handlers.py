@@ -7,10 +7,18 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import LIFECYCLE, NOTHING_REGISTERED, OPENING, START, Call, Recording, registers_nothing
+from signet_conformance.facts import (
+    FIRST_CALLS,
+    LIFECYCLE,
+    NOTHING_REGISTERED,
+    OPENING,
+    START,
+    Call,
+    Recording,
+    registers_nothing,
+)
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, warn
-from signet_conformance.rules.transport import FIRST_CALLS
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import (
     FAILED,
@@ -126,10 +134,7 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             received=loaded.words,
             fold="not loaded",
         )
-    if (empty := _empty_registration(recording)) is not None:
-        yield empty
-    if (dead := _dead_hooks(recording)) is not None:
-        yield dead
+    yield from filter(None, (_empty_registration(recording), _dead_hooks(recording)))
     for step, handler, faults in _handlers(recording):
         if handler.lost_the_turn:
             # What a fault brings about is judged where the fault is (SIG-FAIL-001, SIG-FAIL-003).

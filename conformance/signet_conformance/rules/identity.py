@@ -102,22 +102,28 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
         if start.key is not None and start.agent in declared:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
-        marked = recording.timeline.agent_for(call)
-        if marked is None and not declared:
-            yield undecided(call, message="no agent is declared for the trace")
-            continue
-        if marked is not None:
-            wanted = {marked}
-        else:
-            wanted = {session_agent[call.key]} if call.key in session_agent else declared
-        yield _judge_agent(call, call.agent, wanted) or fail(
+        own = {session_agent[call.key]} if call.key in session_agent else declared
+        yield _judge_declared(recording, call, own) or fail(
             call,
             message=f"{call.operation} runs as {call.agent!r}",
             pointer=in_body("agentId"),
-            expected=" or ".join(sorted(wanted)),
+            expected=" or ".join(sorted(_wanted_agents(recording, call, own))),
             received=_as_sent(call),
             fold=f"{call.operation} as {call.agent}",
         )
+
+
+def _wanted_agents(recording: Recording, call: Call, declared: Collection[str]) -> Collection[str]:
+    """The agents that a call may run as: the one that steps name, or else those that are declared."""
+    marked = recording.timeline.agent_for(call)
+    return declared if marked is None else {marked}
+
+
+def _judge_declared(recording: Recording, call: Call, declared: Collection[str]) -> Outcome | None:
+    """Judge the agent that a call runs as. Return None if it is another one than those that are wanted."""
+    if not (wanted := _wanted_agents(recording, call, declared)):
+        return undecided(call, message="no agent is declared for the trace")
+    return _judge_agent(call, call.agent, wanted)
 
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
@@ -172,16 +178,11 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     for call in recording.of(GET):
         if call.memory_id.strip().lower() == "stats":
             continue
-        marked = recording.timeline.agent_for(call)
-        wanted = declared if marked is None else {marked}
-        if not wanted:
-            yield undecided(call, message="no agent is declared for the trace")
-            continue
-        yield _judge_agent(call, call.agent, wanted) or warn(
+        yield _judge_declared(recording, call, declared) or warn(
             call,
             message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
             pointer="/request/query",
-            expected=f"query agentId={' or '.join(sorted(wanted))}",
+            expected=f"query agentId={' or '.join(sorted(_wanted_agents(recording, call, declared)))}",
             received=call.query.get("agentId"),
         )
 

@@ -113,26 +113,23 @@ def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
     A connector may start its session at the first prompt: a recall before it has no key to send. A recall under the
     key of a session that this one works in as a sub-agent has its session too.
     """
-    step = recording.timeline.step_at(call.seq)
-    if step is None or step.session is None:
+    timeline, session = recording.timeline, recording.timeline.session_at(call.seq)
+    if session is None:
         return True
-    open_keys = [key for key in recording.hooks_of if recording.is_open(key, call.seq)]
-    owners = {key: recording.timeline.session_of(key) for key in open_keys}
-    if call.key in owners and recording.timeline.are_related(owners[call.key], step.session):
+    owners = {key: timeline.session_of(key) for key in recording.hooks_of if recording.is_open(key, call.seq)}
+    if call.key in owners and timeline.are_related(owners[call.key], session):
         return True
-    return any(owner in (None, step.session) for owner in owners.values())
+    return any(owner in (None, session) for owner in owners.values())
 
 
 def _has_its_own_recall(recording: Recording, call: Call) -> bool:
     """Whether another recall came in the step of this one, for the session whose turn it was."""
-    step = recording.timeline.step_at(call.seq)
-    return (
-        step is not None
-        and step.session is not None
-        and any(
-            other.operation in (RECALL, HOOK_RECALL) and recording.timeline.session_of(other.key) == step.session
-            for other in recording.timeline.calls_in(step)
-        )
+    timeline, step = recording.timeline, recording.timeline.step_at(call.seq)
+    recalls = () if step is None or step.session is None else timeline.calls_in(step)
+    return any(
+        timeline.session_of(other.key) == timeline.session_at(call.seq)
+        for other in recalls
+        if other.operation in (RECALL, HOOK_RECALL)
     )
 
 

@@ -137,13 +137,10 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
     if len(said) != 1 or any(said[0].is_said_by(prompt) for prompt in said[0].prompts):
         return None
     step, until = said[0].step, turn.step.seq
-    if (
-        timeline.switches.any_between(step.seq, until)
-        or timeline.was_stopped(step.seq, until)
-        or timeline.start_was_disturbed(step)
-    ):
+    disturbed = timeline.switches.any_between(step.seq, until) or timeline.start_was_disturbed(step)
+    if disturbed or timeline.was_stopped(step.seq, until) or said[0].model_seq is None:
         return None
-    return said[0] if said[0].model_seq is not None else None
+    return said[0]
 
 
 def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
-from msgspec import Struct
-
 from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
@@ -32,15 +30,10 @@ _TURNS = 2
 """So many turns that nothing disturbed show that a connector does not work again."""
 
 
-class _Silence(Struct, frozen=True):
-    """What shows that a connector fell silent: its last hook, and the steps it was given after the fault was over."""
-
-    last: Call
-    steps: int
-
-
-def _silence_after(recording: Recording, seq: int) -> _Silence | None:
-    """The silence that began with a fault at `seq`; None where something else explains it, or nothing shows it.
+def _silence_after(
+    recording: Recording, seq: int, message: str, *calls: Call, say: Callable[..., Finding] = fail
+) -> Finding | None:
+    """The breach by a silence since a fault at `seq`; None where something else explains it, or nothing shows it.
 
     The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
     not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
@@ -69,7 +62,15 @@ def _silence_after(recording: Recording, seq: int) -> _Silence | None:
     turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
     if turns and not any(turns[-1] < c.seq <= over for c in hooks):
         return None
-    return _Silence(hooks[-1], sum(map(len, steps.values()))) if any(c.seq <= seq for c in hooks) else None
+    if not any(c.seq <= seq for c in hooks):
+        return None
+    return say(
+        *(calls or hooks[-1:]),
+        message=message,
+        expected="the hooks of the turns after the fault was switched off",
+        received=f"none in {sum(map(len, steps.values()))} steps",
+        fold="silent",
+    )
 
 
 def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
@@ -81,17 +82,6 @@ def _sends_away(call: Call) -> bool:
     if (call.is_hook and call.status == 409) or call.status in (401, 403):
         return True
     return any(call.answer_value(name) is True for name in ("bypassed", "skipped"))
-
-
-def _stopped(say: Callable[..., Finding], silence: _Silence, message: str, *calls: Call) -> Finding:
-    named = calls or (silence.last,)
-    return say(
-        *named,
-        message=message,
-        expected="the hooks of the turns after the fault was switched off",
-        received=f"none in {silence.steps} steps",
-        fold="silent",
-    )
 
 
 def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
@@ -116,10 +106,10 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     prompts = recording.of(PROMPT, cut=True)
     if any(p.seq > min(away) for p in prompts):
         yield PASS
-    elif (silence := _silence_after(recording, min(away))) is not None:
-        yield _stopped(fail, silence, "the daemon was unreachable for a while, and no hook was sent since")
     else:
-        yield undecided(message="the daemon was unreachable, and no prompt follows to show the next turn")
+        message = "the daemon was unreachable for a while, and no hook was sent since"
+        silence = _silence_after(recording, min(away), message)
+        yield silence or undecided(message="the daemon was unreachable, and no prompt follows to show the next turn")
 
 
 def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
@@ -206,10 +196,10 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     for call in bad:
         if last_hook > call.seq:
             yield PASS
-        elif (silence := _silence_after(recording, call.seq)) is not None:
-            yield _stopped(fail, silence, "after a failed or unreadable answer no further hook was sent", call)
         else:
-            yield undecided(call, message="a bad answer, and no lifecycle hook follows")
+            message = "after a failed or unreadable answer no further hook was sent"
+            silence = _silence_after(recording, call.seq, message, call)
+            yield silence or undecided(call, message="a bad answer, and no lifecycle hook follows")
 
 
 def _unusable(call: Call) -> bool:
@@ -256,10 +246,11 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
     for call in odd:
         if last > call.seq:
             yield PASS
-        elif call.fault == "shape" and (silence := _silence_after(recording, call.seq)) is not None:
-            yield _stopped(warn, silence, "after an answer of an unexpected shape no further hook was sent", call)
         else:
-            yield undecided(call, message="an unexpected answer, and no request follows")
+            message = "after an answer of an unexpected shape no further hook was sent"
+            is_shape = call.fault == "shape"
+            silence = _silence_after(recording, call.seq, message, call, say=warn) if is_shape else None
+            yield silence or undecided(call, message="an unexpected answer, and no request follows")
 
 
 def _odd(call: Call) -> bool:

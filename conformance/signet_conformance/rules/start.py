@@ -191,11 +191,14 @@ def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
 
 def _host_restarted(recording: Recording, last: Call, call: Call) -> bool:
     """Whether the host was restarted between two starts of a key: its connector cannot know that it sent the first."""
-    session = recording.timeline.session_of(call.key)
-    return session is not None and any(
-        step.step == StepName.RESTART_HOST and step.seq > last.seq and not recording.timeline.was_skipped(step)
-        for step in recording.timeline.steps_of(session, call.seq)
-    )
+    return any(step.seq < call.seq for step in restarts_after(recording, last))
+
+
+def restarts_after(recording: Recording, call: Call) -> Sequence[StepMark]:
+    """The restarts of the host that a call's session went through after it."""
+    timeline, session = recording.timeline, recording.timeline.session_of(call.key)
+    restarts = (step for step in timeline.steps_of(session) if step.step == StepName.RESTART_HOST)
+    return [step for step in restarts if session and step.seq > call.seq and not timeline.was_skipped(step)]
 
 
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:

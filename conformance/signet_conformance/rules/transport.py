@@ -6,34 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from signet_conformance.facts import (
     CLAIM_CHECKING,
-    DELETE,
     END,
-    EXEC,
-    FEEDBACK,
-    FORGET,
-    GET,
+    FIRST_CALLS,
     HEALTH,
     LIFECYCLE,
-    LIST,
-    MEMORY_SEARCH,
-    MODIFY,
-    PATCH,
     PATH_HEADER,
-    RECALL,
-    REMEMBER,
-    SEARCH_SESSIONS,
-    SKILL,
     START,
     Call,
     Recording,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, route_of, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
-
-FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
-    SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
-}  # fmt: skip
-"""What counts as the first hook or memory request; catalogue polls, policies and heartbeats do not."""
 
 
 def body_is_object(recording: Recording) -> Iterator[Outcome]:
@@ -193,18 +176,13 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     started_only = not recording.at_least("0.109")
     checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
-        path = call.runtime_path
-        if call.key is None:
+        key, path = str(call.key), call.runtime_path
+        if call.operation == END and (path is None or started_only):
+            # It clashes with nobody, and is the end of the session all the same.
+            owners.pop(key, None)
+        if path is None or (call.operation == END and started_only):
             continue
-        if path is None:
-            if call.operation == END:
-                # It clashes with nobody, and is the end of the session all the same.
-                owners.pop(call.key, None)
-            continue
-        owner = owners.get(call.key)
-        if started_only and call.operation == END:
-            owners.pop(call.key, None)
-            continue
+        owner = owners.get(key)
         if owner is not None and owner.runtime_path != path:
             yield fail(
                 call,
@@ -216,9 +194,9 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
             )
             continue
         if call.operation == END:
-            owners.pop(call.key, None)
+            owners.pop(key, None)
         elif owner is None and call.operation in ((START,) if started_only else LIFECYCLE):
-            owners[call.key] = call
+            owners[key] = call
         yield PASS
 
 
@@ -242,46 +220,39 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
 
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     """A GET /health was answered with 200 before the first hook or memory request begins."""
-    first: Call | None = None
-    for call in recording.calls:
-        if call.operation in FIRST_CALLS and (first is None or call.t0 < first.t0):
-            first = call
+    calls = (call for call in recording.calls if call.operation in FIRST_CALLS)
+    first = min(calls, key=lambda call: call.t0, default=None)
     if first is None:
         return
     probes = recording.of(HEALTH, cut=True)
-    if any(p.accepted and p.status == 200 and p.t1 <= first.t0 for p in probes):
+    before = [probe for probe in probes if probe.t1 <= first.t0]
+    answered = [probe for probe in before if probe.status == 200]
+    if any(probe.accepted for probe in answered):
         yield PASS
-        return
-    if any(p.status == 200 and p.delivered and _is_unread(p) and p.t1 <= first.t0 for p in probes):
+    elif any(probe.delivered and _is_unread(probe) for probe in answered):
         yield undecided(first, message="a GET /health was answered 200, but its body is not in the recording")
-        return
-    if recording.timeline.switches.closed_between(-1, first.seq):
+    elif recording.timeline.switches.closed_between(-1, first.seq):
         yield undecided(first, message="no daemon listened for a while before: a GET /health may have been refused")
-        return
-    if recording.timeline.was_stopped(-1, first.seq):
+    elif recording.timeline.was_stopped(-1, first.seq):
         yield undecided(first, message="the host stopped a hook at its timeout before: its GET /health may be lost")
-        return
-    if _is_asked_by_a_program_beside(recording, first, probes):
+    elif _is_asked_by_a_program_beside(recording, first, probes):
         yield undecided(first, message="the connector's programs ran side by side: the order of their calls is random")
-        return
-    if _probe_was_lost(recording, first, probes):
+    elif _probe_was_lost(recording, first, probes):
         yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")
-        return
-    before = [p for p in probes if p.t1 <= first.t0]
-    spoilt = next((p.fault for p in before if p.fault is not None), None)
-    if spoilt is not None:
-        message = f"no GET /health was answered 200 before the first call: a fault answered the one before ({spoilt})"
-    elif probes:
-        message = "the first call does not wait until a GET /health is answered 200"
     else:
         message = "no GET /health was answered 200 before the first call"
-    yield warn(
-        first,
-        message=message,
-        pointer="/request/path",
-        expected="GET /health, answered 200, before it",
-        received=f"{first.method} {first.path}",
-    )
+        spoilt = next((probe.fault for probe in before if probe.fault is not None), None)
+        if spoilt is not None:
+            message = f"{message}: a fault answered the one before ({spoilt})"
+        elif probes:
+            message = "the first call does not wait until a GET /health is answered 200"
+        yield warn(
+            first,
+            message=message,
+            pointer="/request/path",
+            expected="GET /health, answered 200, before it",
+            received=f"{first.method} {first.path}",
+        )
 
 
 def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
