@@ -60,7 +60,7 @@ def test_every_named_member_is_read_or_listed_as_unread() -> None:
         }
         for side, (named, parts) in sides.items():
             listed = set(row.get("unread", {}).get(side, ()))
-            seen = {name for name in named if any(readers_of(part, operation, name) for part in parts)}
+            seen = {name for name in named if any(readers_of(part, operation, name).by_mode for part in parts)}
             assert listed == named - seen, (
                 operation,
                 side,

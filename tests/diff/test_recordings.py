@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-from signet_conformance.diff.difference import ABSENT
 from signet_conformance.diff.recordings import compare as compare_recordings
 from signet_conformance.facts import Recording
+from signet_conformance.files.json_values import ABSENT
 from signet_conformance.trace import read
 from tests.support.evidence import PAIRS
 

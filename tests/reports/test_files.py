@@ -198,8 +198,7 @@ def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[JudgedTrace]) ->
     assert "of the contract was exercised" in page
     stream = io.StringIO()
     made = HtmlReport(stream)
-    mutants = RequirementMutants(killed_by=("m-1", "m-2"), survived=("m-3",))
-    made.close(RunEnding([], 3, selftest={AGENT: mutants}))
+    made.close(RunEnding([], 3, selftest={AGENT: RequirementMutants(killed_by=("m-1", "m-2"), survived=("m-3",))}))
     assert "2 mutants killed, 1 survived." in stream.getvalue()
     assert "Kill matrix" not in page
 

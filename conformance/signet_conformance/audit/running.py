@@ -5,42 +5,36 @@ Who judges: this process, other processes of this machine, or a Dask cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from signet_conformance import __version__
 from signet_conformance.audit import import_extra, manifest as manifests
 from signet_conformance.audit.judged_rows import judge_batch
-from signet_conformance.audit.manifest import Manifest
+from signet_conformance.audit.manifest import Manifest, ManifestEntry
 from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
 
-class Judges(Protocol):
-    """What judges batches: this process, other processes of this machine, or a cluster."""
-
-    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
-        """The number and the rows of each job, in any order."""
-
-
-OnProgress = Callable[[int, int], Any]
-
-
-def judge_all(manifest: Manifest, folder: Path, judges: Judges, told: OnProgress) -> Batches:
-    """Judge the batches that are not there yet; `told` is called with how many of how many are."""
-    batches = Batches(folder)
-    every = list(manifest.batches())
-    left = [number for number in range(len(every)) if not batches.has(number)]
-    done = len(every) - len(left)
-    told(done, len(every))
-    for number, rows in judges.each((number, manifests.job(manifest, every[number])) for number in left):
-        batches.write(number, rows)
-        done += 1
-        told(done, len(every))
-    return batches
+def judge_all(
+    manifest: Manifest,
+    batches: Sequence[Sequence[ManifestEntry]],
+    folder: Path,
+    judges: LocalJudges | AuditWorkers | Cluster,
+    told: Callable[[str, bool], None],
+) -> Batches:
+    """Judge the batches of a manifest that are not there yet; `told` is called once for each, as `steps` wants it."""
+    judged = Batches(folder)
+    left = [number for number in range(len(batches)) if not judged.has(number)]
+    for _ in range(len(batches) - len(left)):
+        told("", False)
+    for number, rows in judges.each((number, manifests.job(manifest, batches[number])) for number in left):
+        judged.write(number, rows)
+        told("", False)
+    return judged
 
 
 Job = tuple[int, dict[str, Any]]

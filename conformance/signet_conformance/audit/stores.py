@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from signet_conformance.audit import import_extra
 from signet_conformance.audit.rows import Unreadable
-from signet_conformance.errors import UsageError, pip_install, printable
+from signet_conformance.errors import UsageError, os_errors, pip_install, printable
 from signet_conformance.trace.recordings import is_model_side, is_recording, model_side
 
 TRIES = 5
@@ -29,6 +29,7 @@ MOST_PAUSE_S = 10.0
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
 _PART_BYTES = 8 * 1024 * 1024
 
+_UNLISTED = "check the path and its rights"
 Result = TypeVar("Result")
 
 
@@ -76,7 +77,7 @@ def recordings_of(dataset: str) -> list[ListedRecording]:
     ]
     if not listed:
         raise UsageError(
-            "holds no recording", where=_describe(dataset), remedy="name a folder, glob or prefix of *.jsonl"
+            "holds no recording", where=printable(dataset, 400), remedy="name a folder, glob or prefix of *.jsonl"
         )
     return sorted(listed, key=lambda each: each.name)
 
@@ -88,10 +89,6 @@ def _root(dataset: str) -> str:
     while has_magic(fixed):
         fixed = fixed.rpartition("/")[0]
     return fixed.rstrip("/")
-
-
-def _describe(dataset: str) -> str:
-    return printable(dataset, 400)
 
 
 # -- this machine
@@ -107,10 +104,8 @@ def _local_files(dataset: str) -> dict[str, int]:
         if Path(match).is_dir():
             files.update(_below(match))
         elif match == dataset or is_recording(match):
-            try:
+            with os_errors("cannot be listed", where=printable(match, 400), remedy=_UNLISTED):
                 files[os.path.abspath(match)] = Path(match).stat().st_size  # noqa: PTH100 - no link is followed
-            except OSError as failure:
-                raise _unlisted(match, failure) from None
     for place in [each for each in files if not is_model_side(each)]:
         beside = model_side(place)
         if beside is not None and beside not in files and Path(beside).is_file():
@@ -120,7 +115,8 @@ def _local_files(dataset: str) -> dict[str, int]:
 
 def _below(folder: str) -> Iterator[tuple[str, int]]:
     def unreadable(failure: OSError) -> None:
-        raise _unlisted(str(failure.filename or folder), failure)
+        with os_errors("cannot be listed", where=printable(failure.filename or folder, 400), remedy=_UNLISTED):
+            raise failure
 
     for parent, _, names in os.walk(os.path.abspath(folder), onerror=unreadable):  # noqa: PTH100 - no link is followed
         for name in names:
@@ -132,14 +128,6 @@ def _below(folder: str) -> Iterator[tuple[str, int]]:
                     yield place, 0  # it cannot be read either, and that will be its row
                     continue
                 yield place, status.st_size
-
-
-def _unlisted(place: str, failure: OSError) -> UsageError:
-    return UsageError(
-        f"cannot be listed: {failure.strerror or failure}",
-        where=_describe(place),
-        remedy="check the path and its rights",
-    )
 
 
 # -- object stores
@@ -159,13 +147,13 @@ def _remote_files(dataset: str) -> dict[str, int]:
     except _FOR_GOOD as failure:
         raise UsageError(
             f"cannot be listed: {type(failure).__name__}",
-            where=_describe(dataset),
+            where=printable(dataset, 400),
             remedy="check the prefix, and the credentials in the environment",
         ) from None
     except Exception as failure:  # noqa: BLE001 - each store raises errors of its own
         raise UsageError(
             f"cannot be listed, after {TRIES} tries: {printable(failure, 200)}",
-            where=_describe(dataset),
+            where=printable(dataset, 400),
             remedy="the same command tries again",
         ) from None
     return {store.unstrip_protocol(path): size for path, size in objects.items() if is_recording(path)}

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -161,8 +161,9 @@ def recordings(
             judges = stack.enter_context(Cluster(scheduler))
         if resumed:
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
-        batches = judge_all(manifest, folder, judges, stack.enter_context(_counting()))
-        summary = write_tables(folder, batches, len(manifest.entries), form)
+        batches = list(manifest.batches())
+        judged = judge_all(manifest, batches, folder, judges, stack.enter_context(_counting(len(batches))))
+        summary = write_tables(folder, judged, len(manifest.entries), form)
     ending = AuditEnding(summary, failures, fail_on)
     print_drawn(paragraphs(ending, "" if out == DEFAULT_OUT else out, manifest.places()))
     if html is not None:
@@ -177,25 +178,11 @@ def recordings(
     return ending.status
 
 
-@contextmanager
-def _counting() -> Iterator[Callable[[int, int], None]]:
+def _counting(total: int) -> AbstractContextManager[Callable[[str, bool], None]]:
     """Count batches on a terminal; write nothing to a log until the end."""
     from signet_conformance.reports.terminal import is_live, steps
 
-    step: Callable[[str, bool], None] | None = None
-    counted = 0
-    with ExitStack() as stack:
-
-        def tell_progress(done: int, total: int) -> None:
-            nonlocal step, counted
-            if not is_live(sys.stderr):
-                return
-            step = step or stack.enter_context(steps(total, "judging batches", sys.stderr))
-            for _ in range(done - counted):
-                step("", False)
-            counted = done
-
-        yield tell_progress
+    return steps(total, "judging batches", sys.stderr) if is_live(sys.stderr) else nullcontext(lambda *_: None)
 
 
 @command.command(

@@ -25,7 +25,7 @@ import click
 from signet_conformance.children.spread import processors
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import trace_files
-from signet_conformance.cli.shared_options import declared_options, known_options, report_options, requirement_names
+from signet_conformance.cli.shared_options import declared_options, known_options, only_option, report_options
 from signet_conformance.trace import read_ahead
 
 
@@ -36,15 +36,7 @@ from signet_conformance.trace import read_ahead
     epilog=epilog_of(__doc__),
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option(
-    "--only",
-    "-k",
-    "only",
-    shell_complete=requirement_names,
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable.",
-)
+@only_option("Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable.")
 @click.option(
     "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -30,37 +32,10 @@ PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
 
-COMMANDS = {
-    "run": "Drive a connector and judge it.",
-    "check": "Judge recorded traces, offline.",
-    "audit": "Judge thousands of recordings in batches, and query the results.",
-    "show": "Show a recording as a timeline.",
-    "watch": "Show recordings in a browser while they grow.",
-    "diff": "Two recordings: what does the connector send differently?",
-    "compare": "Two runs: what is new, fixed or still broken, and why?",
-    "trend": "Many runs: since when, and what did each change?",
-    "matrix": "Many connectors: which requirements does each meet?",
-    "convert": "Convert HAR and mitmproxy captures to traces, and back.",
-    "record": "Record the traffic between a connector and a daemon.",
-    "daemon": "Run the embedded daemon.",
-    "explain": "Explain a requirement, or list all.",
-    "targets": "List the known targets.",
-    "face": "Compare a face (a simulated harness) with the real program.",
-    "hosts": "List the real programs that the kit can start.",
-    "selftest": "Test the kit itself: it must find every breach, and no other.",
-    "contract": "Show the contract versions and what changed between them.",
-    "init": "Write a CI job, settings and a baseline into your repository.",
-    "lane": "Drive a target in CI; all inputs are environment variables.",
-    "report-bug": "Pack the smallest recording that shows a verdict, redacted.",
-}
+_TABLE = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+COMMANDS: Mapping[str, str] = _TABLE["commands"]
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
-SECTIONS = {
-    "Begin": ("init", "run", "explain", "targets"),
-    "Recordings": ("record", "check", "show", "watch", "convert", "report-bug"),
-    "Which of these answers your question": ("diff", "compare", "trend", "matrix", "audit"),
-    "Continuous integration": ("lane",),
-    "The kit and its parts": ("daemon", "face", "hosts", "selftest", "contract"),
-}
+SECTIONS: Mapping[str, Sequence[str]] = _TABLE["sections"]
 """Heading of the overview to the commands below it."""
 WHICH = """\b
 Which command: diff compares what two recordings send; compare, what is new,

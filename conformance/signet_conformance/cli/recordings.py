@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from signet_conformance.errors import TraceError, printable
+from signet_conformance.errors import TraceError, os_errors, printable
 from signet_conformance.files import is_special
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.trace import Trace, read
@@ -109,19 +109,13 @@ def trace_files(arguments: Iterable[str]) -> TraceFiles:
     """The files in order, each once. A file that an argument names is taken whatever its suffix."""
     given = TraceFiles()
     for argument in arguments:
+        where, remedy = printable(argument, 400), "check the path and its permissions"
         try:
-            given.files.update(dict.fromkeys(map(_no_option, _expand(argument, given.notes))))
+            # Asking what a path is fails where its folder is closed, or its name is longer than names may be.
+            with os_errors("cannot be read", where=where, remedy=remedy, error=TraceError):
+                given.files.update(dict.fromkeys(map(_no_option, _expand(argument, given.notes))))
         except TraceError as complaint:
             given.complaints.append(complaint)
-        except OSError as failure:
-            # Asking what a path is fails where its folder is closed, or its name is longer than names may be.
-            given.complaints.append(
-                TraceError(
-                    f"cannot be read: {failure.strerror}",
-                    where=printable(argument, 400),
-                    remedy="check the path and its permissions",
-                )
-            )
     # A shell that expands a glob names both sides.
     for file in [file for file in given.files if is_model_side(file) and daemon_side(file) in given.files]:
         del given.files[file]

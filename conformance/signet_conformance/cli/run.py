@@ -30,7 +30,7 @@ from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM, epilog_of
-from signet_conformance.cli.shared_options import known_options, requirement_names, selected
+from signet_conformance.cli.shared_options import known_options, only_option, selected
 from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
@@ -112,15 +112,9 @@ def _target_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     metavar="SEED",
     help="A whole number, which determines the generated sessions (default: 1), or random to draw one.",
 )
-@click.option(
-    "--only",
-    "-k",
-    "only",
-    shell_complete=requirement_names,
-    multiple=True,
-    metavar="REQUIREMENT",
-    help="Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob, and perform only the"
-    " scenarios that can decide it; repeatable.",
+@only_option(
+    "Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob, and perform only the scenarios that"
+    " can decide it; repeatable."
 )
 @click.option(
     "--all",

@@ -248,6 +248,13 @@ def requirement_names(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return [*families, *(name for name in known if name.startswith(wanted))]
 
 
+def only_option(help_text: str) -> Callable[[_Command], _Command]:
+    """The option that names the requirements which alone are judged."""
+    return click.option(
+        "--only", "-k", "only", shell_complete=requirement_names, multiple=True, metavar="REQUIREMENT", help=help_text
+    )
+
+
 def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
     """The ids of the connector's and the harness's side that any pattern of an option names; None without a pattern.
 

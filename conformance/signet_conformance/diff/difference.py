@@ -11,6 +11,7 @@ from msgspec import Struct
 from signet_conformance.diff.alignment import Session, SessionPair
 from signet_conformance.errors import printable
 from signet_conformance.facts import Recording
+from signet_conformance.files.json_values import ABSENT
 from signet_conformance.reports.values import as_text
 
 
@@ -21,16 +22,6 @@ class DifferenceKind(StrEnum):
     MISSING = "missing"
     REORDERED = "reordered"
     CHANGED = "changed"
-
-
-class _Absent:
-    """The value of a member that is absent, as opposed to null."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-ABSENT = _Absent()
 
 
 class SideValue(Struct, frozen=True):
@@ -119,14 +110,23 @@ def whose(session: Session) -> str:
     return ", ".join(f"{name} {printable(value, 80)}" for name, value in named if value)
 
 
-def place(difference: Difference) -> str:
-    """The call, and its number on each side that has it."""
-    return " ".join([printable(difference.call, 200), *numbers(difference)])
+def session_facts(pair: SessionPair, limit: int) -> Sequence[tuple[str, str]]:
+    """The facts about a matched session with their labels; empty ones say nothing. A key is cut to `limit`."""
+    first, second = pair.first, pair.second
+    in_both = first is not None and second is not None
+    other = second.key if in_both and second is not None and second.key != pair.any.key else None
+    only = "" if in_both else "A" if second is None else "B"
+    return [("only in", only), ("in B", printable(other or "", limit)), ("of", whose(pair.any))]
 
 
-def numbers(difference: Difference) -> list[str]:
+def place(difference: Difference, first: str = "A", second: str = "B") -> str:
+    """The call, and its number on each side that has it, after the side's name."""
+    return " ".join([printable(difference.call, 200), *numbers(difference, first, second)])
+
+
+def numbers(difference: Difference, first: str = "A", second: str = "B") -> list[str]:
     """The exchange on each side that has one: `A #3`."""
-    sides = (("A", difference.first), ("B", difference.second))
+    sides = ((first, difference.first), (second, difference.second))
     return [f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None]
 
 

@@ -8,9 +8,10 @@ from typing import Any, TextIO
 
 from signet_conformance import __version__
 from signet_conformance.diff.alignment import Session, SessionPair
-from signet_conformance.diff.difference import ABSENT, Comparison, Difference, SideValue
+from signet_conformance.diff.difference import Comparison, Difference, SideValue
 from signet_conformance.errors import printable, printable_json
 from signet_conformance.facts import Recording
+from signet_conformance.files.json_values import ABSENT
 from signet_conformance.reports.values import shorten
 
 FORMAT = "signet-diff/1"

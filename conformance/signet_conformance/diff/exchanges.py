@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from signet_conformance.contract import Reading, operation_groups, requirements
-from signet_conformance.diff.difference import ABSENT, Difference, DifferenceKind, SideValue
+from signet_conformance.diff.difference import Difference, DifferenceKind, SideValue
 from signet_conformance.diff.volatile import Links, VolatileClasses
 from signet_conformance.facts import Call
-from signet_conformance.files.json_values import escape
+from signet_conformance.files.json_values import ABSENT, escape
 from signet_conformance.trace import Body
 
 _NAMED_BY_ANSWER = frozenset({"id", "memoryId", "jobId"})
@@ -323,12 +323,6 @@ class ReadingRequirements(Struct, frozen=True):
         """The ids that read it in one of these ways, in the catalogue's order; in any way when no mode is named."""
         return tuple(dict.fromkeys(name for mode in modes or self.by_mode for name in self.by_mode.get(mode, ())))
 
-    def __bool__(self) -> bool:
-        return bool(self.by_mode)
-
-
-NOBODY = ReadingRequirements({})
-
 
 @cache
 def readers_of(where: str, operation: str | None, name: str = "") -> ReadingRequirements:
@@ -337,7 +331,7 @@ def readers_of(where: str, operation: str | None, name: str = "") -> ReadingRequ
     for key in ((where, name, operation), (where, name, EVERY)):
         for mode, requirement in _index().get(key, ()):
             by_mode.setdefault(mode, []).append(requirement)
-    return ReadingRequirements({mode: tuple(ids) for mode, ids in by_mode.items()}) if by_mode else NOBODY
+    return ReadingRequirements({mode: tuple(ids) for mode, ids in by_mode.items()})
 
 
 @cache

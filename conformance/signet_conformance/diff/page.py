@@ -19,14 +19,15 @@ from signet_conformance.diff.difference import (
     again,
     fold_differences,
     place,
+    session_facts,
     texts,
-    whose,
 )
 from signet_conformance.diff.text import closing_line
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.reports.html.exchange_data import MAX_BODY, body_data
 from signet_conformance.reports.html.page import (
+    MAX_TEXT,
     Markup,
     element,
     facts,
@@ -105,10 +106,7 @@ def _session(pair: SessionPair | None) -> Iterator[Markup]:
         yield element("h3", "Calls without a session key")
         return
     yield element("h3", "Session ", element("bdi", pair.any.key))
-    only = "" if pair.first is not None and pair.second is not None else "A" if pair.second is None else "B"
-    other = pair.second.key if pair.first is not None and pair.second is not None else None
-    in_b = other if other is not None and other != pair.any.key else ""
-    yield facts((("only in", only), ("in B", in_b), ("of", whose(pair.any))))
+    yield facts(session_facts(pair, MAX_TEXT))
 
 
 def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
@@ -137,7 +135,7 @@ class Bodies:
     """The bodies that a page shows, as long as it has room for them; what is left out is counted."""
 
     def __init__(self, comparison: Comparison) -> None:
-        self._calls = _calls(comparison.first), _calls(comparison.second)
+        self._calls = comparison.first.by_seq, comparison.second.by_seq
         self._room = _ROOM
         self.left_out = 0
 
@@ -170,10 +168,6 @@ class Bodies:
             element("summary", "Both bodies" if len(drawn) > 1 else "The body"),
             element("div", *drawn, class_="beside"),
         )
-
-
-def _calls(recording: Recording) -> Mapping[int, Call]:
-    return {call.seq: call for call in recording.calls}
 
 
 def _body(calls: Mapping[int, Call], side: SideValue, answer: bool) -> Body | None:

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import requirements
 from signet_conformance.diff.alignment import Item, Pair, Session, SessionPair, align, match, sessions
-from signet_conformance.diff.difference import ABSENT, Comparison, Difference, DifferenceKind, SideValue
+from signet_conformance.diff.difference import Comparison, Difference, DifferenceKind, SideValue
 from signet_conformance.diff.exchanges import ORDER, PRESENCE, ExchangePair, name_of, readers_of
 from signet_conformance.diff.volatile import KeyNames, Links, VolatileClasses
 from signet_conformance.facts import Call, Recording
+from signet_conformance.files.json_values import ABSENT
 from signet_conformance.reports.values import as_text
 
 _TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")

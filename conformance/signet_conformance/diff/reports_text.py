@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from signet_conformance.contract import catalogue
-from signet_conformance.diff.difference import Difference, DifferenceKind, texts
+from signet_conformance.diff.difference import Difference, DifferenceKind, place, texts
 from signet_conformance.diff.reports import BreachGroup, Change, ReportComparison
 from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
 from signet_conformance.outcome.identity import Identity
@@ -50,9 +50,7 @@ def closing_words(compared: ReportComparison) -> str:
 
 def why_words(difference: Difference) -> str:
     """A difference of the requests in one line."""
-    sides = (("old", difference.first), ("new", difference.second))
-    numbers = (f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None)
-    where = " ".join([printable(difference.call, 200), *numbers])
+    where = place(difference, "old", "new")
     if difference.kind is DifferenceKind.CHANGED:
         ours, theirs = texts(difference.first, difference.second)
         return f"{difference.member or 'the exchange'}: {ours} became {theirs}, {where}"

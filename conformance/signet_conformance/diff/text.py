@@ -15,8 +15,8 @@ from signet_conformance.diff.difference import (
     again,
     fold_differences,
     place,
+    session_facts,
     texts,
-    whose,
 )
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Recording
@@ -99,12 +99,7 @@ def _session(pair: SessionPair | None) -> Iterator[RenderableType]:
         yield Text("calls without a session key", STRONG)
         return
     yield one_line(Text(f"session {printable(pair.any.key, 80)}", STRONG))
-    if pair.first is None or pair.second is None:
-        yield labelled("only in", "A" if pair.second is None else "B")
-    elif pair.first.key != pair.second.key:
-        yield labelled("in B", printable(pair.second.key, 80))
-    if named := whose(pair.any):
-        yield labelled("of", named)
+    yield from (labelled(label, text) for label, text in session_facts(pair, 80) if text)
 
 
 def _relevant(alike: Sequence[Difference]) -> Iterator[RenderableType]:

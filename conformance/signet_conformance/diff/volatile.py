@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 from msgspec import Struct
 
@@ -69,15 +70,13 @@ class VolatileClasses:
     """The classes in force: the built-in ones without those to keep, and the user's own."""
 
     def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
-        """Raise UsageError for a class that does not exist or a pattern that does not compile."""
+        """Raise UsageError for a class that does not exist or a pattern that does not fit in."""
         self._kept = frozenset(_demand_class(name) for name in keep)
         patterns = {name: pattern for name, pattern in PATTERNS.items() if name not in self._kept}
         self._linked = LINKED | frozenset(own or ())
         # The user's classes come first: users know their values better.
         patterns = {**(own or {}), **{name: text for name, text in patterns.items() if name not in (own or {})}}
         self._groups = list(patterns)
-        for name, pattern in (own or {}).items():
-            _compiled(name, pattern)
         joined = "|".join(f"(?P<c{index}>{pattern})" for index, pattern in enumerate(patterns.values()))
         try:
             self._pattern = re.compile(joined) if patterns else None
@@ -105,24 +104,17 @@ class VolatileClasses:
         if self._pattern is None:
             return Plain(text, ())
         links: list[Link] = []
-        skeleton = self._pattern.sub(self._replacement(links), text)
+        skeleton = self._pattern.sub(partial(self._replaced, links), text)
         return Plain(skeleton, tuple(links))
 
-    def _replacement(self, links: list[Link]) -> Callable[[re.Match[str]], str]:
-        def replaced(match: re.Match[str]) -> str:
-            if not match[0] or match.lastgroup is None:
-                return match[0]
-            name = self._class_of(match)
-            if name in self._linked:
-                links.append((name, match[0]))
-            return f"\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}{name}\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
-
-        return replaced
-
-    def _class_of(self, match: re.Match[str]) -> str:
+    def _replaced(self, links: list[Link], match: re.Match[str]) -> str:
+        if not match[0] or match.lastgroup is None:
+            return match[0]
         # A user's pattern may hold groups of its own, so the last group need not be the class.
-        index = next(index for index in range(len(self._groups)) if match[f"c{index}"] is not None)
-        return self._groups[index]
+        name = next(name for index, name in enumerate(self._groups) if match[f"c{index}"] is not None)
+        if name in self._linked:
+            links.append((name, match[0]))
+        return f"\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}{name}\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 
     def header(self, name: str) -> bool:
         """Whether a header of this lower-case name is left out."""
@@ -148,17 +140,6 @@ def _demand_class(name: str) -> str:
     return name
 
 
-def _compiled(name: str, pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as failure:
-        raise UsageError(
-            f"the pattern of {printable(name, 40)!r} does not compile: {printable(failure, 160)}",
-            where="--volatile",
-            remedy="write NAME=REGEX, such as --volatile 'ticket=TICKET-[0-9]+'",
-        ) from None
-
-
 def own_classes(options: Sequence[str]) -> dict[str, str]:
     """The classes that `--volatile NAME=REGEX` options define; raise UsageError where an option is not such a pair."""
     own: dict[str, str] = {}
@@ -170,7 +151,14 @@ def own_classes(options: Sequence[str]) -> dict[str, str]:
                 where="--volatile",
                 remedy="write a name in lower case and a pattern, such as --volatile 'ticket=TICKET-[0-9]+'",
             )
-        _compiled(name, pattern)
+        try:
+            re.compile(pattern)
+        except re.error as failure:
+            raise UsageError(
+                f"the pattern of {printable(name, 40)!r} does not compile: {printable(failure, 160)}",
+                where="--volatile",
+                remedy="write NAME=REGEX, such as --volatile 'ticket=TICKET-[0-9]+'",
+            ) from None
         own[name] = pattern
     return own
 

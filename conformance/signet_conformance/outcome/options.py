@@ -9,19 +9,19 @@ from msgspec.structs import replace
 
 from signet_conformance.trace import Declared, Trace
 
+_SINGLE = ("harness", "capabilities", "prompt_chars", "bypass", "recovers_s")
+"""What is declared once or not at all."""
+
 
 def merge_declared(first: Declared, second: Declared) -> Declared:
     """`first` completed by `second`, member by member: lists replace each other, bounds and canaries merge by name."""
-    return Declared(
+    return replace(
+        second,
         agents=first.agents or second.agents,
-        harness=second.harness if first.harness is None else first.harness,
         bounds_s={**second.bounds_s, **first.bounds_s},
-        capabilities=second.capabilities if first.capabilities is None else first.capabilities,
         token=first.token or second.token,
-        prompt_chars=second.prompt_chars if first.prompt_chars is None else first.prompt_chars,
-        bypass=second.bypass if first.bypass is None else first.bypass,
-        recovers_s=second.recovers_s if first.recovers_s is None else first.recovers_s,
         canaries={**second.canaries, **first.canaries},
+        **{name: value for name in _SINGLE if (value := getattr(first, name)) is not None},
     )
 
 

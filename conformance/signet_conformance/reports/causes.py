@@ -383,7 +383,7 @@ class Causes:
 
 
 class CauseReport:
-    """The beginning of a report that is written at the end of the run, from its causes."""
+    """The beginning of a report that tells the causes of the run at its end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

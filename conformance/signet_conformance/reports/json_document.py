@@ -26,7 +26,7 @@ from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.recording_gaps import lacks_of
 from signet_conformance.outcome.time_spent import TimeSpent
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command
 from signet_conformance.reports.ending import RunEnding, scenario_of
 from signet_conformance.reports.evidence import known_requirement
@@ -37,22 +37,21 @@ FORMAT = "signet-report/1"
 _HEAD = {"format": FORMAT, "kit": __version__}
 
 
-class JsonReport:
+class JsonReport(CauseReport):
     """Writes the document trace by trace, so that a run of any size is never held as a whole.
 
     Until `close`, what was written is not a whole document.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        super().__init__(stream)
         head = encoded(_HEAD)
         stream.write(f'{head[:-1]},"traces":[')
         self._separator = "\n"
-        self._causes = Causes()
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Write one trace."""
-        self._causes.add(judged, known)
+        super().add(judged, known)
         self._stream.write(f"{self._separator}{encoded(trace_entry(judged))}")
         self._separator = ",\n"
 
@@ -126,11 +125,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
                 "pointer": breach.pointer,
                 "expected": breach.expected,
                 "received": breach.received,
-                **(
-                    {"sources": [{"file": each.file, "line": each.line} for each in breach.sources]}
-                    if breach.sources
-                    else {}
-                ),
+                **({"sources": to_builtins(breach.sources)} if breach.sources else {}),
                 "times": breach.times,
             }
             for breach in cause.breaches
@@ -222,15 +217,14 @@ def _asked_about(call: Call) -> str | None:
 def _judgement(judgement: Judgement, judged: JudgedTrace) -> dict[str, Any]:
     requirement, listed = known_requirement(judgement.requirement), _findings_to_list(judgement.findings)
     breached = judgement.verdict in BREACHES and requirement is not None
+    law = {}
+    if requirement is not None:
+        law = {"level": requirement.level_at(judged.daemon_version), "title": requirement.title}
     return {
         "verdict": judgement.verdict.value,
         "reason": judgement.reason.value,
         "message": judgement.message,
-        **(
-            {"level": requirement.level_at(judged.daemon_version), "title": requirement.title}
-            if requirement is not None
-            else {}
-        ),
+        **law,
         **({"explain": explain_command(judgement.requirement)} if breached else {}),
         "subjects": judgement.subjects,
         "found": len(judgement.findings),

@@ -54,11 +54,7 @@ class JunitReport(CauseReport):
             if name in told and (verdict not in _BROKEN or name in known):
                 passed += [f"{name}: {verdict.value}{', known' if name in known else ''}"]
                 passed += [line for _, lines in told[name] for line in lines]
-        lines = [
-            *passed,
-            ending.closing_line(verdicts),
-            *ending.notes,
-        ]
+        lines = [*passed, ending.closing_line(verdicts), *ending.notes]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
         self._stream.write(f"<system-out>{_text(lines)}</system-out>\n<system-err/>\n")
         self._stream.write("</testsuite>\n</testsuites>\n")

@@ -69,9 +69,7 @@ def wants_colour(stream: TextIO) -> bool:
     """
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
+    return bool(os.environ.get("FORCE_COLOR")) or is_live(stream)
 
 
 def is_live(stream: TextIO) -> bool:

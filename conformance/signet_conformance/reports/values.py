@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from signet_conformance.errors import printable
-from signet_conformance.files.json_values import names_in
+from signet_conformance.files.json_values import ABSENT, names_in
 from signet_conformance.finding import Finding
 from signet_conformance.trace import Body, Exchange, Mark, marks
 
@@ -20,8 +20,6 @@ MAX_TEXT = 400
 MAX_ITEMS = 20
 MAX_DEPTH = 6
 _LARGEST_INTEGER = 10**300
-
-_ABSENT = object()
 
 
 def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
@@ -99,12 +97,12 @@ def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300)
     if exchange is None or not finding.pointer:
         return ""
     member = _at(exchange, finding.pointer)
-    return "nothing: the member is absent" if member is _ABSENT else as_text(member, limit)
+    return "nothing: the member is absent" if member is ABSENT else as_text(member, limit)
 
 
 def is_absent(pointer: str, exchange: Exchange) -> bool:
     """Whether the line of an exchange has no member at a pointer; null is one."""
-    return _at(exchange, pointer) is _ABSENT
+    return _at(exchange, pointer) is ABSENT
 
 
 def _at(exchange: Exchange, pointer: str) -> Any:
@@ -117,11 +115,11 @@ def _at(exchange: Exchange, pointer: str) -> Any:
         elif isinstance(value, list | tuple) and name.isdecimal() and name.isascii() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
-            return _ABSENT
+            return ABSENT
     if isinstance(value, Body):
         shown = {str(value.kind): value.value, "media_type": value.media_type, "size": value.size}
         return {name: part for name, part in shown.items() if part is not None}
-    return _ABSENT if value is UNSET else value
+    return ABSENT if value is UNSET else value
 
 
 _LEAST_OF_HANDLER = 300

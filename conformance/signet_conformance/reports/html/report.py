@@ -23,7 +23,7 @@ from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, level_note, replay_words
-from signet_conformance.reports.causes import Cause, Causes
+from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import SENT_BY, Evidence, known_requirement
@@ -56,16 +56,15 @@ MAX_TOLD = 4
 """Targets and daemons at the head of the page; of more, their number."""
 
 
-class HtmlReport:
+class HtmlReport(CauseReport):
     """Gathers what the page shows, in bounded memory, and writes it at the end.
 
     `live` is the number of its state where the page is served while its recordings grow.
     """
 
     def __init__(self, stream: TextIO, live: int | None = None) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._live = live
-        self._causes = Causes()
         self._budget = Budget()
         self._rows: list[_Row] = []
         self._data: list[tuple[str, str]] = []
@@ -75,7 +74,7 @@ class HtmlReport:
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace."""
-        self._causes.add(judged, known)
+        super().add(judged, known)
         if len(self._rows) == MAX_TRACES:
             self._more += 1
             return
