@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from signet_conformance.children.watchdog_program import carriers
 
@@ -35,6 +37,23 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
 
+
+def free_port() -> int:
+    """A port of this machine for a child to listen on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def listens(url: str) -> bool:
+    """Whether an address accepts connections; nothing is asked in one."""
+    with suppress(OSError, ValueError):
+        place = urlsplit(url)
+        with socket.create_connection((place.hostname or "", place.port or 80), _LOOK_S):
+            return True
+    return False
+
+
+_LOOK_S = 1.0
 
 MARK = "SIGNET_CONFORMANCE_MARK"
 """The variable that carries a mark, a word that occurs nowhere else. Processes that a child starts inherit it."""

@@ -42,12 +42,17 @@ def member_of(value: object, *names: str) -> Any:
     return value
 
 
+def parse_value(text: str | bytes) -> Any:
+    """The value that a text tells as JSON; None for any other text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def parse_object(text: str | bytes) -> Mapping[str, Any]:
     """The object that a text tells as JSON; an empty one for any other text."""
-    try:
-        return object_in(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
+    return object_in(parse_value(text))
 
 
 def merge(value: Any, over: Any) -> Any:

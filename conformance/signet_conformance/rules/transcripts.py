@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from signet_conformance.facts import CHECKPOINT, END, Call, Recording, plain
+from signet_conformance.files.json_values import parse_value
 
 _SPEAKER = re.compile(
     r"(User|Human|Assistant|Tool(?:[ _]?(?:Call|Output|Result))?|System|Developer|Custom):", re.IGNORECASE
@@ -64,10 +64,7 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
 
 def _entry_in(line: str) -> Mapping[str, Any] | None:
     """The entry of a JSON line that has a role and a content, or the message in it; None for any other line."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+    entry = parse_value(line)
     if isinstance(entry, dict) and not {"role", "content"} <= entry.keys():
         entry = entry.get("message")
     return entry if isinstance(entry, dict) and {"role", "content"} <= entry.keys() else None

@@ -7,22 +7,21 @@ not its own only if the user allows it.
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import shlex
-import socket
 import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK, clean_environment, end_marked, marked_ids, new_mark
+from signet_conformance.children.environment import MARK, clean_environment, end_marked, free_port, marked_ids, new_mark
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
-from signet_conformance.files.json_values import member_of, only_text
+from signet_conformance.files.json_values import member_of, only_text, parse_value
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.stopwatch import Stopwatch
 
@@ -85,12 +84,9 @@ def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, o
 
 
 def _ask_facts(url: str) -> DaemonFacts:
-    try:
-        with ask_directly(f"{url}/health", timeout_s=5) as answer:
-            said = json.loads(answer.read(1 << 20))
-    except (OSError, ValueError, RecursionError):
-        said = None
-
+    said: Any = None
+    with suppress(OSError, ValueError), ask_directly(f"{url}/health", timeout_s=5) as answer:
+        said = parse_value(answer.read(1 << 20))
     version, *folders = (only_text(member_of(said, name)) for name in ("version", "agentsDir", "workspace"))
     return DaemonFacts(url, version, next(filter(None, folders), None))
 
@@ -127,7 +123,7 @@ class DaemonUnderTest:
             self._process = LineProcess("the embedded daemon", command, env=clean_environment(self._folder))
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
             return
-        port = port or _free_port()
+        port = port or free_port()
         command = shlex.split(self._choice)
         if not command:
             raise UsageError("is empty", where="--daemon", remedy="embedded, a URL, or a command that starts a daemon")
@@ -219,12 +215,6 @@ def _is_within(workspace: str, folder: Path) -> bool:
         return Path(workspace).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError):
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

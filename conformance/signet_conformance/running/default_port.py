@@ -15,7 +15,7 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,9 +33,7 @@ _PASSES_ON = "x-signet-conformance-passes-on"
 _FILE = "default-port.jsonl"
 _KIT = "another run of the kit"
 _HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
-_PROC = Path("/proc")
-_TABLE = _PROC / "net" / "tcp"
-_DEEPEST = 32
+_TABLE = Path("/proc/net/tcp")
 _TRY_AGAIN_S = 0.2
 _MOST_WAITING = 20
 """The most requests of one connector that its recorded daemon takes at once."""
@@ -225,49 +223,18 @@ def _home_of_peer(client_port: int, port: int) -> str | None:
 
     None if the system does not say, as on other systems than Linux: then no connector is blamed.
     """
-    inode = next(iter(_inodes(client_port, port)), None)
-    pid = None if inode is None else _owner(inode)
-    for _ in range(_DEEPEST):
-        if pid is None or pid <= 1:
+    import psutil
+
+    with contextlib.suppress(psutil.Error, OSError):
+        sockets = (each for each in psutil.net_connections("tcp") if each.raddr)
+        pids = (each.pid for each in sockets if (each.laddr.port, each.raddr.port) == (client_port, port))
+        if (pid := next(pids, None)) is None:
             return None
-        variables = _environment(pid)
-        if "SIGNET_DAEMON_URL" in variables:
-            return variables.get("HOME")
-        pid = _parent(pid)
+        process = psutil.Process(pid)
+        for each in (process, *process.parents()):
+            variables: dict[str, str] = {}
+            with contextlib.suppress(psutil.AccessDenied):
+                variables = each.environ()
+            if "SIGNET_DAEMON_URL" in variables and each.pid > 1:
+                return variables.get("HOME")
     return None
-
-
-def _inodes(client_port: int, port: int) -> Iterator[str]:
-    for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            for line in (_PROC / "net" / table).read_text().splitlines()[1:]:
-                fields = line.split()
-                ends = (int(fields[1].rpartition(":")[2], 16), int(fields[2].rpartition(":")[2], 16))
-                if ends == (client_port, port):
-                    yield fields[9]
-
-
-def _owner(inode: str) -> int | None:
-    wanted = f"socket:[{inode}]"
-    for folder in _PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            for descriptor in (folder / "fd").iterdir():
-                with contextlib.suppress(OSError):
-                    if str(descriptor.readlink()) == wanted:
-                        return int(folder.name)
-    return None
-
-
-def _environment(pid: int) -> dict[str, str]:
-    try:
-        raw = (_PROC / str(pid) / "environ").read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return {}
-    return dict(part.partition("=")[::2] for part in raw.split("\0") if "=" in part)
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return None

@@ -24,9 +24,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from signet_conformance.daemon.behaviour import VERSIONS
-from signet_conformance.daemon.http.app import create_app
+from signet_conformance.daemon.http.app import DaemonApp, create_app
 from signet_conformance.daemon.state import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
+from signet_conformance.files.json_values import only_text, parse_object
 from signet_conformance.selftest.mutants import mutant, variant
 from signet_conformance.selftest.transport import Chain
 
@@ -35,7 +36,6 @@ class BrokenDaemon:
     """An ASGI application in front of another one, with a mutating transport in between."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
         self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._changed = Chain((), self._inner)
         self._secret: str | None = None
@@ -56,28 +56,17 @@ class BrokenDaemon:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the start and end of the server."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        """Serve one request."""
         request = Request(scope, receive)
         passed = httpx.Request(
             request.method, httpx.URL(str(request.url)), headers=request.headers.raw, content=await request.body()
         )
         if request.method == "POST" and request.url.path.startswith("/api/secrets/"):
-            self._secret = _planted(passed.content) or self._secret
+            # A secret that is stored before the daemon is changed.
+            self._secret = only_text(parse_object(passed.content).get("value")) or self._secret
         answer = await self._changed.transport.handle_async_request(passed)
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         await Response(await answer.aread(), answer.status_code, headers)(scope, receive, send)
-
-
-def _planted(content: bytes) -> str | None:
-    # A secret that is stored before the daemon is changed.
-    try:
-        value = json.loads(content)["value"]
-    except (ValueError, LookupError, TypeError):
-        return None
-    return value if isinstance(value, str) else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,13 +89,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
         daemon.daemon.port = listener.getsockname()[1]
-        asyncio.run(_serve(app, listener))
+        asyncio.run(_serve(app, daemon, listener))
     return 0
 
 
-async def _serve(app: BrokenDaemon, listener: socket.socket) -> None:
+async def _serve(app: BrokenDaemon, daemon: DaemonApp, listener: socket.socket) -> None:
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, lifespan="on", server_header=False, timeout_graceful_shutdown=2
+        app, log_level="critical", access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=2
     )
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()
@@ -119,6 +108,7 @@ async def _serve(app: BrokenDaemon, listener: socket.socket) -> None:
     _write({"url": f"http://127.0.0.1:{listener.getsockname()[1]}"})
     threading.Thread(target=obey, daemon=True).start()
     await server.serve(sockets=[listener])
+    await daemon.daemon.close()
 
 
 def _obey(app: BrokenDaemon, line: str) -> None:

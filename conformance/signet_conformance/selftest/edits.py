@@ -19,7 +19,16 @@ from typing import Any
 import httpx
 
 from signet_conformance.contract import route_table
-from signet_conformance.files.json_values import ABSENT, member_of, object_in, only_text, put, take, value_at
+from signet_conformance.files.json_values import (
+    ABSENT,
+    member_of,
+    object_in,
+    only_text,
+    parse_value,
+    put,
+    take,
+    value_at,
+)
 from signet_conformance.selftest.mutants import Change
 
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection"})
@@ -64,7 +73,7 @@ class Outgoing:
     @property
     def json(self) -> Any:
         """The body's JSON value, a new one each time, or None without a body."""
-        return _parsed(self.content)
+        return parse_value(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +107,12 @@ class WholeAnswer:
     @property
     def json(self) -> Any:
         """The body's JSON value, a new one each time, or None without a body."""
-        return _parsed(self.content)
+        return parse_value(self.content)
 
 
 def encoded(body: Any) -> bytes:
     """Return a JSON value as a body."""
     return json.dumps(body, separators=(",", ":")).encode("ascii")
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
 
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")

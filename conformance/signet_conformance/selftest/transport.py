@@ -6,12 +6,13 @@ The adapter is not changed. Broken daemons use the transport too, in front of th
 from __future__ import annotations
 
 import asyncio
+import http.client
+import io
 import ssl
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
-import h11
 import httpx
 
 from signet_conformance.files.json_values import value_at
@@ -258,7 +259,6 @@ def _is_awaited(wanted: object, answer: WholeAnswer) -> bool:
 
 
 _PIECE = 16
-_READ = 1 << 16
 
 
 class RawTransport(httpx.AsyncBaseTransport):
@@ -282,8 +282,9 @@ class RawTransport(httpx.AsyncBaseTransport):
             for piece in self._pieces(request, content):
                 writer.write(piece)
                 await writer.drain()
-            return await _read_answer(reader, request)
-        except (OSError, h11.RemoteProtocolError) as failure:
+            # Each of these requests asks for the end of its connection.
+            return _read_answer(await reader.read(), request)
+        except (OSError, http.client.HTTPException) as failure:
             raise httpx.ReadError(str(failure)) from failure
         finally:
             writer.close()
@@ -311,27 +312,19 @@ class RawTransport(httpx.AsyncBaseTransport):
         return [head + content]
 
 
-async def _read_answer(reader: asyncio.StreamReader, request: httpx.Request) -> httpx.Response:
-    reading = h11.Connection(h11.CLIENT)
-    # So that the parser knows which answer to expect.
-    reading.send(h11.Request(method=request.method, target="/", headers=[("Host", "localhost")]))
-    reading.send(h11.EndOfMessage())
-    response: h11.Response | None = None
-    body = bytearray()
-    while True:
-        event = reading.next_event()
-        if event is h11.NEED_DATA:
-            reading.receive_data(await reader.read(_READ))
-        elif isinstance(event, h11.Response):
-            response = event
-        elif isinstance(event, h11.Data):
-            body += event.data
-        elif isinstance(event, h11.EndOfMessage):
-            break
-        elif isinstance(event, h11.ConnectionClosed):
-            raise h11.RemoteProtocolError("closed before the answer was complete")
-    if response is None:
-        raise h11.RemoteProtocolError("no answer")
-    return httpx.Response(
-        response.status_code, headers=list(response.headers), stream=httpx.ByteStream(bytes(body)), request=request
-    )
+class _Received:
+    """What was received, in place of the socket that `http.client` would read."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def makefile(self, _mode: str) -> io.BytesIO:
+        """Return a file to read it from."""
+        return io.BytesIO(self._raw)
+
+
+def _read_answer(raw: bytes, request: httpx.Request) -> httpx.Response:
+    answer = http.client.HTTPResponse(_Received(raw), method=request.method)  # type: ignore[arg-type] # all it asks for
+    answer.begin()
+    body = httpx.ByteStream(answer.read())
+    return httpx.Response(answer.status, headers=answer.getheaders(), stream=body, request=request)

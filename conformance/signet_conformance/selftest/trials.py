@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import socket
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 from signet_conformance import targets, trace
 from signet_conformance.children import forks
-from signet_conformance.children.environment import clean_environment
+from signet_conformance.children.environment import clean_environment, free_port
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.process import ConnectorDriver
@@ -279,7 +278,8 @@ class _Bench:
             )
             self._stack.callback(self._recorded_daemon.close)
             self._recorded_daemon.start()
-            self._port = _free_port()
+            # In place of the daemon's default one, which another run of the kit may hold.
+            self._port = free_port()
             self._stack.enter_context(DefaultPort(self._port))
         except BaseException:
             self._stack.close()
@@ -351,10 +351,3 @@ class _Bench:
             return tuple(json.loads((self._home / f"{trial.name}.json").read_bytes()))
         except (OSError, ValueError):
             return ()
-
-
-def _free_port() -> int:
-    # In place of the daemon's default one, which another run of the kit may hold.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from signet_conformance.children.environment import listens
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.targets.face import find_face
 from signet_conformance.targets.files import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 PORT = "{port}"
 DAEMON = "{daemon}"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +179,3 @@ def server_url(target: Target) -> str:
             remedy='such as command = ["node", "{root}/server.mjs", "{port}"], or url = "http://127.0.0.1:8080"',
         )
     return url
-
-
-def listens(url: str) -> bool:
-    """Whether an address accepts connections."""
-    parts = urlsplit(url)
-    with (
-        contextlib.suppress(OSError, ValueError),
-        socket.create_connection((parts.hostname, parts.port or 80), _LOOK_S),
-    ):
-        return True
-    return False
-
-
-if TYPE_CHECKING:
-    from signet_conformance.targets import Target

@@ -282,11 +282,11 @@ DRIVERS: dict[str, Open] = {
 }
 
 BOUNDS = {
-    "claude-code": ["json_lines.START_S", "json_lines.QUIT_S"],
-    "codex": ["json_rpc.ANSWER_S", "json_rpc.QUIT_S"],
-    "hermes-agent": ["json_rpc.START_S", "json_rpc.QUIT_S"],
+    "claude-code": ["json_lines.START_S", "process.QUIT_S"],
+    "codex": ["json_rpc.ANSWER_S", "process.QUIT_S"],
+    "hermes-agent": ["json_rpc.START_S", "process.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
-    "pi": ["json_lines.START_S", "json_lines.QUIT_S"],
+    "pi": ["json_lines.START_S", "process.QUIT_S"],
 }
 """How long each waits for an answer to its start, and for an end."""
 

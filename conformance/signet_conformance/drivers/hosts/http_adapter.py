@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import Lateness, Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
-from signet_conformance.files.json_values import text_in
+from signet_conformance.files.json_values import parse_value, text_in
 
 CALL_TIMEOUT_S = 60.0
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -130,10 +130,7 @@ def _object(raw: bytes) -> Mapping[str, Any] | None:
     """The JSON object of an answer; an empty one for null and for an empty body, None for any other JSON or text."""
     if raw.strip() in (b"", b"null"):
         return {}
-    try:
-        told = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
+    told = parse_value(raw)
     return told if isinstance(told, dict) else None
 
 

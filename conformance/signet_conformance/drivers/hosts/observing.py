@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.watchdog import MARK_VARIABLE
+from signet_conformance.files.json_values import parse_value
 
 FOLDER = ".signet-conformance-observed"
 """Below the home, as `observers/written.mjs` has it."""
@@ -155,10 +156,7 @@ def _run(path: Path) -> Mapping[str, Any]:
         "cwd": _text(path / "cwd").strip(),
         "env": sorted(set(_text(path / "env").split()) - _OURS),
     }
-    try:
-        given = json.loads(_text(path / "stdin"))
-    except ValueError:
-        given = None
+    given = parse_value(_text(path / "stdin"))
     if isinstance(given, dict):
         run |= {"members": sorted(given), "event": given.get("hook_event_name")}
         occasion = next((given[name] for name in _OCCASIONS if isinstance(given.get(name), str)), None)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
+from signet_conformance.files.json_values import parse_value
+
 PROTOCOL = "signet-driver/1"
 LONGEST_MESSAGE = 2000
 MOST_PRINTED = 16_000
@@ -161,10 +163,7 @@ class Peer:
         while line := sys.stdin.buffer.readline():
             if not line.strip():
                 continue
-            try:
-                request = json.loads(line)
-            except (ValueError, RecursionError):
-                request = None
+            request = parse_value(line)
             if isinstance(request, dict):
                 yield request
             else:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.files.json_values import member_of, object_in
+from signet_conformance.files.json_values import member_of, object_in, parse_value
 
 Row = Mapping[str, Any]
 
@@ -69,10 +69,7 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
     said = stdout.strip()
     if form is None or not said:
         return None
-    try:
-        data = json.loads(said)
-    except (ValueError, RecursionError):
-        data = None
+    data = parse_value(said)
     if isinstance(data, dict):
         fault = _breach_of(form["json"], data)
     elif said.startswith(("{", "[")):

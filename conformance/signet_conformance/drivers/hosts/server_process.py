@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from typing import IO
-from urllib.parse import urlsplit
 
+from signet_conformance.children.environment import free_port, listens
 from signet_conformance.drivers.hosts.protocol import StepError
 
 START_TIMEOUT_S = 30.0
@@ -27,7 +25,7 @@ class ServerProcess:
     """
 
     def __init__(self, name: str, command: Sequence[str], url: str) -> None:
-        port = str(_free_port())
+        port = str(free_port())
         self._name = name
         self._printer: threading.Thread | None = None
         self.url = url.replace("{port}", port)
@@ -55,17 +53,11 @@ class ServerProcess:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._listens():
+        while not listens(self.url):
             self.demand_alive()
             if self._process is None or time.monotonic() > deadline:
                 raise StepError(f"nothing listens at {self.url}: start {self._name}, or fix url")
             time.sleep(_LOOK_S)
-
-    def _listens(self) -> bool:
-        parts = urlsplit(self.url)
-        with contextlib.suppress(OSError), socket.create_connection((parts.hostname, parts.port or 80), 1.0):
-            return True
-        return False
 
     def demand_alive(self) -> None:
         """Raise StepError when the server was started here and has ended."""
@@ -91,9 +83,3 @@ def _print_lines(output: IO[bytes]) -> None:
     with output:
         for line in output:
             sys.stderr.write(line.decode("utf-8", "replace"))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

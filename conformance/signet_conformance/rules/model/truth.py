@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -23,7 +22,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
-from signet_conformance.files.json_values import text_in
+from signet_conformance.files.json_values import parse_object, text_in
 from signet_conformance.rules.model.given import heard_by
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -222,11 +221,7 @@ def _beginning(line: str) -> str:
 
 def _lists_nothing(text: str) -> bool:
     """Whether a result is a JSON object whose lists are all empty, as that of the rows."""
-    try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    lists = [value for value in told.values() if isinstance(value, list)] if isinstance(told, dict) else []
+    lists = [value for value in parse_object(text).values() if isinstance(value, list)]
     return bool(lists) and not any(lists)
 
 

@@ -208,8 +208,7 @@ class RealHarness:
         finally:
             # Also what a program refuses that does not even begin because of it.
             self._tell_refusals(conversation)
-        key = conversation.key
-        return {"opened": True, **({} if key is None else {"key": key})}
+        return {"opened": True, **self._key(conversation)}
 
     def _ended_by_its_connector(self, step: Mapping[str, Any], ended: EndedError) -> Mapping[str, Any]:
         """Answer a step in which an error of the connector ended the program; raise `ended` for any other end.

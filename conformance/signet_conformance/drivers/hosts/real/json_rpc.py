@@ -65,9 +65,6 @@ class JsonRpc:
             self._heard(said)
 
 
-QUIT_S = 40.0
-
-
 class RpcSession(OneProcess):
     """A session with a program that speaks JSON-RPC."""
 
@@ -92,13 +89,6 @@ class RpcSession(OneProcess):
         process = ProgramProcess([*launch.command, *words], launch.env, launch.cwd)
         self._rpc = JsonRpc(self.title, process, self._hear)
         return self._rpc
-
-    def _quit(self, rpc: JsonRpc | None) -> None:
-        """End the input of a program, and wait for its end."""
-        if rpc is not None and not rpc.process.end(QUIT_S):
-            raise StepError(
-                f"{self.title} did not end within {QUIT_S:g} s after its input had ended{rpc.process.last_words}"
-            )
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         """Take in what the program says unasked."""
@@ -194,7 +184,8 @@ class HermesAcp(AcpSession):
     def end(self, *, for_good: bool = True) -> None:
         """End its input, and wait for its end; the session stays in its database."""
         del for_good
-        self._quit(self._leave())
+        if (rpc := self._leave()) is not None:
+            rpc.process.quit(self.title)
 
 
 _FIRST_S, _SERVERS_S = 2.0, 30.0
@@ -256,7 +247,8 @@ class CodexAppServer(RpcSession):
         del for_good
         rpc, self._rpc = self._rpc, None
         self._over = True
-        self._quit(rpc)
+        if rpc is not None:
+            rpc.process.quit(self.title)
 
     def _start(self) -> JsonRpc:
         self._over = True

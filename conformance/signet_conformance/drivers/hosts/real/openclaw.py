@@ -6,15 +6,14 @@ import contextlib
 import hashlib
 import os
 import re
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
+from signet_conformance.children.environment import free_port, listens
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
 from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession, JsonRpc
@@ -81,7 +80,7 @@ class Gateway:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._port = _free_port()
+        self._port = free_port()
         self._sessions: list[Heard] = []
         self._bridge: JsonRpc | None = None
         self._closes = False
@@ -143,9 +142,9 @@ class Gateway:
         if self._settled:
             return
         self._settled = True
-        settles = self._launch.settles
+        settles, daemon = self._launch.settles, self._launch.env.get("SIGNET_DAEMON_URL", "")
         deadline = deadline_in(0.0 if settles is None else settles["at_most_s"])
-        while self._lacks and not self.has_ended and time.monotonic() < deadline and self._daemon_listens():
+        while self._lacks and not self.has_ended and time.monotonic() < deadline and listens(daemon):
             time.sleep(_LOOK_AGAIN_S)
 
     def end(self) -> None:
@@ -175,15 +174,6 @@ class Gateway:
                 raise StepError(
                     f"the gateway of OpenClaw accepted no session within {GATEWAY_START_S:g} s{self.process.last_words}"
                 )
-
-    def _daemon_listens(self) -> bool:
-        """Whether a connection to the daemon is accepted; nothing is asked in it."""
-        place = urlsplit(self._launch.env.get("SIGNET_DAEMON_URL", ""))
-        try:
-            with socket.create_connection((place.hostname or "", place.port or 80), 1.0):
-                return True
-        except OSError:
-            return False
 
     def _tell(self, said: Mapping[str, Any]) -> None:
         for heard in self._sessions:
@@ -233,11 +223,6 @@ def refusal_in(word: str) -> Refusal | None:
     unknown = _UNKNOWN_EVENT.search(told["words"])
     event = None if unknown is None else unknown["event"]
     return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"], event)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 CLEAR_S = 200.0

@@ -17,8 +17,10 @@ from types import FrameType
 from typing import IO, Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.files.json_values import parse_value
 
 _TAIL_LINES = 30
+QUIT_S = 40.0
 LAST_S = 2.0
 """Within which a program ends that reads no input any more."""
 _running: set[ProgramProcess] = set()
@@ -130,6 +132,11 @@ class ProgramProcess:
         self.kill()
         return willingly
 
+    def quit(self, title: str) -> None:
+        """Close its input and wait for its end. Raises StepError, which calls it by that title, when it goes on."""
+        if not self.end(QUIT_S):
+            raise StepError(f"{title} did not end within {QUIT_S:g} s after its input had ended{self.last_words}")
+
     def terminate(self, timeout_s: float) -> bool:
         """Ask it and all that it started to end, as a supervisor does; whether it does within that time."""
         self._signal(signal.SIGTERM)
@@ -153,10 +160,7 @@ class ProgramProcess:
                 self._take(line.decode("utf-8", "replace").strip())
 
     def _take(self, text: str) -> None:
-        try:
-            said = json.loads(text) if text.startswith("{") else None
-        except (ValueError, RecursionError):
-            said = None
+        said = parse_value(text) if text.startswith("{") else None
         if isinstance(said, dict):
             self._said.put(said)
         elif text:
