@@ -31,7 +31,7 @@ Programs = Mapping[str, tuple[str, ...]]
 _DAEMON: Final = (
     "argparse",
     "signet_conformance.daemon.http",
-    "uvicorn.lifespan.on",
+    "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
 )
 _HARNESS: Final = ("argparse", "signet_reference_harness.driver", "jsonschema_rs")

@@ -25,24 +25,19 @@ def main(arguments: list[str] | None = None) -> int:
         "--workspace", type=Path, metavar="DIR", help="folder of this daemon's own (default: a temporary one)"
     )
     parser.add_argument(
-        "--daemon-version", default="0.145", choices=VERSIONS, help="version to answer as (default: %(default)s)"
-    )
+        "--daemon-version", dest="version", default="0.145", choices=VERSIONS,
+        help="version to answer as (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--auth", default="local", choices=MODES, help="mode of authentication (default: %(default)s)")
-    parser.add_argument("--parent-pid", type=int, metavar="PID", help="end when this process has ended")
+    parser.add_argument("--parent-pid", dest="parent", type=int, metavar="PID", help="end when this process has ended")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input is closed")
     parser.add_argument("--frozen", action="store_true", help="refuse changes of memories, as with the kill switch")
     parser.add_argument("--shutting-down", action="store_true", help="refuse everything but /health")
     parser.add_argument(
         "--claims-expire", action="store_true", help="know no session of before, as after more than four hours"
     )
-    given = parser.parse_args(arguments)
-    settings = DaemonSettings(
-        host=given.host, port=given.port, workspace=given.workspace, version=given.daemon_version, auth=given.auth,
-        allow_remote=given.allow_remote, parent=given.parent_pid, until_stdin_closes=given.until_stdin_closes,
-        frozen=given.frozen, shutting_down=given.shutting_down, claims_expire=given.claims_expire,
-    )  # fmt: skip
     try:
-        serve(settings)
+        serve(DaemonSettings(**vars(parser.parse_args(arguments))))
     except SignetConformanceError as problem:
         sys.stderr.write(f"{problem}\n")
         return problem.exit_status

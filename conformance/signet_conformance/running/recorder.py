@@ -104,17 +104,7 @@ class ModelRecorder:
 
 
 def _process(name: str, upstream: str, out: Path, secrets: Mapping[str, str], *more: str) -> LineProcess:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "signet_recording_proxy",
-        "--unwatched",
-        "--upstream",
-        upstream,
-        "--out",
-        str(out),
-    ]
+    command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out)]
     command += ["--control", "--unwatched", *(f"--canary-env={name}" for name in secrets), *more]
     return LineProcess(name, command, env=clean_environment(out.parent, **secrets))
 

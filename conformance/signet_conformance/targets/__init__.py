@@ -241,13 +241,4 @@ def _as_released(target: Target, own: Collection[str]) -> Target:
 
 
 def _declare(declared: TargetDeclarations) -> Declared:
-    return Declared(
-        agents=tuple(agent.strip() for agent in declared.agents),
-        harness=declared.harness,
-        bounds_s=declared.bounds_s,
-        capabilities=declared.capabilities,
-        token=declared.token,
-        prompt_chars=declared.prompt_chars,
-        bypass=declared.bypass,
-        recovers_s=declared.recovers_s,
-    )
+    return Declared(**{**dict(declared), "agents": tuple(agent.strip() for agent in declared.agents)})

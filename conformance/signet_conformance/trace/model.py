@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field, to_builtins
 from msgspec.structs import force_setattr
 
 from signet_conformance.errors import TraceError, printable
@@ -192,7 +192,7 @@ BOUNDS = ("start", "prompt", "tool", "compact", "end")
 """The calls for which a target can declare a timeout (`Declared.bounds_s`)."""
 
 
-class Declared(Struct, frozen=True):
+class Declared(Struct, frozen=True, omit_defaults=True):
     """What the target declares about itself, because a trace cannot show it. None means: not declared."""
 
     agents: tuple[str, ...] = ()
@@ -222,78 +222,43 @@ class Declared(Struct, frozen=True):
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:
         """Read the header's `declared` object; raise TraceError naming the member that is off."""
-
-        def bad(member: str, expected: str) -> TraceError:
-            return TraceError(
-                f"declared.{member} is {printable(json.dumps(data.get(member), default=str))}, expected {expected}",
-                where=where,
-                remedy="fix the header line, or pass --agent, --harness and --bound instead",
-            )
-
-        agents = data.get("agents") or []
-        if not isinstance(agents, list) or not all(isinstance(a, str) and a.strip() for a in agents):
-            raise bad("agents", "a list of agent ids")
-        harness = data.get("harness")
-        if harness is not None and not isinstance(harness, str):
-            raise bad("harness", "a string")
-        bounds = data.get("bounds_s") or {}
-        if not isinstance(bounds, dict) or not all(is_seconds(v) and v > 0 for v in bounds.values()):
-            raise bad("bounds_s", 'an object of seconds such as {"start": 15.0, "prompt": 5.0}')
-        capabilities = data.get("capabilities")
-        if capabilities is not None and not (
-            isinstance(capabilities, list) and all(isinstance(c, str) for c in capabilities)
-        ):
-            raise bad("capabilities", "a list of operation names")
-        prompt_chars = data.get("prompt_chars")
-        if prompt_chars is not None and (
-            isinstance(prompt_chars, bool) or not isinstance(prompt_chars, int) or prompt_chars < 1
-        ):
-            raise bad("prompt_chars", "a whole number of characters, 1 or more")
-        bypass = data.get("bypass")
-        if bypass not in (None, "connector", "application"):
-            raise bad("bypass", '"connector" or "application"')
-        recovers_s = data.get("recovers_s")
-        if recovers_s is not None and (not is_seconds(recovers_s) or recovers_s < 0):
-            raise bad("recovers_s", "a number of seconds, 0 or more")
-        canaries = data.get("canaries") or {}
-        if not isinstance(canaries, dict) or not all(isinstance(v, str) for v in canaries.values()):
-            raise bad("canaries", "an object {token in the trace: its meaning}")
-        return cls(
-            agents=tuple(a.strip() for a in agents),
-            harness=harness,
-            bounds_s={k: float(v) for k, v in bounds.items()},
-            capabilities=None if capabilities is None else tuple(capabilities),
-            token=data.get("token") is True,
-            prompt_chars=prompt_chars,
-            bypass=bypass,
-            recovers_s=None if recovers_s is None else float(recovers_s),
-            canaries=dict(canaries),
-        )
+        known: dict[str, JSONValue] = {"token": data.get("token") is True}
+        for member, (kind, expected) in _DECLARED.items():
+            given = data.get(member)
+            if given is None or (not given and member in _MAY_BE_EMPTY):
+                continue
+            try:
+                known[member] = convert(given, kind)
+            except (ValidationError, UnicodeEncodeError):
+                raise TraceError(
+                    f"declared.{member} is {printable(json.dumps(given, default=str))}, expected {expected}",
+                    where=where,
+                    remedy="fix the header line, or pass --agent, --harness and --bound instead",
+                ) from None
+        return cls(**{**known, "agents": tuple(agent.strip() for agent in known.get("agents", ()))})
 
     def to_json(self) -> dict[str, JSONValue]:
         """The object of a header's `declared`, without members that were not declared."""
-        data: dict[str, JSONValue] = {}
-        if self.agents:
-            data["agents"] = list(self.agents)
-        if self.harness is not None:
-            data["harness"] = self.harness
-        if self.bounds_s:
-            data["bounds_s"] = dict(self.bounds_s)
-        if self.capabilities is not None:
-            data["capabilities"] = list(self.capabilities)
-        if self.token:
-            data["token"] = True
-        if self.prompt_chars is not None:
-            data["prompt_chars"] = self.prompt_chars
-        if self.bypass is not None:
-            data["bypass"] = self.bypass
-        if self.recovers_s is not None:
-            data["recovers_s"] = self.recovers_s
-        if self.canaries:
-            data["canaries"] = dict(self.canaries)
-        return data
+        given = to_builtins(self).items()
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in given}
 
 
+_DECLARED: Mapping[str, tuple[Any, str]] = {
+    "agents": (tuple[Annotated[str, Meta(pattern=r"\S")], ...], "a list of agent ids"),
+    "harness": (str, "a string"),
+    "bounds_s": (
+        dict[str, Annotated[float, Meta(gt=0, lt=MAX_SECONDS)]],
+        'an object of seconds such as {"start": 15.0, "prompt": 5.0}',
+    ),
+    "capabilities": (tuple[str, ...], "a list of operation names"),
+    "prompt_chars": (Annotated[int, Meta(ge=1)], "a whole number of characters, 1 or more"),
+    "bypass": (Literal["connector", "application"], '"connector" or "application"'),
+    "recovers_s": (Annotated[float, Meta(ge=0, lt=MAX_SECONDS)], "a number of seconds, 0 or more"),
+    "canaries": (dict[str, str], "an object {token in the trace: its meaning}"),
+}
+"""The type of each member of a header's `declared`, and in words for a complaint."""
+_MAY_BE_EMPTY = ("agents", "bounds_s", "canaries")
+"""Members of which any empty value says nothing."""
 RELEASES = ("connector_release", "host", "host_release")
 """The members of a header that say which releases were recorded."""
 OPTIONAL = ("side", "played", "lasts", "in_prompt", "clock_s", "recorder", "kit", *RELEASES)

@@ -13,7 +13,6 @@ from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.saving import (
     Draft,
-    MemoryPlace,
     chunk_answer,
     demand_thawed,
     fresh_chunks,
@@ -21,6 +20,7 @@ from signet_conformance.daemon.handlers.memories.saving import (
     read_body,
     save_one,
 )
+from signet_conformance.daemon.handlers.memories.search import given_filters
 from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
 from signet_conformance.daemon.values import (
     BLANKS,
@@ -126,7 +126,7 @@ def _flat(text: str) -> str:
 
 def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> Draft:
     now = daemon.now()
-    return Draft(raw=raw, place=MemoryPlace(AGENT, "global", project, None), created=now, now=now, **said)
+    return Draft(raw, AGENT, "global", project, None, created=now, now=now, **said)
 
 
 def _chunked(daemon: Daemon, draft: Draft) -> DaemonAnswer:
@@ -145,14 +145,6 @@ _MOST: Final = 20
 _LEAST_SHARE: Final = 0.1
 _OPERATORS: Final = frozenset(("AND", "OR", "NOT"))
 _SYNTAX: Final = re.compile(r'[":()^*]')
-
-#: Filters that hold one value each, as sent: a value that cannot be compared finds nothing.
-_COMPARED: Final = {
-    "type": "m.type = ?",
-    "who": "m.who = ?",
-    "since": "m.created_at >= ?",
-    "until": "m.created_at <= ?",
-}
 
 
 def all_of(text: str) -> str:
@@ -189,7 +181,8 @@ def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> 
 
 
 def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    asked = [(clause, filters[name]) for name, clause in _COMPARED.items() if truthy(filters.get(name))]
+    # As sent: a value that cannot be compared finds nothing.
+    asked = [(clause, filters[name]) for name, clause in given_filters(filters, "type", "who", "since", "until")]
     tags = filters.get("tags")
     if truthy(tags):
         if not isinstance(tags, str):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed
+from signet_conformance.daemon.handlers.memories.search import given_filters
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.values import (
     BLANKS,
@@ -426,19 +427,13 @@ def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:
 
 def _by_filters(daemon: Daemon, filters: dict[str, str | None], limit: int) -> list[dict[str, Any]]:
     where, values = "m.is_deleted = 0", []
-    for name, clause in (
-        ("type", "m.type = ?"), ("who", "m.who = ?"), ("source_type", "m.source_type = ?"),
-        ("since", "m.created_at >= ?"), ("until", "m.created_at <= ?"),
-    ):  # fmt: skip
-        if filters[name]:
-            where += f" AND {clause}"
-            values.append(filters[name])
-    for tag in (part.strip() for part in (filters["tags"] or "").split(",")):
-        if tag:
-            where += " AND m.tags LIKE ?"
-            values.append(f"%{tag}%")
-    where += " AND m.scope = ?" if filters["scope"] else " AND m.scope IS NULL"
-    values += [filters["scope"]] if filters["scope"] else []
+    for name, clause in given_filters(filters, "type", "who", "source_type", "since", "until", "scope"):
+        where += f" AND {clause}"
+        values.append(filters[name])
+    for tag in filter(None, map(str.strip, (filters["tags"] or "").split(","))):
+        where += " AND m.tags LIKE ?"
+        values.append(f"%{tag}%")
+    where += "" if filters["scope"] else " AND m.scope IS NULL"
     query = filters["query"]
     if not query:
         rows = daemon.store.rows(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
-from signet_conformance.daemon.handlers.memories.search import time_problem
+from signet_conformance.daemon.handlers.memories.search import given_filters, time_problem
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.values import (
     BLANKS,
@@ -94,10 +94,9 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"values": [row["who"] for row in rows]})
     # Deleted rows are found too: this older search never learnt to leave them out.
     where, values = "1 = 1", []
-    for clause, name in (("m.type = ?", "type"), ("m.who = ?", "who"), ("m.created_at >= ?", "since")):
-        if query.get(name):
-            where += f" AND {clause}"
-            values.append(query[name])
+    for name, clause in given_filters(query, "type", "who", "since"):
+        where += f" AND {clause}"
+        values.append(query[name])
     columns = "m.id, m.content, m.created_at, m.who, m.importance, m.tags, m.type, m.pinned"
     limit = leading_integer(query.get("limit"), 20) or 20
     text = query.get("q", "").strip()

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.memories.search import RecallSearch, rows_in, scores_of, span_of
+from signet_conformance.daemon.handlers.memories.search import RecallSearch, given_filters, rows_in, scores_of, span_of
 from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _MOST_ROWS: Final = 50
 _MOST_PLAIN_ROWS: Final = 20
 """As many rows a recall of 0.109 has at most, whatever its limit."""
 _SHOWN_CHARACTERS: Final = 500
+_SHOWN: Final = ("type", "tags", "importance", "who", "project", "created_at", "visibility", "scope")
 _BUDGETS: Final = ("small", "medium", "large")
 _REHEARSAL: Final = 0.1
 
@@ -156,16 +157,9 @@ def _filter(daemon: Daemon, request: RecallRequest) -> tuple[str, list[Any]]:
     else:
         parts.append("m.scope = ?")
         values.append(fields["scope"])
-    for clause, name in (
-        ("m.type = ?", "type"),
-        ("m.who = ?", "who"),
-        ("m.created_at >= ?", "since"),
-        ("m.created_at <= ?", "until"),
-        ("m.project = ?", "project"),
-    ):
-        if truthy(fields.get(name)):
-            parts.append(clause)
-            values.append(fields[name])
+    for name, clause in given_filters(fields, "type", "who", "since", "until", "project"):
+        parts.append(clause)
+        values.append(fields[name])
     for tag in _tags(fields.get("tags")):
         parts.append("INSTR(LOWER(m.tags), LOWER(?)) > 0")
         values.append(tag)
@@ -253,15 +247,8 @@ def shown_row(row: Mapping[str, Any] | sqlite3.Row, score: float, source: str) -
         "score": round(score, 2),
         "source": source,
         **origin,
-        "type": row["type"],
-        "tags": row["tags"],
+        **{name: row[name] for name in _SHOWN},
         "pinned": bool(row["pinned"]),
-        "importance": row["importance"],
-        "who": row["who"],
-        "project": row["project"],
-        "created_at": row["created_at"],
-        "visibility": row["visibility"],
-        "scope": row["scope"],
     }
 
 

@@ -43,21 +43,17 @@ _CHUNK_EXISTS: Final = "chunk content already exists for this agent and scope"
 
 
 @dataclass(frozen=True)
-class MemoryPlace:
-    """Where a memory lives: duplicates are looked for only in the same place."""
+class Draft:
+    """The checked fields of a save; `raw` is the trimmed content with its marks.
 
+    Duplicates are looked for in the same place only: that of the agent, the visibility, the project and the scope.
+    """
+
+    raw: str
     agent: str
     visibility: str
     project: Any
     scope: Any
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The checked fields of a save; `raw` is the trimmed content with its marks."""
-
-    raw: str
-    place: MemoryPlace
     who: Any
     importance: Any
     pinned: bool
@@ -135,12 +131,10 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
     given = {name: fields.get(name) for name in ("who", "importance", "pinned")}
     return Draft(
         raw=raw,
-        place=MemoryPlace(
-            agent,
-            "private" if fields.get("visibility") == "private" else "global",
-            fields.get("project"),
-            fields.get("scope"),
-        ),
+        agent=agent,
+        visibility="private" if fields.get("visibility") == "private" else "global",
+        project=fields.get("project"),
+        scope=fields.get("scope"),
         who="daemon" if given["who"] is None else given["who"],
         importance=marks.importance if given["importance"] is None else given["importance"],
         pinned=marks.pinned if given["pinned"] is None else truthy(given["pinned"]),
@@ -159,38 +153,38 @@ _IN_PLACE: Final = "agent_id = ? AND visibility = ? AND COALESCE(scope, '__NULL_
 _COLUMNS: Final = "id, type, tags, pinned, importance, content, content_hash, source_id, idempotency_key"
 
 
-def _in_place(place: MemoryPlace) -> tuple[Any, ...]:
-    return place.agent, place.visibility, "__NULL__" if place.scope is None else place.scope
+def _in_place(draft: Draft) -> tuple[Any, ...]:
+    return draft.agent, draft.visibility, "__NULL__" if draft.scope is None else draft.scope
 
 
-def _by_hash(daemon: Daemon, digest: str, place: MemoryPlace) -> sqlite3.Row | None:
+def _by_hash(daemon: Daemon, digest: str, draft: Draft) -> sqlite3.Row | None:
     if daemon.behaviour.saving_is_plain:
         return daemon.store.row(
             f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(scope, '__NULL__') = ?"
             " AND is_deleted = 0",
-            digest, "__NULL__" if place.scope is None else place.scope,
+            digest, "__NULL__" if draft.scope is None else draft.scope,
         )  # fmt: skip
     return daemon.store.row(
         f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(project, '') = ? AND {_IN_PLACE}",
-        digest, "" if place.project is None else place.project, *_in_place(place),
+        digest, "" if draft.project is None else draft.project, *_in_place(draft),
     )  # fmt: skip
 
 
-def _by_key(daemon: Daemon, key: str | None, place: MemoryPlace) -> sqlite3.Row | None:
-    if not key:
+def _by_key(daemon: Daemon, draft: Draft) -> sqlite3.Row | None:
+    if not draft.key:
         return None
     return daemon.store.row(
-        f"SELECT {_COLUMNS} FROM memories WHERE idempotency_key = ? AND {_IN_PLACE}", key, *_in_place(place)
+        f"SELECT {_COLUMNS} FROM memories WHERE idempotency_key = ? AND {_IN_PLACE}", draft.key, *_in_place(draft)
     )
 
 
-def _chunks_by_key(daemon: Daemon, key: str | None, place: MemoryPlace) -> list[sqlite3.Row]:
-    if not key:
+def _chunks_by_key(daemon: Daemon, draft: Draft) -> list[sqlite3.Row]:
+    if not draft.key:
         return []
-    mark = f"{key}:chunk:"
+    mark = f"{draft.key}:chunk:"
     rows = daemon.store.rows(
         f"SELECT {_COLUMNS} FROM memories WHERE SUBSTR(idempotency_key, 1, ?) = ? AND {_IN_PLACE}",
-        len(mark), mark, *_in_place(place),
+        len(mark), mark, *_in_place(draft),
     )  # fmt: skip
     numbered = [(row["idempotency_key"][len(mark) :], row) for row in rows]
     return [row for number, row in sorted((int(number), row) for number, row in numbered if number.isdigit())]
@@ -200,11 +194,11 @@ def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
     if draft.source_id:
         row = daemon.store.row(
             f"SELECT {_COLUMNS} FROM memories WHERE source_type = ? AND source_id = ? AND {_IN_PLACE}",
-            draft.source_type, draft.source_id, *_in_place(draft.place),
+            draft.source_type, draft.source_id, *_in_place(draft),
         )  # fmt: skip
         if row:
             return row
-    return _by_key(daemon, draft.key, draft.place) or _by_hash(daemon, digest, draft.place)
+    return _by_key(daemon, draft) or _by_hash(daemon, digest, draft)
 
 
 def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any) -> str:
@@ -213,8 +207,8 @@ def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any
     row = {
         "id": new, "type": kind, "content": content.stored, "normalized_content": content.normal,
         "content_hash": content.digest, "importance": draft.importance, "tags": draft.tags, "pinned": int(draft.pinned),
-        "who": draft.who, "why": "explicit-critical" if draft.pinned else "explicit", "project": draft.place.project,
-        "scope": draft.place.scope, "agent_id": draft.place.agent, "visibility": draft.place.visibility,
+        "who": draft.who, "why": "explicit-critical" if draft.pinned else "explicit", "project": draft.project,
+        "scope": draft.scope, "agent_id": draft.agent, "visibility": draft.visibility,
         "source_id": draft.source_id, "source_type": draft.source_type, "source_path": draft.source_path,
         "runtime_path": draft.runtime_path, "idempotency_key": draft.key, "extraction_status": "pending",
         "created_at": draft.created, "updated_at": draft.created, "updated_by": draft.who, **own,
@@ -229,7 +223,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
     content = normalise(marks.rest)
     if not content.stored:
         return refusal(400, "content is required")
-    if _chunks_by_key(daemon, draft.key, draft.place):
+    if _chunks_by_key(daemon, draft):
         return refusal(409, "idempotencyKey already used for chunked content")
     structured = fields.get("structured")
     kind = infer_type(marks.rest)
@@ -239,7 +233,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
             new = row["id"] if row else insert(
                 daemon, draft, content, kind, extraction_status="complete" if truthy(structured) else "pending"
             )  # fmt: skip
-            _save_moments(daemon, fields, new, draft.place.agent)
+            _save_moments(daemon, fields, new, draft.agent)
     except (ScriptError, sqlite3.Error):
         return refusal(500, "Failed to save memory")
     if row:
@@ -264,9 +258,8 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
 def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
         raise ScriptError("trim is not a function")
-    place = draft.place
     daemon.transcripts.store(
-        draft.source_id or "", place.agent, transcript, harness=draft.source_type, project=place.project
+        draft.source_id or "", draft.agent, transcript, harness=draft.source_type, project=draft.project
     )
 
 
@@ -289,7 +282,7 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
     """How many entities were linked and hints written. A payload of wrong parts links none, without an error."""
     structured = record(fields.get("structured"))
     given = fields.get("hints")
-    agent = draft.place.agent
+    agent = draft.agent
     if structured is None:
         linked = daemon.graph.link(memory, content, agent, draft.now)
         hints = given if isinstance(given, list) else []
@@ -313,10 +306,10 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
     chunks = [normalise(piece) for piece in pieces]
     if not chunks:
         return refusal(400, "content produced no valid chunks")
-    if _by_key(daemon, draft.key, draft.place):
+    if _by_key(daemon, draft):
         return refusal(409, "idempotencyKey already used for non-chunk content")
     digests = [chunk.digest for chunk in chunks]
-    known = _chunks_by_key(daemon, draft.key, draft.place)
+    known = _chunks_by_key(daemon, draft)
     if known:
         if [row["content_hash"] for row in known] != digests:
             return refusal(409, "idempotencyKey already used for different chunked content")
@@ -328,7 +321,7 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
         if digest in seen:
             return refusal(409, "chunked content contains duplicate chunks")
         seen.add(digest)
-        if _by_hash(daemon, digest, draft.place):
+        if _by_hash(daemon, digest, draft):
             return refusal(409, _CHUNK_EXISTS)
     group = str(uuid.uuid4())
     try:
@@ -349,7 +342,7 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
 def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[Content]:
     """Those of `pieces` that are stored nowhere yet, each once."""
     chunks = {chunk.digest: chunk for chunk in map(normalise, pieces)}
-    return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft.place)]
+    return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft)]
 
 
 def chunk_answer(ids: list[str], group: str, **more: Any) -> DaemonAnswer:

@@ -12,9 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon.state.texts import graph_words, index_query
-from signet_conformance.daemon.values import BLANKS, iso, read_moment, text_or_none
+from signet_conformance.daemon.values import BLANKS, iso, read_moment, text_or_none, truthy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from signet_conformance.daemon.state import Daemon
 
 _POOL: Final = 20
@@ -31,6 +33,12 @@ class RecallSearch:
     agent: str
     where: str
     values: list[Any]
+
+
+def given_filters(fields: Mapping[str, Any], *names: str) -> list[tuple[str, str]]:
+    """Those of the filters `names` that `fields` give, each with its SQL condition on ``m``."""
+    bounds = {"since": "m.created_at >= ?", "until": "m.created_at <= ?"}
+    return [(name, bounds.get(name, f"m.{name} = ?")) for name in names if truthy(fields.get(name))]
 
 
 def scores_of(daemon: Daemon, search: RecallSearch, entities: list[sqlite3.Row]) -> dict[str, tuple[float, str]]:
