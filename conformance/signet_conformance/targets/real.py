@@ -77,6 +77,12 @@ def program_of(target: Target, option: str) -> str:
     return find_face(target).data.harness
 
 
+_AS_IN_THE_PROFILE = {
+    *("speaks", "observer", "settles", "tool_prefix", "search", "beside_the_talk", "cannot", "cannot_call", "asks")
+}
+"""Members of a program's profile that its driver is given unchanged."""
+
+
 def real_command_line(target: Target, installation: Installation) -> tuple[str, ...]:
     """The command of the program that speaks signet-driver/1 for a target in a real program."""
     profile = installation.program.profile
@@ -94,7 +100,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
     given = {
         "program": profile.name,
         "release": installation.release,
-        "speaks": profile.speaks,
+        **profile.model_dump(mode="json", include=_AS_IN_THE_PROFILE),
         "command": fill_in(profile.command, known),
         "settings": fill_in(for_each_agent(_settings(installation), target.declared.agents), known),
         "env": fill_in(profile.env, known),
@@ -105,18 +111,10 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "then": fill_in(profile.connector.then, known),
         "install": [find_runtime(target, installer), host_file("install.mjs")] if installer is not None else [],
         "place": profile.connector.place,
-        "observer": None if profile.observer is None else profile.observer.model_dump(mode="json"),
         "module": str(module),
-        "settles": None if profile.settles is None else profile.settles.model_dump(mode="json"),
         "programs": installed_programs(target),
         "tools": target.profile.tools,
-        "tool_prefix": profile.tool_prefix,
-        "search": None if profile.search is None else profile.search.model_dump(mode="json"),
-        "beside_the_talk": profile.beside_the_talk,
-        "cannot": profile.cannot,
-        "cannot_call": profile.cannot_call,
         "notes": [*profile.notes, *([installation.note] if installation.note else [])],
-        "asks": profile.asks,
         **_registration(target, installation, module),
     }
     return *python_host("real.harness"), json.dumps(given)

@@ -13,6 +13,7 @@ from msgspec.json import Decoder
 from msgspec.structs import force_setattr
 
 from signet_conformance.errors import printable
+from signet_conformance.files.json_values import only_text, text_in
 from signet_conformance.trace.model import (
     PENDING,
     Body,
@@ -49,7 +50,7 @@ class LineReader:
             value = parse_line(raw)
             if isinstance(value, dict) and value.get("kind") == PENDING:
                 value, pending = {**value, "kind": "exchange"}, True
-            entry = _at_once(value) or _member_by_member(value, line, raw)
+            entry = _at_once(value) or _member_by_member(value)
         # Frozen for all others; these three are not in the line, whatever members it has.
         force_setattr(entry, "line", line)
         if type(entry) is Exchange:
@@ -110,14 +111,14 @@ def _has_known_forms(exchange: Exchange) -> bool:
     return response is None or response.body is None or response.body.kind is not None
 
 
-def _member_by_member(data: JSONValue, line: int, raw: bytes) -> Exchange | Mark:
+def _member_by_member(data: JSONValue) -> Exchange | Mark:
     if not isinstance(data, dict):
         raise BrokenLineError("not an object")
     kind = data.get("kind")
     if kind == "exchange":
-        return _exchange(data, line, raw)
+        return _exchange(data)
     if kind == "mark":
-        return _mark(data, line)
+        return _mark(data)
     raise BrokenLineError(f"kind is {printable(json.dumps(kind), 40)}, expected exchange or mark")
 
 
@@ -136,19 +137,12 @@ def _body(value: JSONValue, what: str) -> Body | None:
     if value is None:
         return None
     if isinstance(value, dict):
-        named = value.get("media_type")
-        media_type = named if isinstance(named, str) else None
+        media_type = only_text(value.get("media_type"))
         if value.get("cut"):
-            size, text, sha256 = value.get("size"), value.get("text"), value.get("sha256")
-            undecoded = value.get("undecoded")
-            return Body(
-                cut=True,
-                text=text if isinstance(text, str) else "",
-                media_type=media_type,
-                size=size if isinstance(size, int) else None,
-                sha256=sha256 if isinstance(sha256, str) else None,
-                undecoded=undecoded if isinstance(undecoded, str) else None,
-            )
+            size = value["size"] if isinstance(value.get("size"), int) else None
+            text, sha256 = text_in(value.get("text")), only_text(value.get("sha256"))
+            undecoded = only_text(value.get("undecoded"))
+            return Body(cut=True, text=text, media_type=media_type, size=size, sha256=sha256, undecoded=undecoded)
         if "json" in value:
             return Body(json=value["json"])
         if isinstance(value.get("text"), str):
@@ -160,10 +154,15 @@ def _body(value: JSONValue, what: str) -> Body | None:
     )
 
 
-def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
-    seq, t0, t1 = data.get("seq"), data.get("t0"), data.get("t1")
+def _number(data: dict[str, JSONValue]) -> int:
+    seq = data.get("seq")
     if not isinstance(seq, int) or isinstance(seq, bool):
         raise BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+    return seq
+
+
+def _exchange(data: dict[str, JSONValue]) -> Exchange:
+    seq, t0, t1 = _number(data), data.get("t0"), data.get("t1")
     if not is_seconds(t0) or not is_seconds(t1):
         raise BrokenLineError(f"t0 and t1 are {printable(json.dumps([t0, t1]), 60)}, expected seconds")
     request = data.get("request")
@@ -207,15 +206,11 @@ def _exchange(data: dict[str, JSONValue], line: int, raw: bytes) -> Exchange:
         error=kind,
         fault=fault,
         held_ms=float(held) if is_seconds(held := data.get("held_ms")) else None,  # type: ignore[arg-type]
-        line=line,
-        raw=raw,
     )
 
 
-def _mark(data: dict[str, JSONValue], line: int) -> Mark:
-    seq, t, name, extra = data.get("seq"), data.get("t", 0.0), data.get("name"), data.get("data")
-    if not isinstance(seq, int) or isinstance(seq, bool):
-        raise BrokenLineError(f"seq is {printable(json.dumps(seq), 40)}, expected a whole number")
+def _mark(data: dict[str, JSONValue]) -> Mark:
+    seq, t, name, extra = _number(data), data.get("t", 0.0), data.get("name"), data.get("data")
     if not isinstance(name, str) or not is_seconds(t):
         raise BrokenLineError("a mark needs a name (string) and t (seconds)")
-    return Mark(seq=seq, t=float(t), name=name, data=extra if isinstance(extra, dict) else {}, line=line)
+    return Mark(seq=seq, t=float(t), name=name, data=extra if isinstance(extra, dict) else {})

@@ -20,37 +20,46 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
 
 
+def _shown(daemon: Daemon, key: str, path: str, since: float, **more: Any) -> dict[str, Any]:
+    bypassed = daemon.sessions.bypassed(key)
+    return {"key": key, "runtimePath": path, "claimedAt": iso(since), **more, "bypassed": bypassed}
+
+
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
-    """The sessions of `agent`: claimed ones, and those that are only known to be at work, newest first."""
+    """The sessions of `agent`: claimed ones, and those that are only known to be at work, newest first.
+
+    0.58 lists the claimed ones of all agents, and neither their agents nor when they expire.
+    """
+    claims = daemon.sessions.active()
+    if daemon.behaviour.early:
+        return [_shown(daemon, claim.key, claim.path, claim.since) for claim in claims]
     sessions = {
-        claim.key: {
-            "key": claim.key, "agentId": claim.agent, "runtimePath": claim.path, "claimedAt": iso(claim.since),
-            "expiresAt": iso(claim.expires), "bypassed": daemon.sessions.bypassed(claim.key),
-        }
-        for claim in daemon.sessions.active()
+        claim.key: _shown(daemon, claim.key, claim.path, claim.since, agentId=claim.agent, expiresAt=iso(claim.expires))
+        for claim in claims
         if claim.agent == agent
-    }  # fmt: skip
+    }
     for entry in daemon.presence.entries():
         if not entry["session"] or entry["agent"] != agent:
             continue
         key = daemon.sessions.normal(entry["session"])
         if key not in sessions:
-            sessions[key] = {
-                "key": key, "runtimePath": entry["path"] or "unknown", "claimedAt": iso(entry["since"]),
-                "expiresAt": None, "bypassed": daemon.sessions.bypassed(key),
-            }  # fmt: skip
+            sessions[key] = _shown(daemon, key, entry["path"] or "unknown", entry["since"], expiresAt=None)
     return sorted(sessions.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
+
+
+def _asking_agent(daemon: Daemon, call: DaemonRequest) -> str:
+    """The agent that the query names. 0.58 passes it over."""
+    return "" if daemon.behaviour.early else daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
 
 
 def list_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions: those of an agent."""
-    agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
-    sessions = _live(daemon, agent)
+    sessions = _live(daemon, _asking_agent(daemon, call))
     return DaemonAnswer({"sessions": sessions, "count": len(sessions)})
 
 
 def _named_session(daemon: Daemon, call: DaemonRequest) -> tuple[dict[str, Any], str]:
-    agent = daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
+    agent = _asking_agent(daemon, call)
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
     if session is None:

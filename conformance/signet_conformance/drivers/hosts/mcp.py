@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import install, mcp_command
@@ -26,20 +26,8 @@ from signet_conformance.drivers.hosts.registry import misplaced_server, tools_ta
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 
-
-class Server(Protocol):
-    """The server that a session speaks to."""
-
-    tools: Mapping[str, Any]
-
-    def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool; its text, and whether the server calls it an error."""
-
-    def take_printed(self) -> str:
-        """Return its output since the last call, where the server is the session's own."""
-
-    def close(self) -> None:
-        """Leave the server, and end it where it is the session's own."""
+Server = McpServer | McpHttpServer
+"""The server that a session speaks to, its own or a shared one."""
 
 
 class McpHarness:

@@ -15,8 +15,8 @@ from signet_conformance.daemon.handlers.hooks.session import START_FIELDS, conte
 from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.values import ScriptError, date_line, fields_of, iso, text_or_none, trimmed, truthy
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
+from signet_conformance.daemon.values import ScriptError, date_line, fields_of, text_or_none, trimmed, truthy
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,38 +174,3 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if visit.key is not None:
         daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
     return DaemonAnswer({"success": True, "memoryId": row["id"]})
-
-
-_UNKNOWN: Final = "Session not found"
-
-
-def _live(daemon: Daemon) -> list[dict[str, Any]]:
-    return [
-        {
-            "key": claim.key, "runtimePath": claim.path, "claimedAt": iso(claim.since),
-            "bypassed": daemon.sessions.bypassed(claim.key),
-        }
-        for claim in daemon.sessions.active()
-    ]  # fmt: skip
-
-
-def list_sessions(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
-    """GET sessions."""
-    sessions = _live(daemon)
-    return DaemonAnswer({"sessions": sessions, "count": len(sessions)})
-
-
-def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET sessions/:key, which hides sessions/summaries."""
-    session = next((session for session in _live(daemon) if session["key"] == call.params["key"]), None)
-    return DaemonAnswer(session) if session else refusal(404, _UNKNOWN)
-
-
-def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
-    key = call.params["key"]
-    if not any(session["key"] == key for session in _live(daemon)):
-        return refusal(404, _UNKNOWN)
-    enabled = call.json_switch("enabled")
-    daemon.sessions.bypass(key, on=enabled)
-    return DaemonAnswer({"key": key, "bypassed": enabled})
