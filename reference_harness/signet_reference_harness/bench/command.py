@@ -110,9 +110,8 @@ def _answerer(given: BenchOptions) -> Answerer | None:
     if not given.answer and given.provider is None:
         for name in ("judge", "judge_model", "price", "api", "model", "base_url", "api_key"):
             if getattr(given, name) is not None:
-                raise ConfigError(
-                    f"--{name.replace('_', '-')} without a model that answers", remedy="add --provider ollama"
-                )
+                option = name.replace("_", "-")
+                raise ConfigError(f"--{option} without a model that answers", remedy="add --provider ollama")
         return None
     flags = {name: getattr(given, name) for name in settings.FLAGS}
     if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):

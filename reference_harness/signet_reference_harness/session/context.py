@@ -6,7 +6,7 @@ All except the history are reminders; those of the session come first, so that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -56,19 +56,13 @@ def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder)
     return Reminder(kind="identity", origin=origin, scope="session", text=text, data=data)
 
 
-def cut_files(identity: Sequence[Reminder]) -> tuple[Reminder, ...]:
+def cut_files(identity: Iterable[Reminder]) -> Iterator[Reminder]:
     """A notice for the person about each file of which the model gets only the beginning."""
-    return tuple(
-        Reminder(
-            kind="notice",
-            origin="harness",
-            visibility="person",
-            text=f"{each.data['source']} is cut: the model reads {LONGEST_IDENTITY} bytes of it, and "
-            f"{each.data['left_out']} are left out.",
-        )
-        for each in identity
-        if "left_out" in each.data
-    )
+    for each in identity:
+        if "left_out" in each.data:
+            rest = f"{each.data['left_out']} are left out"
+            text = f"{each.data['source']} is cut: the model reads {LONGEST_IDENTITY} bytes of it, and {rest}."
+            yield Reminder(kind="notice", origin="harness", visibility="person", text=text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

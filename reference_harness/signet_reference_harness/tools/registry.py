@@ -63,9 +63,13 @@ class ToolRegistry:
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the tools for a model."""
-        tools = self._all().values()
-        usable = (tool for tool in tools if isinstance(tool, DaemonTool) or not self._schema_of(tool).complaint)
-        return tuple(map(_definition, usable))
+        return tuple(
+            tool.definition
+            if isinstance(tool, (DaemonTool, ServedTool))
+            else ToolDefinition(tool.name, tool.description, tool.input_schema)
+            for tool in self._all().values()
+            if isinstance(tool, DaemonTool) or not self._schema_of(tool).complaint
+        )
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -74,7 +78,7 @@ class ToolRegistry:
 
     def asks_the_daemon(self, name: str) -> bool:
         """Whether the tool is an operation of the daemon, or is not known."""
-        return isinstance(self._all().get(name), DaemonTool | None)
+        return isinstance(self._tools.get(name), DaemonTool) or name not in self._all()
 
     def _all(self) -> dict[str, AnyTool]:
         """The tools by name as they stand now, the host's first."""
@@ -137,12 +141,6 @@ class ToolRegistry:
         except (ValueError, TypeError, RecursionError) as error:
             return _failed(name, f"the tool's result is not JSON: {error}")
         return ToolResult(name, True, told, file=file)
-
-
-def _definition(tool: AnyTool) -> ToolDefinition:
-    if isinstance(tool, DaemonTool | ServedTool):
-        return tool.definition
-    return ToolDefinition(tool.name, tool.description, tool.input_schema)
 
 
 async def _operate(
