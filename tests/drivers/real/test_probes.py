@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.targets.face import face_of_harness
 from signet_conformance.targets.program import find_program_profile
 from tests.support.command_line import Invoke, invoke
 from tests.support.probes import PROBES, write_probe
@@ -55,7 +56,8 @@ def test_a_played_request_is_that_of_the_program(name: str, invoke: Invoke, tmp_
     """In the first and the last request of each turn what the daemon gave stands in the same places and roles."""
     write_whole_probe(name, tmp_path)
     (tmp_path / "asked.json").write_text(json.dumps(ASKED_AT_ONCE))
-    for report, words in (("real", ("--harness", "real")), ("played", ())):
+    face = face_of_harness(name, next(iter(find_program_profile(name).installed())))
+    for report, words in (("real", ("--harness", "real")), ("played", ("--face", face.path.stem))):
         run = invoke("run", name, *words, "--scenario", "asked.json", "--report", report)
         assert run.exit_code in (0, 1), run.output
     check = invoke("face", "check", name, "real", "played")
