@@ -178,19 +178,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     last_start = starts[-1].seq if starts else -1
     for call in cleared:
         following = _after_its_repeats(recording, call)
-        step = recording.timeline.step_at(call.seq)
-        ended = (
-            step is not None
-            and step.step in (StepName.END, StepName.CLOSE)
-            and not recording.timeline.was_skipped(step)
-            and recording.timeline.session_of(call.key) == step.session
-        )
         late = (
             end_is_owed(recording, call, StepName.CLEAR)
             or _is_of_the_clear(recording, call)
             or _repeats_a_failed_one(recording, call)
         )
-        if ended and not late:
+        if _is_ended_otherwise(recording, call) and not late:
             yield fail(
                 call,
                 message='reason:"clear", but the user did not clear the session: nothing is summarised',
@@ -211,6 +204,14 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         else:
             yield undecided(call, message='reason:"clear", and no start follows to show a fresh context')
+
+
+def _is_ended_otherwise(recording: Recording, end: Call) -> bool:
+    """Whether an end came in a step in which the user ended or closed its session."""
+    timeline, step = recording.timeline, recording.timeline.step_at(end.seq)
+    if step is None or step.step not in (StepName.END, StepName.CLOSE) or timeline.was_skipped(step):
+        return False
+    return timeline.session_of(end.key) == step.session
 
 
 def _after_its_repeats(recording: Recording, end: Call) -> Call | None:

@@ -104,8 +104,7 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
             if call.operation == PRE:
                 waiting.append(call)
             elif call.operation == COMPLETE:
-                for _ in waiting:
-                    yield PASS
+                yield from [PASS] * len(waiting)
                 waiting = []
             elif call.operation in (PROMPT, END) or (call.operation == START and call.body.get("source") == "compact"):
                 for pre in waiting:
@@ -140,15 +139,16 @@ def pre_is_answered_first(recording: Recording) -> Iterator[Outcome]:
             until = complete.seq if step is None else min(complete.seq, recording.timeline.end_of(step))
             early = any(pre.seq < seq < until and t < pre.t1 for seq, t in asked)
             if complete.t0 < pre.t1:
-                message, fold = "compaction-complete begins before pre-compaction is answered", "complete"
+                calls, fold = (complete, pre), "complete"
+                message = "compaction-complete begins before pre-compaction is answered"
             elif early and step is not None and step.step in _COMPACTS:
-                message, fold = "the host asks for the summary before pre-compaction is answered", "summary"
+                calls, fold = (pre, complete), "summary"
+                message = "the host asks for the summary before pre-compaction is answered"
             else:
                 yield PASS
                 continue
             yield warn(
-                complete if fold == "complete" else pre,
-                pre if fold == "complete" else complete,
+                *calls,
                 message=f"{message}: the daemon's guidelines for the summary come too late",
                 pointer="/request/path",
                 expected="the answer of pre-compaction before the compaction goes on",

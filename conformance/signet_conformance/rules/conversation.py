@@ -297,17 +297,16 @@ class _MarkedOrder:
 
     def __init__(self, recording: Recording) -> None:
         self._timeline = recording.timeline
-        turns: list[Turn] = []
-        speakers: list[str | None] = []
-        for mark in self._timeline.steps:
-            text, reply = text_or_none(mark.text), text_or_none(mark.reply)
-            turns += [("user", text)] if text is not None else []
-            turns += [("assistant", reply)] if reply is not None else []
-            speakers += [mark.session] * (len(turns) - len(speakers))
+        told = [
+            ((role, text), mark.session)
+            for mark in self._timeline.steps
+            for role, said in (("user", mark.text), ("assistant", mark.reply))
+            if (text := text_or_none(said)) is not None
+        ]
         # What a text quotes may stand in a transcript of lines as a turn, wherever it was said.
-        seen = Counter([*turns, *(quoted for _, text in turns for quoted in quoted_turns(text))])
-        told = enumerate(zip(turns, speakers, strict=True))
-        self.turns = {turn: (place, speaker) for place, (turn, speaker) in told if seen[turn] == 1}
+        quoted = (quote for (_, text), _ in told for quote in quoted_turns(text))
+        seen = Counter([*(turn for turn, _ in told), *quoted])
+        self.turns = {turn: (place, session) for place, (turn, session) in enumerate(told) if seen[turn] == 1}
         """Place and session of each turn."""
         self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
 

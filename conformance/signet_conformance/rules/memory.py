@@ -27,7 +27,7 @@ from signet_conformance.facts import (
     Recording,
     text_or_none,
 )
-from signet_conformance.files.json_values import object_in
+from signet_conformance.files.json_values import list_in, object_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, undecided, warn
 
 MAX_UNCONFIRMED = 25
@@ -188,19 +188,16 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
                 received=key,
                 fold="reused",
             )
-        elif lost is not None:
-            if idempotency_key(lost) is not None and idempotency_key(lost) == key:
-                yield PASS
-            else:
-                yield warn(
-                    call,
-                    lost,
-                    message="a failed save is repeated without its idempotency key: it may be stored twice",
-                    pointer=in_body("idempotencyKey"),
-                    expected=str(idempotency_key(lost) or "the same idempotency key on both"),
-                    received=key,
-                    fold="missing",
-                )
+        elif lost is not None and (key is None or idempotency_key(lost) != key):
+            yield warn(
+                call,
+                lost,
+                message="a failed save is repeated without its idempotency key: it may be stored twice",
+                pointer=in_body("idempotencyKey"),
+                expected=str(idempotency_key(lost) or "the same idempotency key on both"),
+                received=key,
+                fold="missing",
+            )
         elif key is not None:
             yield PASS
         if key is not None:
@@ -274,13 +271,9 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
         sent = [(in_body("if_version"), call.body["if_version"])] if "if_version" in call.body else []
         if "if_version" in call.query:
             sent.append(("/request/query", call.query["if_version"]))
-        patches = call.body.get("patches")
-        if call.operation == MODIFY and isinstance(patches, list):
-            sent += [
-                (in_body("patches", index, "if_version"), patch["if_version"])
-                for index, patch in enumerate(patches)
-                if isinstance(patch, dict) and "if_version" in patch
-            ]
+        for index, patch in enumerate(list_in(call.body.get("patches")) if call.operation == MODIFY else ()):
+            if "if_version" in object_in(patch):
+                sent.append((in_body("patches", index, "if_version"), patch["if_version"]))
         wrong = next(((pointer, value) for pointer, value in sent if not _is_version(value)), None)
         if wrong is not None:
             yield fail(

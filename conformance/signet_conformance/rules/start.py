@@ -121,21 +121,15 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
 def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """An open session is not started again with the same agent, harness, project and key."""
     for hooks in recording.hooks_of.values():
+        # The last start whose context is still there, and whether the daemon has forgotten it.
         last: Call | None = None
-        # Whether the context of the last start is gone, and whether the daemon has forgotten that start.
-        reset = forgotten = False
+        forgotten = False
         for call in hooks:
             if call.operation == START:
                 clear = call.body.get("source") == "clear"
-                if (
-                    last is not None
-                    and not (reset or forgotten)
-                    and not clear
-                    and call.accepted
-                    and call.is_stub
-                    and dedupe_key(last) == dedupe_key(call)
-                    and not _host_restarted(recording, last, call)
-                ):
+                if last is None or clear:
+                    yield PASS
+                elif not forgotten and _is_start_again(recording, last, call):
                     yield warn(
                         call,
                         last,
@@ -144,12 +138,7 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                         expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
                         received=f"source {call.body.get('source')!r}",
                     )
-                elif (
-                    last is not None
-                    and not reset
-                    and not clear
-                    and (why := _injects_again(recording, last, call)) is not None
-                ):
+                elif (why := _injects_again(recording, last, call)) is not None:
                     yield warn(
                         call,
                         last,
@@ -161,13 +150,19 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 else:
                     yield PASS
                 if call.accepted:
-                    last, reset, forgotten = call, False, False
+                    last, forgotten = call, False
                 elif clear:
-                    reset = True
+                    last = None
             elif call.operation == END or (call.operation == COMPLETE and call.accepted):
-                reset = True
+                last = None
             elif call.operation == PROMPT and call.accepted:
                 forgotten = forgotten or call.answer_value("sessionKnown") is False
+
+
+def _is_start_again(recording: Recording, last: Call, call: Call) -> bool:
+    """Whether a start is answered as a repeat of the last one, and no restart of the host explains it."""
+    is_repeat = call.accepted and call.is_stub and dedupe_key(last) == dedupe_key(call)
+    return is_repeat and not _host_restarted(recording, last, call)
 
 
 def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:

@@ -15,6 +15,7 @@ from signet_conformance.facts import (
     Call,
     Recording,
 )
+from signet_conformance.files.json_values import text_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, route_of, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
@@ -100,12 +101,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
-        header = _as_the_daemon_reads(call, PATH_HEADER)
-        bad_body = None
-        if call.operation in LIFECYCLE or call.operation in CLAIM_CHECKING:
-            value = call.body.get("runtimePath")
-            if isinstance(value, str) and value and value not in ("plugin", "legacy"):
-                bad_body = value
+        header, claims = _as_the_daemon_reads(call, PATH_HEADER), call.operation in LIFECYCLE | CLAIM_CHECKING
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
@@ -116,7 +112,7 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
                 expected="plugin or legacy",
                 received=header,
             )
-        elif bad_body is not None:
+        elif claims and text_in(call.body.get("runtimePath")) not in ("", "plugin", "legacy"):
             yield fail(
                 call,
                 message="runtimePath is neither plugin nor legacy: the daemon ignores it",
@@ -137,11 +133,8 @@ def _as_the_daemon_reads(call: Call, name: str) -> str | None:
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
     """The runtime path of the header and that of the body are the same."""
     for call in recording.calls:
-        body = call.body.get("runtimePath")
-        if not (isinstance(body, str) and body):
-            continue
-        header = call.header(PATH_HEADER)
-        if not header:
+        body, header = text_in(call.body.get("runtimePath")), call.header(PATH_HEADER)
+        if not (body and header):
             continue
         if header == body:
             yield PASS
