@@ -153,11 +153,25 @@ def sentences(text: str) -> list[str]:
     return re.split(r'(?<=\.) (?=[A-Z("])', text) if text else []
 
 
+class UnreadHooks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hooks that may keep a breach from being one, and where they stand among the exchanges that its finding names.
+
+    Those of `later` stand after the last of these, as an end that may still come.
+    """
+
+    operations: frozenset[str] = frozenset()
+    since_first: bool = False
+    until_last: bool = False
+    later: frozenset[str] = frozenset()
+
+
 class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One sentence of law. `since` is a daemon version, None for all; `title` is the sentence.
 
     `rests_on` names the operations whose answers its verdict is drawn from, none of them for the answers that a
     finding names itself; None when it rests on no answer. `settled_by` says what decides an INCONCLUSIVE.
+    `unread` are the hooks that may excuse a breach if they were not recorded whole. `compares_steps` says that it
+    compares a request with what earlier steps said, `broken_by_repeats` that a hook which is sent twice breaks it.
     `forbids_anywhere` says that a breach harms in whatever request it stands, as the leak of a secret does.
     `rule` is the module and function below `rules` that judges it, None where its `check` does.
     `no_mutant` is the reason why no mutant can break it. `area` and `side` are those of its file.
@@ -186,6 +200,9 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     reads: tuple[Reading, ...] = ()
     rests_on: frozenset[str] | None = None
     settled_by: str | None = None
+    unread: UnreadHooks | None = None
+    compares_steps: bool = False
+    broken_by_repeats: bool = False
     forbids_anywhere: bool = False
     no_mutant: str | None = None
     example: tuple[dict[str, Any], ...] = ()

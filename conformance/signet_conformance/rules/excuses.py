@@ -7,13 +7,12 @@ the daemon that breaks the contract itself. It is undecided then, and the excuse
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
 from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.contract import requirements
-from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording, once_a_recording
+from signet_conformance.contract import UnreadHooks, requirements
+from signet_conformance.facts import COMPLETE, END, LIFECYCLE, Call, Recording, once_a_recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import undecided
 from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionKeyMark, StepMark, StepName
@@ -38,16 +37,16 @@ def excuse_breach(requirement: str, finding: Finding, recording: Recording, brok
 
     `broken` is exchange number to the requirement on the daemon that its answer breaks.
     """
-    if finding.verdict not in (Verdict.FAIL, Verdict.WARN):
+    entry = requirements().get(requirement)
+    if entry is None or finding.verdict not in (Verdict.FAIL, Verdict.WARN):
         return finding
-    if (requirement in _TOLD_BY_STEPS or finding.fold in _FOLDS_TOLD_BY_STEPS) and (
-        max(finding.exchanges, default=inf) > recording.timeline.first_after_lost_steps
-    ):
+    compares_steps = entry.compares_steps or finding.fold in _FOLDS_TOLD_BY_STEPS
+    if compares_steps and max(finding.exchanges, default=inf) > recording.timeline.first_after_lost_steps:
         message = f"{finding.message}; but marks of steps are missing in the recording"
         return undecided(*_calls_of(finding, recording), message=message, fold=finding.kind)
     if not finding.exchanges:
         return finding
-    if requirement in _REPEATED and (again := _sent_by_another_installation(finding, recording)) is not None:
+    if entry.broken_by_repeats and (again := _sent_by_another_installation(finding, recording)) is not None:
         return again
     excuse = EXCUSES.get(requirement)
     calls = _calls_of(finding, recording)
@@ -56,27 +55,15 @@ def excuse_breach(requirement: str, finding: Finding, recording: Recording, brok
         if why is not None:
             message = excuse.says.format(why=why, breach=finding.message)
             return undecided(*calls[excuse.names], message=message, fold=finding.kind)
-    if calls and (unread := _unread_hook(requirement, calls, recording)) is not None:
+    if calls and entry.unread is not None and (unread := _unread_hook(entry.unread, calls, recording)) is not None:
         what = f"the body of #{unread.seq} ({unread.operation}) was not recorded whole, and it may be of this session"
         return undecided(*calls, message=f"{finding.message}; {what}", fold=finding.kind)
-    return _resting_on_the_daemon(requirement, finding, recording, broken) if broken else finding
+    if not broken or entry.rests_on is None:
+        return finding
+    return _resting_on_the_daemon(entry.rests_on, finding, recording, broken)
 
 
-_TOLD_BY_STEPS = frozenset(
-    {
-        *("SIG-PROMPT-010", "SIG-PROMPT-011", "SIG-PROMPT-012", "SIG-PROMPT-013", "SIG-END-012", "SIG-END-013"),
-        *("SIG-SESS-004", "SIG-MEM-006"),
-    }
-)
-"""Requirements by which a request is compared with what earlier steps said."""
 _FOLDS_TOLD_BY_STEPS = frozenset({"not cleared", "silent clear", "unheard clear"})
-_REPEATED = frozenset(
-    {
-        *("SIG-START-005", "SIG-PROMPT-003", "SIG-PROMPT-012", "SIG-END-006", "SIG-CMP-003", "SIG-CMP-004"),
-        *("SIG-HTTP-010", "SIG-HTTP-011"),
-    }
-)
-"""Requirements that a hook breaks which is sent twice."""
 
 
 def _sent_by_another_installation(finding: Finding, recording: Recording) -> Finding | None:
@@ -88,66 +75,21 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
     return undecided(*calls, message="each hook is sent twice, because two installations are active (SIG-LOAD-005)")
 
 
-class _Unread(Struct, frozen=True):
-    """Hooks that may keep a breach from being one, and where they stand among the calls that its finding names.
-
-    Those of `later` stand after the last of these, as an end that may still come.
-    """
-
-    operations: frozenset[str] = frozenset()
-    since_first: bool = False
-    until_last: bool = False
-    later: frozenset[str] = frozenset()
-
-    def may_hold(self, call: Call, seqs: Collection[int]) -> bool:
-        """Whether a hook is one of them."""
-        if call.seq > max(seqs) and call.operation in self.later:
-            return True
-        low, high = min(seqs) if self.since_first else -inf, max(seqs) if self.until_last else inf
-        return call.operation in self.operations and low < call.seq < high
-
-
-_between = partial(_Unread, since_first=True, until_last=True)
-_UNREAD: Mapping[str, _Unread] = {
-    "SIG-HTTP-007": _between(frozenset({END})),
-    "SIG-START-004": _Unread(frozenset({START})),
-    "SIG-START-005": _between(frozenset({START, COMPLETE, END})),
-    "SIG-START-008": _Unread(frozenset({START}), until_last=True),
-    "SIG-PROMPT-003": _between(LIFECYCLE),
-    "SIG-PROMPT-005": _Unread(frozenset({START})),
-    "SIG-PROMPT-006": _between(frozenset({START})),
-    "SIG-END-002": _Unread(frozenset({START, PROMPT, END})),
-    "SIG-END-005": _Unread(later=frozenset({END})),
-    "SIG-END-006": _between(LIFECYCLE - {END}),
-    "SIG-END-007": _between(frozenset({START, PROMPT}), later=frozenset({END})),
-    "SIG-END-008": _Unread(later=frozenset({START, PROMPT, END})),
-    "SIG-END-009": _between(frozenset({START})),
-    "SIG-END-010": _Unread(frozenset({END})),
-    "SIG-CKPT-001": _Unread(frozenset({START, PROMPT}), until_last=True),
-    "SIG-CMP-003": _Unread(frozenset({PRE}), until_last=True),
-    "SIG-CMP-004": _between(frozenset({PRE})),
-    "SIG-CMP-007": _Unread(frozenset({START, PROMPT}), until_last=True),
-    "SIG-CMP-008": _between(frozenset({COMPLETE})),
-    "SIG-REC-004": _Unread(frozenset({START, PROMPT, END}), until_last=True),
-}
-"""By requirement id."""
-
-
-def _unread_hook(requirement: str, calls: Sequence[Call], recording: Recording) -> Call | None:
+def _unread_hook(unread: UnreadHooks, calls: Sequence[Call], recording: Recording) -> Call | None:
     """A hook whose session is not known, since its body was not recorded whole, and without which there is no breach.
 
     Marks may tell that it came in the step of another session.
     """
-    unread = _UNREAD.get(requirement)
-    if unread is None:
-        return None
     timeline, seqs = recording.timeline, [call.seq for call in calls]
-    hooks = [call for call in _unread_hooks(recording.whole) if unread.may_hold(call, seqs)]
+    low, high = min(seqs) if unread.since_first else -inf, max(seqs) if unread.until_last else inf
     sessions = {timeline.session_of(call.key) for call in calls} - {None}
-    steps = {call.seq: timeline.step_at(call.seq) for call in hooks}
-    return next(
-        (call for call in hooks if (step := steps[call.seq]) is None or not sessions or step.session in sessions), None
-    )
+    for call in _unread_hooks(recording.whole):
+        may_hold = call.operation in unread.operations and low < call.seq < high
+        if may_hold or (call.operation in unread.later and call.seq > max(seqs)):
+            step = timeline.step_at(call.seq)
+            if step is None or not sessions or step.session in sessions:
+                return call
+    return None
 
 
 @once_a_recording
@@ -156,7 +98,7 @@ def _unread_hooks(recording: Recording) -> Sequence[Call]:
 
 
 def _resting_on_the_daemon(
-    requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]
+    operations: Collection[str], finding: Finding, recording: Recording, broken: Mapping[int, str]
 ) -> Finding:
     """`finding`, or an undecided one where it rests on an answer that breaks the contract.
 
@@ -164,9 +106,7 @@ def _resting_on_the_daemon(
     in the same session. A recording without step marks is judged by the letter: an answer there may have been shortened
     by hand.
     """
-    entry = requirements().get(requirement)
-    operations = None if entry is None else entry.rests_on
-    if not recording.timeline.steps or operations is None:
+    if not recording.timeline.steps:
         return finding
     seq = next((s for s in broken if s in finding.exchanges or _concerns(operations, s, finding, recording)), None)
     if seq is None:
