@@ -313,7 +313,7 @@ class RawTransport(httpx.AsyncBaseTransport):
 
 
 class _Received:
-    """What was received, in place of the socket that `http.client` would read."""
+    """The received bytes, in place of the socket that `http.client` would read."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw

@@ -1,4 +1,4 @@
-"""Answers that need no memory of earlier requests; `canned.json` holds those that are the same for every request."""
+"""Answers that need no memory of earlier requests; `canned.json` holds those that never change."""
 
 from __future__ import annotations
 

@@ -24,18 +24,13 @@ def _providers() -> list[dict[str, Any]]:
 
 def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
+    known, mode = call.claims is not None, daemon.auth.mode
+    shown = {"authenticated": known, "claims": call.claims.to_wire() if call.claims else None, "mode": mode}
     if not daemon.behaviour.api_keys:
-        shown = call.claims.to_wire() if call.claims else None
-        return DaemonAnswer({"authenticated": call.claims is not None, "claims": shown, "mode": daemon.auth.mode})
-    near = daemon.auth.mode == "hybrid" and call.claims is None
-    return DaemonAnswer(
-        {
-            "authenticated": call.claims is not None, "trustedLocal": near,
-            "effectiveAccess": daemon.auth.mode == "local" or call.claims is not None or near,
-            "claims": call.claims.to_wire() if call.claims else None,
-            "mode": daemon.auth.mode, "providers": _providers(),
-        }
-    )  # fmt: skip
+        return DaemonAnswer(shown)
+    near = mode == "hybrid" and not known
+    access = {"trustedLocal": near, "effectiveAccess": mode == "local" or known or near}
+    return DaemonAnswer({**shown, **access, "providers": _providers()})
 
 
 def auth_methods(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:

@@ -111,40 +111,31 @@ def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     def first(*names: str) -> str | None:
         return next((body[name] for name in names if isinstance(body.get(name), str)), None)
 
-    agent_named, current = first("agentId", "agent_id"), first("currentSessionKey", "current_session_key")
-    sent = first("sessionKey")
-    agent = daemon.auth.scoped_agent(
-        call.claims,
-        resolve_agent(
-            call.query.get("agent_id") if agent_named is None else agent_named, sent if current is None else current
-        ),
-    )
+    named, current = first("agentId", "agent_id"), first("currentSessionKey", "current_session_key")
+    named = call.query.get("agent_id") if named is None else named
+    resolved = resolve_agent(named, first("sessionKey") if current is None else current)
+    agent = daemon.auth.scoped_agent(call.claims, resolved)
     project = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
     asked = body.get("limit")
     wanted = number_or_none(asked if is_number(asked) else call.query.get("limit"))
     limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
-    hits = daemon.transcripts.search(
-        query,
-        agent,
-        key=text_or_none(first("sessionKey", "session_key")),
-        current=current,
-        project=project,
-        limit=limit,
-    )
+    key = text_or_none(first("sessionKey", "session_key"))
+    hits = daemon.transcripts.search(query, agent, key=key, current=current, project=project, limit=limit)
     return DaemonAnswer({"query": query, "hits": hits, "count": len(hits)})
 
 
 def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET sessions/summaries: what compactions left, newest first."""
-    named = next((text for name in ("agent_id", "agentId") if (text := text_or_none(call.query.get(name)))), None)
-    key = next((text for name in ("session_key", "sessionKey") if (text := text_or_none(call.query.get(name)))), None)
-    agent = daemon.auth.scoped_agent(
-        call.claims,
-        resolve_agent(
-            named or text_or_none(call.header("x-signet-agent-id")),
-            key or text_or_none(call.header("x-signet-session-key")),
-        ),
+
+    def first(header: str, *names: str) -> str | None:
+        given = (*map(call.query.get, names), call.header(header))
+        return next(filter(None, map(text_or_none, given)), None)
+
+    named, key = (
+        first("x-signet-agent-id", "agent_id", "agentId"),
+        first("x-signet-session-key", "session_key", "sessionKey"),
     )
+    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))
     depth = call.query.get("depth")
     number = number_or_none(depth) if depth is not None else 0
     if number is None or number < 0 or not float(number).is_integer():

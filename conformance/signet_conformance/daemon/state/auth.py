@@ -200,10 +200,8 @@ class Auth:
         """Revoke the key of this id or prefix; None when no key has it."""
         self._store.run(
             "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?",
-            iso(self._clock()),
-            name,
-            name,
-        )
+            iso(self._clock()), name, name,
+        )  # fmt: skip
         row = self._store.row("SELECT * FROM api_keys WHERE id = ? OR prefix = ?", name, name)
         return _key_to_wire(row) if row else None
 

@@ -102,10 +102,8 @@ class Graph:
     def _entity(self, name: str, kind: str | None, agent: str, now: str) -> str:
         row = self._store.row(
             "SELECT id FROM entities WHERE (canonical_name = ? AND agent_id = ?) OR name = ?",
-            canonical(name),
-            agent,
-            name,
-        )
+            canonical(name), agent, name,
+        )  # fmt: skip
         if row:
             self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"])
             return str(row["id"])
@@ -168,10 +166,8 @@ class Graph:
         for name in names_in(content):
             row = self._store.row(
                 "SELECT id FROM entities WHERE (canonical_name = ? OR name = ?) AND agent_id = ?",
-                canonical(name),
-                name,
-                agent,
-            )
+                canonical(name), name, agent,
+            )  # fmt: skip
             if row:
                 self._store.run(
                     "UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"]

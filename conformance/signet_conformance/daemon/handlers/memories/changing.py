@@ -377,15 +377,8 @@ def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
             {"id": row["id"], "score": round(row["score"], 3), "pinned": row["pinned"] == 1, "version": row["version"]}
             for row in rows
         ]
-        return DaemonAnswer(
-            {
-                "mode": mode,
-                "count": len(rows),
-                "requiresConfirm": confirm,
-                "confirmToken": token,
-                "candidates": candidates,
-            }
-        )
+        preview = {"mode": mode, "count": len(rows), "requiresConfirm": confirm, "confirmToken": token}
+        return DaemonAnswer({**preview, "candidates": candidates})
     return _execute(daemon, call, body, [row["id"] for row in rows], token if confirm else None)
 
 
