@@ -222,17 +222,11 @@ def _spare_the_collector() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_SEARCH, 20, 50)
 
 
-def _signalled() -> asyncio.Future[None]:
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
-
-    def end() -> None:
-        if not ended.done():
-            ended.set_result(None)
-
+def _signalled() -> asyncio.Future[Any]:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
-    return ended
+        loop.add_signal_handler(number, ended.set)
+    return loop.create_task(ended.wait())
 
 
 def _tell_upstream_is_down(upstream: Upstream, *, required: bool) -> None:

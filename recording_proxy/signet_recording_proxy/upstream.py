@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import json
 import re
 import ssl
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files.json_values import member_of, only_text, parse_value
 
 _NAME = re.compile(r"(?!xn--)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*\.?\Z")
 _ADDRESS_V6 = re.compile(r"[0-9a-f:.]+\Z")
@@ -92,11 +92,7 @@ def health(upstream: Upstream) -> Health:
         return Health(False, None)
     finally:
         connection.close()
-    try:
-        body = json.loads(answer)
-    except (ValueError, RecursionError):
-        body = None
-    version = body.get("version") if isinstance(body, dict) else None
+    body = parse_value(answer)
     # A daemon that is starting or ill may answer 503, and says so as JSON.
     odd = "" if isinstance(body, dict) else f"with status {response.status} and no JSON object"
-    return Health(True, version if isinstance(version, str) else None, odd)
+    return Health(True, only_text(member_of(body, "version")), odd)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from signet_conformance.errors import NothingTestedError, printable
+from signet_conformance.files.json_values import list_in, parse_value
 from signet_conformance.targets.face import known_releases
 from signet_conformance.targets.program import HostProgram
 from signet_conformance.targets.program_document import ProgramDocument
@@ -97,11 +97,8 @@ def _ask_registry(command: Sequence[str]) -> str:
 
 
 def _of_npm(said: str) -> Sequence[str]:
-    try:
-        told = json.loads(said)
-    except ValueError:
-        return ()
-    return [told] if isinstance(told, str) else [each for each in told if isinstance(each, str)]
+    told = parse_value(said)
+    return [told] if isinstance(told, str) else [each for each in list_in(told) if isinstance(each, str)]
 
 
 def _of_pip(said: str) -> Sequence[str]:
