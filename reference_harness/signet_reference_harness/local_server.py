@@ -58,7 +58,7 @@ async def serving(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_st
 async def answer_request(
     scope: Scope, receive: Receive, send: Send, respond: Callable[[Request], Awaitable[Response | None]]
 ) -> None:
-    """Send what `respond` returns, if it returns an answer; a client that leaves gets none."""
+    """Send the response that `respond` returns, if it returns one, unless the client has left."""
     if scope["type"] == "http":
         with suppress(ClientDisconnect):
             response = await respond(Request(scope, receive))

@@ -11,7 +11,16 @@ Role = Literal["user", "assistant", "tool"]
 
 
 ReminderKind = Literal["identity", "context", "summary", "research", "round_limit", "broken_reply", "notice"]
-"""The subject of a reminder: docs/harness/reminders.md says what each means."""
+"""The subject of a reminder.
+
+- identity: a file that says who the agent is and whom it works for
+- context: a text that the daemon injected at a start or for a prompt
+- summary: a summary of the messages before a compaction
+- research: results of tools that ran before the model was asked
+- round_limit: no more tools in this turn: the model is to answer
+- broken_reply: the reply of before broke off
+- notice: anything else that the harness has to say
+"""
 ReminderOrigin = Literal["harness", "daemon", "workspace", "project", "tool", "model"]
 """Who wrote a reminder's text."""
 ReminderVisibility = Literal["model", "person", "both"]

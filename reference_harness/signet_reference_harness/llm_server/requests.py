@@ -66,7 +66,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 async def became(true: Callable[[], bool], changed: asyncio.Condition, patience_s: float) -> None:
-    """Wait until something is true, as whoever changes it notifies; no longer than `patience_s`."""
+    """Wait until `true` returns True, for `patience_s` seconds at most. Each change must notify `changed`."""
     with suppress(TimeoutError):
         async with changed, asyncio.timeout(patience_s):
             await changed.wait_for(true)
