@@ -95,7 +95,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the kit knows of languages; of `builds`, a file to its commands, the first that is in a folder counts."""
+    """The known languages, and `builds`: a file to the commands that build its folder; the first file counts."""
 
     languages: tuple[Language, ...]
     builds: Mapping[str, tuple[str, ...]]

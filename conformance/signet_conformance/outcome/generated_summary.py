@@ -173,7 +173,7 @@ class GeneratedSummary(Struct):
 
 
 def _counter(kind: Any, counts: Any) -> Counter[Any]:
-    """A counter from the object that stands for it in a file, which msgspec does not read by itself."""
+    """Read a counter from its object in a file; msgspec reads no counter by itself."""
     (of,) = get_args(kind)
     return Counter({of(name): times for name, times in counts.items()})
 

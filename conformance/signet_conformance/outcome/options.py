@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from signet_conformance.trace import Declared, Trace
 
 _SINGLE = ("harness", "capabilities", "prompt_chars", "bypass", "recovers_s")
-"""What is declared once or not at all."""
+"""Members that have one value; the first declaration of it counts."""
 
 
 def merge_declared(first: Declared, second: Declared) -> Declared:
