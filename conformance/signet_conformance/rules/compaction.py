@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signet_conformance.facts import (
-    CHECKPOINT,
-    COMPLETE,
-    END,
-    PRE,
-    PROMPT,
-    START,
-    Call,
-    Recording,
-    text_or_none,
-)
+from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.rules.excuses import end_is_owed, is_boundary
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName

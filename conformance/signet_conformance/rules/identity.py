@@ -7,18 +7,15 @@ from collections.abc import Collection, Iterable, Iterator
 from signet_conformance.facts import (
     AGENT_CALLS,
     AGENT_HEADER,
-    CLAIM_CHECKING,
     COMPLETE,
     END,
     GET,
     HEALTH,
-    LIFECYCLE,
     NOTIFY,
     PROMPT,
     RECALL,
     REDACTION,
     SEARCH_SESSIONS,
-    SKILL,
     START,
     Call,
     Recording,
@@ -26,7 +23,7 @@ from signet_conformance.facts import (
     text_or_none,
 )
 from signet_conformance.files.json_values import only_text
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, subjects_of, undecided, warn
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -328,7 +325,7 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
     """Every call names the harness that is declared."""
     named = [
         (call, harness)
-        for call in recording.of(*LIFECYCLE, SKILL, *CLAIM_CHECKING)
+        for call in subjects_of(recording, "SIG-SESS-003")
         if isinstance(harness := call.body.get("harness"), str)
     ]
     if not named:

@@ -15,20 +15,18 @@ from signet_conformance.facts import (
     FORGET,
     GET,
     HOOK_RECALL,
-    HOOK_REMEMBER,
     MEMORY_SEARCH,
     MODIFY,
     PATCH,
     RECALL,
     REMEMBER,
-    SEARCH_SESSIONS,
     START,
     Call,
     Recording,
     text_or_none,
 )
 from signet_conformance.files.json_values import list_in, object_in
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, subjects_of, undecided, warn
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -39,7 +37,7 @@ NO_IDS = frozenset({"", "stats", "undefined", "null", "none", "nan", "[object ob
 
 def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
     """A recall asks something: its query is not blank, and a hook names its harness."""
-    for call in recording.of(RECALL, HOOK_RECALL, SEARCH_SESSIONS, MEMORY_SEARCH, cut=True):
+    for call in subjects_of(recording, "SIG-REC-001", cut=True):
         if call.operation == MEMORY_SEARCH:
             yield _has_text(call, "q", call.query)
         elif call.cut:
@@ -149,7 +147,7 @@ def _could_not_be_opened(recording: Recording, call: Call) -> bool:
 
 def save_has_content(recording: Recording) -> Iterator[Outcome]:
     """A save has content that is not blank, and a hook names its harness."""
-    for call in recording.of(REMEMBER, HOOK_REMEMBER, cut=True):
+    for call in subjects_of(recording, "SIG-REM-001", cut=True):
         if call.cut:
             # Before 0.109 the hook takes blank content as well.
             tells = call.accepted and (call.operation == REMEMBER or recording.at_least("0.109"))
@@ -171,7 +169,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
     """A repeated save has the idempotency key of the first, and one key never stands for two contents."""
     first_of: dict[str, Call] = {}
     failed: dict[tuple[str, str], Call] = {}
-    for call in recording.of(REMEMBER, HOOK_REMEMBER):
+    for call in subjects_of(recording, "SIG-REM-002"):
         key = idempotency_key(call)
         named = first_of.get(key) if key is not None else None
         # What a large recording holds in its file alone is asked for where it matters.
@@ -236,7 +234,7 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
 
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
     """Whoever changes a memory gives a reason that is not blank."""
-    for call in recording.of(PATCH, DELETE, FORGET):
+    for call in subjects_of(recording, "SIG-MEM-003"):
         if call.operation == FORGET and call.body.get("mode") != "execute":
             continue
         reason = call.body_text("reason")
@@ -255,7 +253,7 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
 
 def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
     """if_version is a positive integer, and a forget has none."""
-    for call in recording.of(PATCH, DELETE, MODIFY, FORGET):
+    for call in subjects_of(recording, "SIG-MEM-004"):
         if call.operation == FORGET:
             if "if_version" in call.body:
                 yield fail(

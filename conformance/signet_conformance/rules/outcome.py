@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, Literal
 
+from signet_conformance.contract import requirements
 from signet_conformance.facts import Call, Recording, WholeRun
 from signet_conformance.files.json_values import member_of, names_in, pointer
 from signet_conformance.finding import Finding, Side, Verdict
@@ -63,6 +64,11 @@ pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)
 def undecided(*calls: Call, message: str, fold: str = "") -> Finding:
     """The recording does not tell: neither conforming nor a breach. `fold` is the kind of what looks like a breach."""
     return _finding(Verdict.INCONCLUSIVE, *calls, message=message, fold=fold)
+
+
+def subjects_of(recording: Recording, requirement: str, *, cut: bool = False) -> list[Call]:
+    """The calls of the operations that the entry of a requirement names; those with a cut body only on request."""
+    return recording.of(*requirements()[requirement].operations, cut=cut)
 
 
 def judge_cut(call: Call) -> Outcome:

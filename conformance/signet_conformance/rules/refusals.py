@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from email.utils import parsedate_to_datetime
 
-from signet_conformance.contract import requirements
-from signet_conformance.facts import (
-    EXEC,
-    EXEC_JOB,
-    GET,
-    HEALTH,
-    START,
-    Call,
-    Recording,
-)
+from signet_conformance.facts import EXEC, EXEC_JOB, GET, HEALTH, START, Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, subjects_of, undecided, warn
 from signet_conformance.rules.prompt import submitted_twice
 from signet_conformance.trace.marks import StepName
 
@@ -209,7 +200,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
 def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
     """A hook, save or recall that nothing disturbs is accepted by the daemon."""
     told: set[int] = set()
-    for call in recording.of(*requirements()["SIG-HTTP-014"].operations, cut=True):
+    for call in subjects_of(recording, "SIG-HTTP-014", cut=True):
         status = call.status
         if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue

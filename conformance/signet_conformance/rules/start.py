@@ -7,24 +7,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from signet_conformance.facts import (
-    CLAIM_CHECKING,
-    COMPLETE,
-    END,
-    LIFECYCLE,
-    PROMPT,
-    SKILL,
-    START,
-    SUB_AGENT_MEMBERS,
-    Call,
-    Recording,
-    text_or_none,
-)
+from signet_conformance.facts import COMPLETE, END, PROMPT, START, SUB_AGENT_MEMBERS, Call, Recording, text_or_none
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, subjects_of, undecided, warn
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
@@ -199,11 +187,7 @@ def restarts_after(recording: Recording, call: Call) -> Sequence[StepMark]:
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     """The harness's own id of a sub-agent goes into harnessAgentId, never into agentId."""
     declared = set(recording.declared.agents)
-    calls = [
-        c
-        for c in recording.calls
-        if not c.cut and (c.operation in LIFECYCLE or c.operation == SKILL or c.operation in CLAIM_CHECKING)
-    ]
+    calls = subjects_of(recording, "SIG-START-007")
     native = {n for c in recording.calls if (n := c.body_text("harnessAgentId")) is not None}
     # The id of a sub-agent may be an agentId in any session.
     recording = recording.whole if native else recording

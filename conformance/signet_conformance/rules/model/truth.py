@@ -34,12 +34,7 @@ from signet_conformance.rules.model.requests import (
     results,
     says,
 )
-from signet_conformance.rules.model.turns import (
-    ModelTurn,
-    model_requests,
-    turns_of,
-    turns_with_tools,
-)
+from signet_conformance.rules.model.turns import ModelTurn, model_requests, turns_of, turns_with_tools
 from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark
