@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.support import plain_http
 from tests.support.browser import Browser, browser, missing
 from tests.support.recorder import RecorderProcess
 
@@ -74,10 +74,10 @@ def page() -> Iterator[str]:
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 def test_the_daemon_refuses_what_a_foreign_page_sends(daemon: str, headers: dict[str, str]) -> None:
     """403, and nothing is stored."""
-    answer = httpx.post(f"{daemon}/api/secrets/PWNED", json={"value": "from a page"}, headers=headers)
+    answer = plain_http.post(f"{daemon}/api/secrets/PWNED", json={"value": "from a page"}, headers=headers)
     assert (answer.status_code, answer.json()) == (403, {"error": "origin not allowed"})
-    assert httpx.options(f"{daemon}/api/secrets/PWNED", headers=headers).status_code == 403
-    assert httpx.get(f"{daemon}/api/secrets").json()["secrets"] == []
+    assert plain_http.options(f"{daemon}/api/secrets/PWNED", headers=headers).status_code == 403
+    assert plain_http.get(f"{daemon}/api/secrets").json()["secrets"] == []
 
 
 @pytest.mark.parametrize("headers", FOREIGN[:-1], ids=str)
@@ -85,10 +85,10 @@ def test_the_recorder_refuses_what_a_foreign_page_sends(
     daemon: str, recorder: RecorderProcess, headers: dict[str, str]
 ) -> None:
     """403, nothing reaches the daemon; the recording holds a mark and no exchange."""
-    answer = httpx.post(f"{recorder.url}/api/secrets/PWNED?a=b", json={"value": "from a page"}, headers=headers)
+    answer = plain_http.post(f"{recorder.url}/api/secrets/PWNED?a=b", json={"value": "from a page"}, headers=headers)
     assert (answer.status_code, answer.json()) == (403, {"error": "origin not allowed"})
-    assert httpx.get(f"{recorder.url}/health", headers=headers).status_code == 403
-    assert httpx.get(f"{daemon}/api/secrets").json()["secrets"] == []
+    assert plain_http.get(f"{recorder.url}/health", headers=headers).status_code == 403
+    assert plain_http.get(f"{daemon}/api/secrets").json()["secrets"] == []
     trace = recorder.trace()
     assert trace.exchanges == ()
     assert [mark.name for mark in trace.marks] == ["refused", "refused"]
@@ -98,7 +98,7 @@ def test_the_recorder_refuses_what_a_foreign_page_sends(
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": ""}], ids=str)
 def test_a_page_without_a_name_is_refused_in_words(recorder: RecorderProcess, headers: dict[str, str]) -> None:
     """A page without an origin, or with an empty one, is called so in the warning and in the mark."""
-    assert httpx.get(f"{recorder.url}/health", headers=headers).status_code == 403
+    assert plain_http.get(f"{recorder.url}/health", headers=headers).status_code == 403
     assert recorder.trace().marks[0].data["origin"] == "a page that names no origin"
     recorder.command("exit")
     recorder.process.wait(20)
@@ -116,9 +116,9 @@ def test_programs_and_the_daemon_s_own_pages_are_served(daemon: str, recorder: R
             {"Origin": f"http://LOCALHOST:{port}", "Host": f"localhost:{port}"},
             {"Sec-Fetch-Site": "none"},
         ):
-            assert httpx.get(f"{url}/api/secrets", headers=headers).status_code == 200, (url, headers)
-    assert httpx.get(f"{daemon}/api/secrets", headers={"Origin": "http://localhost:5173"}).status_code == 200
-    assert httpx.get(f"{recorder.url}/api/secrets", headers={"Origin": daemon}).status_code == 200
+            assert plain_http.get(f"{url}/api/secrets", headers=headers).status_code == 200, (url, headers)
+    assert plain_http.get(f"{daemon}/api/secrets", headers={"Origin": "http://localhost:5173"}).status_code == 200
+    assert plain_http.get(f"{recorder.url}/api/secrets", headers={"Origin": daemon}).status_code == 200
 
 
 def test_a_name_that_is_pointed_here_is_no_own_origin(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_name_that_is_pointed_here_is_no_own_origin(tmp_path: Path) -> None:
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         rebound = {"Host": "evil.example:80", "Origin": "http://evil.example:80"}
-        assert httpx.get(f"{url}/api/secrets", headers=rebound).status_code == 403
+        assert plain_http.get(f"{url}/api/secrets", headers=rebound).status_code == 403
         process.stdin.close()
 
 
@@ -160,7 +160,7 @@ def test_a_page_cannot_run_commands(window: Browser, page: str, daemon: str, rec
         )
         # An opaque answer: the browser did send it.
         assert told == ["opaque", "opaque", "kept back"]
-    assert httpx.get(f"{daemon}/api/secrets").json()["secrets"] == []
+    assert plain_http.get(f"{daemon}/api/secrets").json()["secrets"] == []
     trace = recorder.trace()
     assert trace.exchanges == ()
     assert {(mark.name, mark.data["origin"]) for mark in trace.marks} == {("refused", page)}
@@ -182,4 +182,4 @@ def test_a_page_in_a_frame_without_an_origin_cannot_either(window: Browser, page
             setTimeout(() => done(false), 5000);
         }})"""
     )
-    assert httpx.get(f"{daemon}/api/secrets").json()["secrets"] == []
+    assert plain_http.get(f"{daemon}/api/secrets").json()["secrets"] == []

@@ -19,6 +19,7 @@ import pytest
 from signet_conformance.cli.watch import PageState, RecordingWatcher, served, watched
 from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
+from tests.support import plain_http
 from tests.support.browser import Browser, browser, missing
 from tests.support.trace_files import BREACHING, write
 
@@ -80,12 +81,12 @@ def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
 def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
     """The page names no other host; a question for a later state is answered when there is one."""
     seen = live.grow(3)
-    page = httpx.get(live.url, trust_env=False)
+    page = plain_http.get(live.url)
     assert page.status_code == 200
     assert "connect-src 'self'" in page.text
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["x-frame-options"] == "DENY"
-    told = httpx.get(f"{live.url}version?after={seen.version - 1}", trust_env=False).json()
+    told = plain_http.get(f"{live.url}version?after={seen.version - 1}").json()
     assert (told["version"], told["exchanges"], told["ended"]) == (seen.version, 3, False)
 
 
@@ -104,7 +105,7 @@ def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
 def test_another_page_is_told_nothing(live: Live, headers: dict[str, str]) -> None:
     """Who comes by another name or from another origin gets 404 and no word, with the right token too."""
     for address in (live.url, f"{live.url}version?after=0"):
-        answer = httpx.get(address, headers=headers, trust_env=False)
+        answer = plain_http.get(address, headers=headers)
         assert (answer.status_code, answer.text) == (404, "")
 
 
@@ -112,7 +113,7 @@ def test_without_the_token_there_is_nothing(live: Live) -> None:
     """Neither the root, nor a guess, nor a name below the token that does not exist tells that there is a page."""
     root = live.url.rsplit("/", 2)[0]
     for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.url}other"):
-        answer = httpx.get(address, trust_env=False)
+        answer = plain_http.get(address)
         assert (answer.status_code, answer.text) == (404, "")
 
 
@@ -122,7 +123,7 @@ def test_a_broken_recording_is_told_once(live: Live) -> None:
     complaint = live.told.get(timeout=TIMEOUT_S)
     assert isinstance(complaint, str)
     assert str(live.path) in complaint
-    assert httpx.get(live.url, trust_env=False).status_code == 200
+    assert plain_http.get(live.url).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named(live: Live) -> None:
@@ -184,7 +185,7 @@ def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
         lines = iter(child.stderr.readline, "")
         address = next(line for line in lines if line.startswith("watch it: "))
         assert next(line for line in lines if "SIG-AGENT-002" in line)
-        assert json.loads(httpx.get(f"{address.split(': ')[1].strip()}version", trust_env=False).text)["exchanges"] == 5
+        assert json.loads(plain_http.get(f"{address.split(': ')[1].strip()}version").text)["exchanges"] == 5
         child.send_signal(signal.SIGINT)
         child.stderr.read()
         assert child.wait(TIMEOUT_S) == 0

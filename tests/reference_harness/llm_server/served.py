@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import httpx
 
 from tests.support import warm
+from tests.support.plain_http import NO_CERTIFICATES
 
 PATIENCE_S = 60.0
 
@@ -30,7 +31,7 @@ class Served:
     def __init__(self, url: str, process: warm.Begun) -> None:
         self.url = url
         self.process = process
-        self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
+        self.http = httpx.Client(base_url=url, timeout=60, trust_env=False, verify=NO_CERTIFICATES)
         self.last = 0
 
     def play(self, **script: object) -> None:

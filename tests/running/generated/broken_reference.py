@@ -6,20 +6,23 @@ import json
 import os
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
+from signet_reference_harness.daemon_client.plain_http import PlainTransport
 from signet_reference_harness.driver import main
 
 START, PROMPT, END = "/api/hooks/session-start", "/api/hooks/user-prompt-submit", "/api/hooks/session-end"
 PRE, COMPLETE = "/api/hooks/pre-compaction", "/api/hooks/compaction-complete"
 
 
-class BrokenTransport(httpx.AsyncHTTPTransport):
+class BrokenTransport(PlainTransport):
     """Spoils requests on their way. Each defect is a method `_<defect>` that changes body and headers."""
 
     def __init__(self, defects: list[str]) -> None:
-        super().__init__()
+        daemon = urlsplit(os.environ["SIGNET_DAEMON_URL"])
+        super().__init__(daemon.hostname or "", daemon.port or 80, most=8)
         self._defects = [getattr(self, f"_{defect}") for defect in defects]
         self._repeats = "empty_repeat" in defects
         self._last_agent = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -47,7 +48,9 @@ class Model:
         # The server lets go of a connection that was idle for 5 s, httpx as well by itself: whichever is first. So a
         # prompt that came in that instant was sent into a connection that was closing.
         limits = httpx.Limits(keepalive_expiry=1.0)
-        self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits)
+        # It is asked on loopback, and to load the store of certificates takes a process 20 ms.
+        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits, verify=verify)
         self._seen = self._last_number()
 
     def _last_number(self) -> int:
