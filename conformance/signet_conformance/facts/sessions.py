@@ -41,7 +41,8 @@ OPENING = frozenset(
     {StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.RESTART_HOST}
 )
 """The steps that open a session."""
-SUB_AGENT_MEMBERS = ("harnessAgentId", "parentSessionKey", "parentKey", "parentId", "parentID")
+PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
+SUB_AGENT_MEMBERS = ("harnessAgentId", *PARENT_MEMBERS)
 """The members by which a hook says that its session is a sub-agent's."""
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
@@ -137,6 +138,11 @@ class Sessions:
     def skipped(self) -> AbstractSet[int | None]:
         """The numbers of the steps that have no counterpart in the connector or its harness."""
         return {mark.index for mark in self._marks_of(SkippedMark)} - {None}
+
+    @property
+    def performed(self) -> Sequence[StepMark]:
+        """The steps that were not skipped."""
+        return [step for step in self.steps if not self.was_skipped(step)]
 
     def was_skipped(self, step: StepMark) -> bool:
         """Whether a step has no counterpart in the connector or its harness."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording, text_or_none
+from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, is_boundary
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
@@ -189,8 +189,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
 def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
     """A checkpoint has a harness, a session key, a transcript or the path of one, and lies inside its session."""
     for call in recording.of(CHECKPOINT):
-        body = call.body
-        missing = next((n for n in ("harness", "sessionKey") if text_or_none(body.get(n)) is None), None)
+        missing = next((name for name in ("harness", "sessionKey") if call.body_text(name) is None), None)
         if missing is not None:
             yield fail(
                 call,
@@ -198,7 +197,7 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body(missing),
                 expected="a non-blank string",
             )
-        elif text_or_none(body.get("transcript")) is None and text_or_none(body.get("transcriptPath")) is None:
+        elif call.body_text("transcript") is None and call.body_text("transcriptPath") is None:
             yield warn(
                 call,
                 message="a checkpoint without transcript or transcriptPath: nothing is extracted",

@@ -200,14 +200,9 @@ class Conversations:
             return
         for mark in turns:
             text, reply = words_of(mark.text), words_of(mark.reply)
-            if (
-                mark.index in self._skipped
-                or not (text and reply)
-                or text.startswith("/")
-                or self._timeline.was_disturbed_in(mark)
-            ):
-                continue
-            yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+            is_skipped = mark.index in self._skipped or self._timeline.was_disturbed_in(mark)
+            if not is_skipped and text and reply and not text.startswith("/"):
+                yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
 
     def _is_of_a_former_id(self, end: Call, session: str) -> bool:
         """Whether the host has given a session another id than the one that is the key of an end: it comes late."""

@@ -53,9 +53,6 @@ class _Claims:
             return None
         return first
 
-    def _may_claim(self, call: Call) -> bool:
-        return call.operation in self._claiming and call.accepted and call.runtime_path is not None
-
     def see(self, call: Call) -> None:
         """Take a call into account, after it was judged."""
         if call.key is None or call.operation not in LIFECYCLE:
@@ -63,10 +60,10 @@ class _Claims:
         if call.operation == END or not is_own_answer(call) or call.answer_value("bypassed"):
             # An end whose answer was lost may have arrived, and so may anything else.
             self._claims.pop(call.key, None)
-        elif self._may_claim(call) and not call.answer_value("skipped"):
+        elif call.operation in self._claiming and call.accepted and not call.answer_value("skipped"):
             claims = self._claims.setdefault(call.key, {})
             first, _ = claims.get(call.agent, (call, call))
-            if first.runtime_path == call.runtime_path:
+            if call.runtime_path is not None and first.runtime_path == call.runtime_path:
                 claims[call.agent] = (first, call)
 
 

@@ -179,11 +179,7 @@ def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
 
 def _dead_hooks(recording: Recording) -> Finding | None:
     """A breach where the hooks of every prompt, compaction and end failed undisturbed, and the daemon heard of none."""
-    given = {
-        mark.index: mark.step
-        for mark in recording.marks(StepMark)
-        if mark.step in _AFTER_THE_START and not recording.timeline.was_skipped(mark)
-    }
+    given = {mark.index: mark.step for mark in recording.timeline.performed if mark.step in _AFTER_THE_START}
     if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
         return None
     if not all(start.accepted for start in recording.of(START, cut=True)):

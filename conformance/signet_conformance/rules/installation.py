@@ -20,7 +20,6 @@ from signet_conformance.trace.marks import (
     RegisteredMark,
     ReinstalledMark,
     RemarkMark,
-    StepMark,
     StepName,
     StrayMark,
     name_host,
@@ -143,7 +142,7 @@ def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outc
     told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
     operations = " or ".join(mark.operations)
     called = recording.of(*mark.operations, cut=True)
-    given = {step.step for step in recording.marks(StepMark) if not recording.timeline.was_skipped(step)}
+    given = {step.step for step in recording.timeline.performed}
     if mark.formerly and (mark.elsewhere is not None or called or not mark.operations):
         # A connector may serve several releases of its host.
         return PASS

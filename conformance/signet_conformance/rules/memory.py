@@ -139,10 +139,9 @@ def _began_before(recording: Recording, call: Call) -> bool:
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:
     """Whether something disturbed the opening of the session whose turn marks say it is; its key is no other's."""
-    step = recording.timeline.step_at(call.seq)
-    if step is None or not recording.timeline.start_was_disturbed(step):
-        return False
-    return recording.timeline.session_of(call.key) in (None, step.session)
+    timeline, step = recording.timeline, recording.timeline.step_at(call.seq)
+    was_disturbed = step is not None and timeline.start_was_disturbed(step)
+    return was_disturbed and timeline.session_of(call.key) in (None, timeline.session_at(call.seq))
 
 
 def save_has_content(recording: Recording) -> Iterator[Outcome]:

@@ -116,10 +116,8 @@ def _judge(
     elif older is not None:
         message, fold = "lastAssistantMessage is an older reply, not the newest of its session", "older"
     elif strange is not None:
-        message, fold = (
-            f"lastAssistantMessage is a reply of another session ({strange.mark.session})",
-            "another session",
-        )
+        message = f"lastAssistantMessage is a reply of another session ({strange.mark.session})"
+        fold = "another session"
     yield warn(
         call,
         message=message,

@@ -45,8 +45,7 @@ def _silence_after(
     over = times[-1][1]
     if over < seq:
         return None
-    skipped = recording.timeline.skipped
-    performed = [mark for mark in recording.marks(StepMark) if mark.index not in skipped]
+    performed = recording.timeline.performed
     # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
     opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]
     began = {mark.session for mark in opening if seq <= mark.seq < over}

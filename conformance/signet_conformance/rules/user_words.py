@@ -150,11 +150,11 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         return
     timeline = recording.timeline
     prompts = recording.of(PROMPT, cut=True)
-    given = {step.seq: _prompts_in(recording, prompts, step) for step in _prompts_given(recording)}
-    any_submitted = any(_may_be_of(recording, given[step.seq], step) for step in _prompts_given(recording))
+    given = [(step, _prompts_in(recording, prompts, step)) for step in _prompts_given(recording)]
+    any_submitted = any(_may_be_of(recording, inside, step) for step, inside in given)
     failed: set[tuple[str | None, str]] = set()
-    for step in _prompts_given(recording):
-        text, inside, end = plain(step.text or ""), given[step.seq], timeline.next_step(step)
+    for step, inside in given:
+        text, end = plain(step.text or ""), timeline.next_step(step)
         again = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))

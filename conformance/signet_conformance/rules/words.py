@@ -162,9 +162,8 @@ def damage(text: str, wanted: str) -> str | None:
     if _likeness(text, wanted) < _ALIKE:
         return None
     lost = len(wanted) - len(text)
-    return (
-        f"the prompt arrives with {lost} characters missing" if lost > 0 else "the prompt arrives with other characters"
-    )
+    what = f"{lost} characters missing" if lost > 0 else "other characters"
+    return f"the prompt arrives with {what}"
 
 
 def _is_replaced(text: str, wanted: str) -> bool:
@@ -187,9 +186,8 @@ def _likeness(text: str, wanted: str) -> float:
     """The share of the longer of two texts that both have, from 0 to 1."""
     longer = max(len(text), len(wanted))
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, wanted, strict=False)))
-    tail = sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text[:head:-1], wanted[:head:-1], strict=False))
-    )
+    ends = zip(text[:head:-1], wanted[:head:-1], strict=False)
+    tail = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends))
     if (head + tail) / longer >= _ALIKE:
         return (head + tail) / longer
     if longer <= _COMPARED:

@@ -10,7 +10,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording, once_a_recording
+from signet_conformance.facts import BOUNDS, PARENT_MEMBERS, PROMPT, START, Call, Recording, once_a_recording
 from signet_conformance.files.json_values import objects_in
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -28,7 +28,6 @@ from signet_conformance.trace.marks import StepMark, StepName
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
 _OK = 200
 _STUB = "stub"
-_PARENTS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 
 
 class InjectedText(Struct, frozen=True, dict=True):
@@ -91,7 +90,7 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
         heard = call.accepted or _came_in_time(recording, call)
         inject = call.answer_value("inject") if heard else None
-        if not isinstance(inject, str) or any(call.body.get(name) for name in _PARENTS):
+        if not isinstance(inject, str) or any(map(call.body.get, PARENT_MEMBERS)):
             continue
         session = recording.timeline.session_of(call.key)
         # One of no session beside keyed hooks: a connector may ask while it is loaded.

@@ -111,10 +111,9 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
             continue
         last = place
         # The model's tools are steps of their own, and belong to the turn in which they are called.
-        while last + 1 < len(steps) and (steps[last + 1].step, steps[last + 1].session) == (
-            StepName.TOOL,
-            step.session,
-        ):
+        for mark in steps[place + 1 :]:
+            if mark.step != StepName.TOOL or mark.session != step.session:
+                break
             last += 1
         in_turn = last
         high = steps[last + 1].seq if last + 1 < len(steps) else inf
