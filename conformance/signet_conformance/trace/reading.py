@@ -16,6 +16,7 @@ from typing import IO
 from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
+from signet_conformance.files.json_values import only_text
 from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.glance import LEAST_BYTES, MOST_NUMBER, glance, glance_ahead, glance_at, glance_over
 from signet_conformance.trace.lines import BrokenLineError, LineReader, parse_line
@@ -41,6 +42,8 @@ HELD_BYTES = 64 * 1024 * 1024
 SHARED_BYTES = 4 * 1024 * 1024
 """Of a smaller recording, one process has judged the whole before others have begun."""
 _BLANK_BYTES = 4096
+_TEXTS = ("created", "target", "upstream", "daemon_version", "side", "recorder", "kit", "lasts", *RELEASES)
+"""The members of a header that are texts."""
 _REMEDY_LINE = "remove the line, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
@@ -58,21 +61,14 @@ def _header(data: JSONValue, where: str) -> Header:
     if not isinstance(declared, dict):
         raise TraceError("declared is not an object", where=where, remedy="fix the header line")
 
-    def text(member: str) -> str | None:
-        value = data.get(member)
-        return value if isinstance(value, str) else None
-
-    def flag(member: str) -> bool | None:
-        value = data.get(member)
-        return value if isinstance(value, bool) else None
-
-    clock_s = data.get("clock_s")
+    clock_s, in_prompt = data.get("clock_s"), data.get("in_prompt")
     return Header(
-        text("created"), text("target"), text("upstream"), text("daemon_version"), Declared.from_json(declared, where),
-        text("side"), clock_s if is_seconds(clock_s) else None,
-        **{name: text(name) for name in ("recorder", "kit", *RELEASES)}, played=flag("played") or None,
-        lasts=text("lasts"), in_prompt=flag("in_prompt"),
-    )  # fmt: skip
+        declared=Declared.from_json(declared, where),
+        clock_s=clock_s if is_seconds(clock_s) else None,
+        played=data.get("played") is True or None,
+        in_prompt=in_prompt if isinstance(in_prompt, bool) else None,
+        **{name: only_text(data.get(name)) for name in _TEXTS},
+    )
 
 
 @contextmanager
