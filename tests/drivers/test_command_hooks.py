@@ -329,7 +329,9 @@ def test_plain_list_of_hooks(mode: str, made: Made, broken: Broken, tmp_path: Pa
     assert broken(target, ("plain", "resume")) == ({} if mode == "conforming" else PROMPT_TEXT)
 
 
-@pytest.mark.parametrize("mode", ["conforming", "misnames"])
+@pytest.mark.parametrize(
+    ("mode", "runtime"), [("conforming", "node"), ("conforming", "bun"), ("misnames", "node")], indirect=["runtime"]
+)
 def test_cleared_environment(mode: str, runtime: str, made: Made, broken: Broken) -> None:
     """Muse Code's hooks inherit nothing, so what the installer wrote into the command is all that they know."""
     hook = shlex.join([sys.executable, str(FIXTURES / "hook.py")])

@@ -16,7 +16,13 @@ PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 SEARCH = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "pgbouncer"}}
 
 
-@pytest.mark.parametrize("mode", ["conforming", "misnames"])
+# What is found in a recording, and when a tool may be called, does not depend on the program that ran the connector.
+of_the_host = pytest.mark.parametrize("runtime", ["node"], indirect=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "runtime"), [("conforming", "node"), ("conforming", "bun"), ("misnames", "node")], indirect=["runtime"]
+)
 def test_chat_program(mode: str, runtime: str, made: Made, broken: Broken) -> None:
     """A program that conforms breaks nothing; one that sends the prompt under a wrong name is found out."""
     target = made("llama-cpp", mode=mode, module=MODULE, runtime=runtime, token=True)
@@ -33,6 +39,7 @@ def test_model_calls_the_tool_of_a_step(runtime: str, made: Made, tmp_path: Path
     assert cleared == {"opened": True}
 
 
+@of_the_host
 def test_tools_that_the_program_lacks_are_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
     """A tool that the model is not offered, or that no turn of the user leads to, is skipped, and the turn ends."""
     target = made("llama-cpp", module=MODULE, runtime=runtime)
