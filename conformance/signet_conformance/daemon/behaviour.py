@@ -79,7 +79,7 @@ class Behaviour:
 
     @property
     def grown(self) -> bool:
-        """Whether this is no longer the first contract."""
+        """Whether this contract came after the first one."""
         return not self.early
 
 

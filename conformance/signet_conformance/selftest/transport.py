@@ -324,7 +324,7 @@ class _Received:
 
 
 def _read_answer(raw: bytes, request: httpx.Request) -> httpx.Response:
-    answer = http.client.HTTPResponse(_Received(raw), method=request.method)  # type: ignore[arg-type] # all it asks for
+    answer = http.client.HTTPResponse(_Received(raw), method=request.method)  # type: ignore[arg-type]  # it asks a socket only for a file
     answer.begin()
     body = httpx.ByteStream(answer.read())
     return httpx.Response(answer.status, headers=answer.getheaders(), stream=body, request=request)

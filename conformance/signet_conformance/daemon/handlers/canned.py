@@ -64,7 +64,7 @@ def complete_synthesis(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def notifications(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/notifications: none. An agent that is no string is a crash, as in the daemon."""
+    """POST hooks/notifications: there are never any. An agent that is not a string crashes it, as in the daemon."""
     if is_internal(call):
         return DaemonAnswer({"inject": ""})
     fields = fields_of(call.json())
