@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from signet_conformance.children import watchdog
+from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.errors import NothingTestedError, os_errors, printable
 
 _GRACE_S = 10.0
@@ -45,13 +46,13 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
     def pass_on(number: int, _frame: object) -> None:
         nonlocal stopped
         stopped = stopped or number in _ENDING
-        _signal_group(process.pid, number)
+        signal_group(process.pid, number)
         if number in _ENDING:
             # A stopped process handles the signal only once it continues.
-            _signal_group(process.pid, signal.SIGCONT)
+            signal_group(process.pid, signal.SIGCONT)
             late.start() if not late.is_alive() else None
 
-    late = threading.Timer(_GRACE_S, _signal_group, (process.pid, signal.SIGKILL))
+    late = threading.Timer(_GRACE_S, signal_group, (process.pid, signal.SIGKILL))
     late.daemon = True
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
     try:
@@ -60,7 +61,7 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
     finally:
         late.cancel()
         # Whatever the command left behind in its group.
-        _signal_group(process.pid, signal.SIGKILL)
+        signal_group(process.pid, signal.SIGKILL)
         watchdog.forget_group(process.pid)
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -86,7 +87,7 @@ def _wait(pid: int, terminal: int | None) -> int:
             _give_terminal(terminal, os.getpgrp())
             os.kill(0, signal.SIGSTOP)
         _give_terminal(terminal, pid)
-        _signal_group(pid, signal.SIGCONT)
+        signal_group(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager
@@ -102,7 +103,7 @@ def _terminal_of(group: int) -> Iterator[int | None]:
         return
     _give_terminal(terminal, group)
     # It may have asked for the terminal before that.
-    _signal_group(group, signal.SIGCONT)
+    signal_group(group, signal.SIGCONT)
     try:
         yield terminal
     finally:
@@ -117,11 +118,6 @@ def _give_terminal(terminal: int, group: int) -> None:
             os.tcsetpgrp(terminal, group)
     finally:
         signal.signal(signal.SIGTTOU, before)
-
-
-def _signal_group(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 @contextlib.contextmanager

@@ -34,6 +34,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from signet_conformance.children.watchdog_program import signal_group
+
 MOST_BYTES: Final = 100_000
 """The longest packet."""
 DESCRIPTORS: Final = 4
@@ -135,7 +137,7 @@ class ForkServer:
             waited, status, used = os.wait4(pid, os.WNOHANG)
             if waited == pid:
                 # At once: the system may soon reuse the id of a process that was waited for.
-                _kill_group(pid)
+                signal_group(pid, signal.SIGKILL)
                 end = self._ends.pop(pid)
                 with contextlib.suppress(BrokenPipeError):
                     os.write(end, f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}".encode())
@@ -151,7 +153,7 @@ class ForkServer:
             woken.poll(left_s * 1000)
             self._reap()
         for pid in self._ends:
-            _kill_group(pid)
+            signal_group(pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
@@ -179,11 +181,6 @@ def _show_command(words: list[str]) -> None:
     if 0 < start < end:
         # The words of the command line lie in memory of our own, where nobody else reads them any more.
         ctypes.memmove(start, shown[: end - start - 1].ljust(end - start, b"\0"), end - start)
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 class _QuickEnd:

@@ -25,6 +25,7 @@ from typing import IO, Final
 from signet_conformance.children import watchdog
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.fork_server import MOST_BYTES
+from signet_conformance.children.watchdog_program import signal_group
 
 Programs = Mapping[str, tuple[str, ...]]
 
@@ -139,8 +140,7 @@ class ForkedProcess:
             self.cpu_s = float(taken)
             return int(status)
         # The fork server was killed, so nobody can wait for the process any more: it ends too.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        signal_group(self.pid, signal.SIGKILL)
         return -signal.SIGKILL
 
 

@@ -22,6 +22,7 @@ from typing import IO, Any, Self, cast
 
 from signet_conformance.children import forks, watchdog
 from signet_conformance.children.deadline import Deadline, cpu_of, cpu_with_descendants, note_cpu
+from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.errors import KitError, SignetConformanceError, printable
 
 
@@ -217,7 +218,7 @@ class LineProcess:
             if not self._has_ended():
                 if not isinstance(self._process, forks.ForkedProcess):
                     self._note_cpu(cpu_of(self._process.pid))
-                self._signal(signal.SIGKILL)
+                signal_group(self._process.pid, signal.SIGKILL)
                 self._process.wait()
                 watchdog.forget_group(self._process.pid)
             self._close_output()
@@ -225,7 +226,7 @@ class LineProcess:
     def kill(self) -> None:
         """Kill the child's whole group at once, and end it as :meth:`close` does."""
         if not self._closing and not self._has_ended():
-            self._signal(signal.SIGKILL)
+            signal_group(self._process.pid, signal.SIGKILL)
         self.close()
 
     def leave(self) -> None:
@@ -255,7 +256,7 @@ class LineProcess:
         if not self._urged and not self._has_ended():
             self._urged = True
             self._moment_ends = time.monotonic() + _GRACE_S
-            self._signal(signal.SIGTERM)
+            signal_group(self._process.pid, signal.SIGTERM)
 
     def await_end(self) -> None:
         """Return when the child has ended, or when its moment has."""
@@ -274,7 +275,7 @@ class LineProcess:
                     self._process.wait(left_s)
                     self._note_cpu(taken_s)
                     # At once: the system may soon reuse the id of a child that was waited for.
-                    self._signal(signal.SIGKILL)
+                    signal_group(self._process.pid, signal.SIGKILL)
                 watchdog.forget_group(self._process.pid)
         return self._process.returncode is not None
 
@@ -334,10 +335,6 @@ class LineProcess:
         how = "closed its output" if status is None else f"ended with status {status}"
         return ChildEndedError(f"{self.name} {how}", remedy=self._advice())
 
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
     def _close_output(self) -> None:
         _running.discard(self)
         self._reader.join(_LOOK_S)
@@ -374,7 +371,7 @@ class LineProcess:
         """Close the child; if another thread is at that already, see to it that the child ends in time."""
         self.close()
         if not self._has_ended(3 * _GRACE_S):
-            self._signal(signal.SIGKILL)
+            signal_group(self._process.pid, signal.SIGKILL)
 
 
 def _start_plainly(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> subprocess.Popen[bytes]:

@@ -62,17 +62,21 @@ def carriers(entry: bytes) -> list[int]:
     return processes
 
 
-def _send(signal_number: int, groups: list[int], processes: list[int]) -> bool:
-    """Send a signal to all of them (0 only probes). Return whether any of the groups exists."""
-    exists = False
-    for group in groups:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal_number)
-            exists = True
+def signal_group(group: int, number: int) -> bool:
+    """Send a signal to a process group (0 only probes). Return whether there is such a group of ours."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+        return True
+    return False
+
+
+def _send(number: int, groups: list[int], processes: list[int]) -> bool:
+    """Send a signal to all of them. Return whether any of the groups exists."""
+    exist = [signal_group(group, number) for group in groups]
     for process in processes:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(process, signal_number)
-    return exists
+            os.kill(process, number)
+    return any(exist)
 
 
 def _end(groups: list[int], mark: bytes) -> None:

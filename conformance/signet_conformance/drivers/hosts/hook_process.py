@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from signet_conformance.children.processes import left_after_end_of
+from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.drivers.hosts.hook_settings import Hook
 from signet_conformance.drivers.hosts.protocol import Lateness
 from signet_conformance.files.json_values import member_of, parse_object, text_in
@@ -78,8 +78,7 @@ def run_hook(
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
+        signal_group(child.pid, signal.SIGKILL)
         child.wait()
         late_ms = lateness.end()
     took = round((time.perf_counter() - began) * 1000, 3)

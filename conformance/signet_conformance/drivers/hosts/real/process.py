@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.files.json_values import parse_value
 
@@ -127,7 +128,7 @@ class ProgramProcess:
         self.close_input()
         willingly = self.wait(timeout_s)
         if not willingly:
-            self._signal(signal.SIGTERM)
+            signal_group(self._process.pid, signal.SIGTERM)
             self.wait(2.0)
         self.kill()
         return willingly
@@ -139,20 +140,16 @@ class ProgramProcess:
 
     def terminate(self, timeout_s: float) -> bool:
         """Ask it and all that it started to end, as a supervisor does; whether it does within that time."""
-        self._signal(signal.SIGTERM)
+        signal_group(self._process.pid, signal.SIGTERM)
         return self.wait(timeout_s)
 
     def kill(self) -> None:
         """Kill it with all that it started in its group."""
         self.close_input()
-        self._signal(signal.SIGKILL)
+        signal_group(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5.0)
         _running.discard(self)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
 
     def _read_stream(self, stream: IO[bytes]) -> None:
         with stream:
