@@ -6,6 +6,7 @@ import functools
 import http.server
 import os
 import socket
+import socketserver
 import struct
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from signet_conformance import engine, targets, trace
 from signet_conformance.errors import UsageError
 from signet_conformance.finding import Verdict
-from signet_conformance.running import workers
+from signet_conformance.running import default_port, workers
 from signet_conformance.running.default_port import DefaultPort, StrayRequests, demand_free
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace.marks import StrayMark
@@ -183,3 +184,32 @@ def test_daemon_that_listens_there_needs_consent(daemon: int) -> None:
     assert "--signet-allow-default-port" in str(refusal.value.remedy)
     note = demand_free(allowed=True, option="--signet-allow-default-port", port=daemon)
     assert note is not None
+
+
+def test_program_that_does_not_answer_is_taken_for_none_that_is_known(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be another run, or a daemon, on a busy machine: neither is named, and the user is told."""
+    monkeypatch.setattr(default_port, "_ANSWER_S", 0.2)
+    told = f"a program that gave no answer within 0.2 s holds 127.0.0.1:{port}"
+    with socket.create_server(("127.0.0.1", port)), DefaultPort(port) as held:
+        note = demand_free(allowed=False, option="--allow-default-port", port=port)
+    assert held.unheard == told
+    assert note == f"{told}: what this run's connector sends there is not seen, and SIG-LOAD-003 is not decided"
+
+
+def test_program_that_speaks_no_http_is_another_program() -> None:
+    """Its greeting says that it is neither a run nor a daemon."""
+
+    class Greeting(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+            self.request.recv(4096)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Greeting) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        port = server.server_address[1]
+        with DefaultPort(port) as held:
+            assert demand_free(allowed=False, option="--allow-default-port", port=port) is None
+        server.shutdown()
+    assert held.unheard == f"another program holds port {port}"

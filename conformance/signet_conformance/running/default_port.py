@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import http.client
 import json
 import os
 import socket
@@ -35,6 +36,7 @@ _KIT = "another run of the kit"
 _HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
 _TABLE = Path("/proc/net/tcp")
 _TRY_AGAIN_S = 0.2
+_ANSWER_S = 2.0
 _MOST_WAITING = 20
 """The most requests of one connector that its recorded daemon takes at once."""
 
@@ -136,47 +138,48 @@ class DefaultPort:
 
 @dataclass(frozen=True, slots=True)
 class PortHolder:
-    """The program at the port, described in `words`: another run of the kit, or a daemon."""
+    """The program at the port, described in `words`: another run of the kit, a daemon, or one that does not answer."""
 
     words: str
-    is_kit: bool = False
+    is_daemon: bool = False
     passes_on: bool = False
     """Whether it passes requests on to the runs of their connectors."""
 
 
 def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
-    """Return a note on the port for the user: another run holds it, or a daemon that may be called. None without one.
+    """Return a note for the user if requests to the port are not seen; None if they are, or if it is of no daemon.
 
     Raises UsageError if a daemon listens there, unless `option` allows it.
     """
     held = find_holder(port)
     if held is None or held.passes_on:
         return None
-    if held.is_kit:
-        return f"{held.words}: what this one's connector sends there is not seen, and SIG-LOAD-003 is not decided"
-    if not allowed:
+    if held.is_daemon and not allowed:
         raise UsageError(
             f"a daemon listens at 127.0.0.1:{port}, Signet's default port: a connector that ignores its configured "
             "address would write into that workspace",
             where="the default port",
             remedy=f"stop that daemon while the kit drives, or allow it: {option}",
         )
-    return f"{held.words}: what a connector sends there instead of here is not seen, and SIG-LOAD-003 is not decided"
+    return f"{held.words}: what this run's connector sends there is not seen, and SIG-LOAD-003 is not decided"
 
 
 def find_holder(port: int = PORT, host: str = "127.0.0.1") -> PortHolder | None:
-    """Find the run of the kit, or the daemon, that answers at the port; None without either."""
+    """Find the run of the kit, or the daemon, that answers at the port; None if another program answers there."""
     place = _place(host, port)
     try:
-        with ask_directly(f"http://{place}/health", timeout_s=2) as answer:
-            return PortHolder(f"a daemon listens at {place}") if int(answer.status) == 200 else None
-    except OSError as failure:
+        with ask_directly(f"http://{place}/health", timeout_s=_ANSWER_S) as answer:
+            return PortHolder(f"a daemon listens at {place}", is_daemon=True) if int(answer.status) == 200 else None
+    except (OSError, http.client.HTTPException) as failure:
+        if isinstance(getattr(failure, "reason", failure), TimeoutError):
+            # On a busy machine that may be either: nobody is named.
+            return PortHolder(f"a program that gave no answer within {_ANSWER_S:g} s holds {place}")
         headers = getattr(failure, "headers", None) or {}
         process = headers.get(_MARK)
         if process is None:
             return None
         words = f"{_KIT} (process {printable(process, 20)}) holds {place}"
-        return PortHolder(words, is_kit=True, passes_on=headers.get(_PASSES_ON) == _FILE)
+        return PortHolder(words, passes_on=headers.get(_PASSES_ON) == _FILE)
 
 
 def _place(host: str, port: int) -> str:
