@@ -18,6 +18,7 @@ from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
+from signet_recording_proxy.redaction.keywords import HOLDS_HOME
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.laid_out import GATE as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
@@ -63,7 +64,7 @@ def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
         text = encoded.decode()
     except UnicodeDecodeError:
         return False
-    return not _GATE.is_valid(text)
+    return not _calls_for_search(text)
 
 
 def may_name_or_show(encoded: bytes) -> bool:
@@ -72,7 +73,7 @@ def may_name_or_show(encoded: bytes) -> bool:
         text = encoded.decode()
     except UnicodeDecodeError:
         text = encoded.decode("latin-1")
-    return bool(_GATE.is_valid(text))
+    return _calls_for_search(text)
 
 
 _UNITS_SPELLED = r"\\\\u[0-9a-f]{4}"
@@ -81,11 +82,13 @@ _SPELLED_OTHERWISE = r"[\x00-\x1f]|[^\\](?:\\\\)*\\(?:(?-i:u)|/)"
 _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 
 
-def _gate() -> str:
-    """All that those looks search for, as one expression.
+def _gates() -> tuple[str, str]:
+    """All that those looks search for, as two expressions.
 
     A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
-    Python's looks at its first tenth, and takes time in proportion to the line whatever stands there.
+    Python's looks at its first tenth, and takes time in proportion to the line whatever stands there. It makes its
+    states as it meets new text. One expression would have twice as many: many of the second keep in mind what
+    stood earlier in a string.
     """
     squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
 
@@ -98,18 +101,16 @@ def _gate() -> str:
         f"(?:{_spaced(NAMES_BEFORE_SIGN)}){squeezed}=",
         rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
         "|".join(sorted({re.escape(stem) for pattern in TEXT_PATTERNS for stem in pattern.stems})),
-        "</|<(?:input|add|property|setting|param)|form-data|agentsdir|-pass",
-        *ARGUMENTS.gates(),
+        "</|<(?:input|add|property|setting|param)|form-data|-pass",
+        rf"{HOLDS_HOME}.*(?:home|users)",
         _UNITS_SPELLED,
         GATE,
-        STRING_GATE,
-        STATED,
         LAID_OUT,
         vendor_gate(),
         _SPELLED_OTHERWISE,
         _BEYOND_A_FLOAT,
     )
-    return "|".join(looks)
+    return "|".join(looks), "|".join((STRING_GATE, STATED, *ARGUMENTS.gates()))
 
 
 _GATE_BYTES = 64 << 20
@@ -122,7 +123,11 @@ def _in_rust(expression: str) -> Any:
 
 
 # Made before the recorder listens: the first line would hold up all connections for as long as this takes.
-_GATE = _in_rust(_gate())
+_GATES = tuple(map(_in_rust, _gates()))
+
+
+def _calls_for_search(text: str) -> bool:
+    return any(gate.is_valid(text) for gate in _GATES)
 
 
 def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:
