@@ -52,6 +52,13 @@ def test_nothing_is_tested_where_the_recording_has_nothing_of_it(invoke: Invoke,
     assert why in done.stdout.splitlines()[-1]
 
 
+def test_what_else_fails_the_run_is_told_in_the_closing_line(invoke: Invoke, tmp_path: Path) -> None:
+    """As after a run: an exit status that the model's side does not explain has its reason beside it."""
+    done = invoke("check", recorded(tmp_path, 9), "-k", "SIG-MODEL", "--coverage-fail-under", "99")
+    assert done.exit_code == 1
+    assert "failed by too little coverage" in done.stdout.splitlines()[-1]
+
+
 def test_show_finds_what_a_requirement_of_the_model_says(invoke: Invoke, tmp_path: Path) -> None:
     """The finding stands beside the call of the daemon that it is about."""
     done = invoke("show", recorded(tmp_path, 1), "-k", "SIG-MODEL-001")

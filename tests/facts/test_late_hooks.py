@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.rules.step_items import PRE, Item, end, mark, prompt, start, step, steps_of
+from tests.rules.step_items import CHECKPOINT, PRE, Item, end, mark, prompt, start, step, steps_of
 
 KEY = mark("session_key", session="s1", key="k1")
 
@@ -30,8 +30,10 @@ KEY = mark("session_key", session="s1", key="k1")
         ([step("start"), step("start", "s2"), start()], 1),
         ([step("start", None), step("start", "s2"), start()], 1),
         ([step("start"), KEY, step("start", "s2"), mark("session_key", session="s2", key="k1"), start()], 1),
+        ([step("start"), KEY, step("compact"), step("prompt", "s2"), PRE], 1),
+        ([step("start"), KEY, step("prompt"), step("end"), step("prompt", "s2"), prompt()], 1),
         # No step asks for what a connector sends at its own time.
-        ([step("start"), KEY, step("compact"), step("prompt", "s2"), PRE], 2),
+        ([step("start"), KEY, step("prompt"), step("prompt", "s2"), CHECKPOINT], 2),
     ],
 )
 def test_step_of_a_hook_that_comes_late(items: Sequence[Item], place: int, recorded: Any) -> None:

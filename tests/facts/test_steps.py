@@ -89,3 +89,11 @@ def test_skipped_steps_explain_what_only_they_bring_about() -> None:
         f"{store} hooks-remember about",
     ]
     assert skipped_for([*skipped, performed((_step("pre_compaction"), False))], ["pre-compaction"]) == []
+
+
+@pytest.mark.parametrize("kind", ["clear", "fork", "reopen"])
+@pytest.mark.parametrize(("operation", "skipped"), [("session-start", "start"), ("session-end", "end")])
+def test_steps_in_place_of_a_session_end_it_and_open_one(kind: str, operation: str, skipped: str) -> None:
+    """A skipped start or end explains nothing where the user branched the session or went to another one."""
+    assert skipped_for([performed((_step(skipped), True))], [operation]) != []
+    assert skipped_for([performed((_step(skipped), True), (_step(kind), False))], [operation]) == []

@@ -98,6 +98,4 @@ class CheckText(Struct):
 
 def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
     """The closing line: the conclusion of the run."""
-    if conclusion.is_about_model and not conclusion.unread:
-        return text.model_closing_line(conclusion.judged, conclusion.at_model, conclusion.status)
     return text.closing_line_of(conclusion, conclusion.status, wants_colour(stream))

@@ -25,6 +25,7 @@ from signet_conformance.facts.calls import (
     plain,
     text_or_none,
 )
+from signet_conformance.facts.steps import steps_for
 from signet_conformance.trace.marks import (
     KitMark,
     MarkT,
@@ -37,9 +38,7 @@ from signet_conformance.trace.marks import (
     Switch,
 )
 
-OPENING = frozenset(
-    {StepName.START, StepName.RESUME, StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.RESTART_HOST}
-)
+OPENING = steps_for(START)
 """The steps that open a session."""
 PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 SUB_AGENT_MEMBERS = ("harnessAgentId", *PARENT_MEMBERS)

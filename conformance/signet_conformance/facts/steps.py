@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 
 from signet_conformance.errors import counted, printable
-from signet_conformance.facts.calls import END, PROMPT, START
+from signet_conformance.facts.calls import COMPLETE, END, PRE, PROMPT, START
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, StepMark, StepName, marks_of
 
@@ -22,26 +23,31 @@ TOOLS: Mapping[str, frozenset[str]] = {
 """Tool to operations: a connector has the tool if it declares one of them."""
 _REASON_CHARS = 160
 _FIRST = (START, PROMPT, END)
-_BEFORE, _AFTER = "pre-compaction", "compaction-complete"
 _OPERATIONS: Mapping[str, frozenset[str]] = {
     StepName.START: frozenset({START}),
     StepName.RESUME: frozenset({START}),
     StepName.RESTART_HOST: frozenset({START}),
     StepName.CLEAR: frozenset({START, END}),
+    StepName.FORK: frozenset({START, END}),
+    StepName.REOPEN: frozenset({START, END}),
     StepName.PROMPT: frozenset({PROMPT}),
     StepName.SESSIONLESS_PROMPT: frozenset({PROMPT}),
     StepName.END: frozenset({END}),
     StepName.CLOSE: frozenset({END}),
-    StepName.COMPACT: frozenset({_BEFORE, _AFTER}),
-    StepName.PRE_COMPACTION: frozenset({_BEFORE}),
-    StepName.COMPACTION_COMPLETE: frozenset({_AFTER}),
+    StepName.COMPACT: frozenset({PRE, COMPLETE}),
+    StepName.PRE_COMPACTION: frozenset({PRE}),
+    StepName.COMPACTION_COMPLETE: frozenset({COMPLETE}),
     StepName.TOOL: frozenset().union(*TOOLS.values()),
 }
-"""Step to the operations that it may bring about; those of other operations, such as health, are not known."""
+"""Step to the operations that it may bring about; those of other operations, such as health, are not known.
+
+A clear, a fork and another conversation end a session, and open one.
+"""
 
 
+@cache
 def steps_for(operation: str) -> frozenset[str]:
-    """The kinds of step that can bring an operation about; empty where that is not known."""
+    """The kinds of step that can bring an operation about; empty where that is not known, as of a checkpoint."""
     return frozenset(kind for kind, operations in _OPERATIONS.items() if operation in operations)
 
 

@@ -13,8 +13,9 @@ from math import inf
 
 from msgspec import Struct
 
-from signet_conformance.facts.calls import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, plain, text_or_none
+from signet_conformance.facts.calls import LIFECYCLE, PROMPT, Call, plain, text_or_none
 from signet_conformance.facts.sessions import OPENING, Sessions
+from signet_conformance.facts.steps import steps_for
 from signet_conformance.trace.fault_kinds import AWAY, FAULT_KINDS
 from signet_conformance.trace.marks import (
     TIMED_OUT,
@@ -134,14 +135,6 @@ def _closes_listener(mark: Switch) -> bool:
     return isinstance(mark, OutageMark) or (isinstance(mark, FaultMark) and mark.kind == "refuse")
 
 
-_HOOKS_ASKED_FOR_BY = {
-    PROMPT: frozenset({StepName.PROMPT, StepName.SESSIONLESS_PROMPT}),
-    PRE: frozenset({StepName.COMPACT, StepName.PRE_COMPACTION}),
-    COMPLETE: frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE}),
-}
-"""The kinds of steps that ask for a hook. Start and end: `kinds_asking_for`; no step asks for a checkpoint."""
-
-
 class Turn(Struct, frozen=True, dict=True):
     """One turn of the user: its step, its text, where the model's turn began, and the prompts sent in it."""
 
@@ -182,7 +175,7 @@ class Timeline(Sessions):
         The second where the driver told whose the key is: a connector that sends from a queue may be late.
         """
         now = self.step_at(call.seq)
-        owner, asking = self.told_sessions.get(call.key), kinds_asking_for(call)
+        owner, asking = self.told_sessions.get(call.key), _kinds_asking_for(call)
         if owner is None:
             return now
         last = next((step for step in reversed(self.steps_of(owner, call.seq)) if step.step in asking), None)
@@ -208,10 +201,9 @@ class Timeline(Sessions):
         before, after = (self.step_at(each.seq) for each in (earlier, call))
         if before is None or after is None or before.seq == after.seq or _tells_the_first_alone(call, before, after):
             return False
-        asking = _HOOKS_ASKED_FOR_BY.get(str(call.operation)) or kinds_asking_for(call)
         # Tools may call what is no hook, and a connector may look something up at every turn.
         is_of_any_step = call.operation not in LIFECYCLE
-        return {before.step, after.step} <= asking or (is_of_any_step and before.step == after.step)
+        return {before.step, after.step} <= _kinds_asking_for(call) or (is_of_any_step and before.step == after.step)
 
     def is_session_beside(self, turn: Call, start: Call) -> bool:
         """Whether the user went on with the session of `turn` beside the one that `start` begins."""
@@ -300,12 +292,10 @@ def _words_of(step: StepMark) -> str:
     return step.text or text_or_none(given.get("content")) or text_or_none(given.get("query")) or ""
 
 
-def kinds_asking_for(call: Call) -> AbstractSet[str]:
-    """The kinds of steps that cause such a call: a clear ends a session, and opens it anew.
+def _kinds_asking_for(call: Call) -> AbstractSet[str]:
+    """The kinds of steps that cause such a call.
 
     Other operations than hooks are called when a session is opened, as a memory server asks for its tools when it comes
     up.
     """
-    if call.operation == END:
-        return {StepName.CLEAR, StepName.FORK, StepName.REOPEN, StepName.CLOSE, StepName.END}
-    return OPENING if call.operation == START or call.operation not in LIFECYCLE else frozenset()
+    return steps_for(str(call.operation)) if call.operation in LIFECYCLE else OPENING

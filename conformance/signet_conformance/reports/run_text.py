@@ -26,7 +26,6 @@ from signet_conformance.reports.text import (
     OpenRequirements,
     closing_line_of,
     known_lines,
-    model_closing_line,
     side_summary_lines,
     skipped_lines,
     summary_lines,
@@ -131,11 +130,7 @@ def later_contract(text: ClosingText) -> Iterable[str]:
 
 def closing(text: ClosingText) -> Iterable[str]:
     """The verdict of the run in one line."""
-    concluded = text.conclusion
-    if concluded.is_about_model and not concluded.because:
-        yield model_closing_line(concluded.judged, concluded.at_model, text.status)
-        return
-    yield closing_line_of(concluded, text.status, text.colour)
+    yield closing_line_of(text.conclusion, text.status, text.colour)
 
 
 def generated_sessions(text: ClosingText) -> Iterable[str]:

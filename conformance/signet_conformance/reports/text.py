@@ -79,13 +79,13 @@ def model_side_lines(
     return draw([head, *remarked, *undecided], width, colour)
 
 
-def model_closing_line(judged: Sequence[JudgedTrace], at_model: Mapping[str, Judgement], status: int) -> str:
+def _model_closing_line(conclusion: Conclusion, status: int) -> str:
     """The verdict, in one line, of a run that was asked for what reached the model alone."""
-    where = counted(len(judged), "trace")
+    where = counted(len(conclusion.judged), "trace")
     if status == NothingTestedError.exit_status:
-        why = next((judgement.message for judgement in at_model.values()), "no trace was judged")
+        why = next((judgement.message for judgement in conclusion.at_model.values()), "no trace was judged")
         return f"nothing was tested in {where}: {printable(why, 200)} (exit {status})"
-    return f"at the model: {_verdict_counts(at_model)} in {where}, {_APART} (exit {status})"
+    return f"at the model: {_verdict_counts(conclusion.at_model)} in {where}, {_APART} (exit {status})"
 
 
 def _verdict_counts(judgements: Mapping[str, Judgement]) -> str:
@@ -230,7 +230,9 @@ def closing_line(
 
 
 def closing_line_of(conclusion: Conclusion, status: int, colour: bool = False) -> str:
-    """The verdict of a concluded run in one line."""
+    """The verdict of a concluded run in one line: where it is about the model alone, unless something else fails it."""
+    if conclusion.is_about_model and not conclusion.unread and not conclusion.because:
+        return _model_closing_line(conclusion, status)
     unread, told = len(conclusion.unread), conclusion.in_every_session
     return closing_line(conclusion.verdicts, len(conclusion.judged), status, colour, unread, conclusion.because, told)
 

@@ -148,45 +148,30 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
             project = call.body.get("project")
             if isinstance(project, str) and project.strip():
                 projects[call.key] = project
-        elif call.operation == END and recording.timeline.steps and call.body_text("cwd") is not None:
-            yield _held_against_the_folder(recording, call, projects.get(str(call.key)), users)
         elif call.operation == END:
-            cwd = call.body.get("cwd")
-            if text_or_none(cwd) is None:
-                yield warn(
-                    call,
-                    message="session-end without cwd",
-                    pointer=in_body("cwd"),
-                    expected="cwd: the project of the session",
-                    fold="no cwd",
-                )
-            elif call.key in projects and cwd != projects[call.key]:
-                yield warn(
-                    call,
-                    message="cwd is not the project of the session's start",
-                    pointer=in_body("cwd"),
-                    expected=projects[call.key],
-                    fold="another cwd",
-                )
-            else:
-                yield PASS
+            yield _judge_cwd(recording, call, projects.get(call.key or ""), users)
 
 
-def _held_against_the_folder(recording: Recording, end: Call, started: str | None, users: dict[str, str]) -> Outcome:
-    """What to say of a cwd where marks tell of steps: the folder of the session is its measure.
+def _judge_cwd(recording: Recording, end: Call, started: str | None, users: dict[str, str]) -> Outcome:
+    """Judge the cwd of an end. Where marks tell the folder of the session, that is its measure.
 
     Without it nobody can tell that a cwd is right, only that the connector contradicts itself: `started` is the project
-    of the start, `users` the project of each cwd that was told before.
+    of the start, as it was sent, `users` the project of each cwd that was told before.
     """
-    cwd = str(end.body["cwd"])
-    folder, project = recording.timeline.folder_of(end), recording.timeline.project_of(end.key)
-    if folder is not None:
+    cwd, timeline = end.body.get("cwd"), recording.timeline
+    folder = timeline.folder_of(end) if timeline.steps else None
+    if not isinstance(cwd, str) or not cwd.strip():
+        message, expected, fold = "session-end without cwd", "cwd: the project of the session", "no cwd"
+    elif folder is not None:
         if is_folder(cwd, folder):
             return PASS
         message, expected, fold = "cwd is not the user's working folder", folder, "another folder"
-    elif started is not None and not is_folder(cwd, started):
+    elif started is not None and cwd != started:
+        # The daemon compares them as they are sent: with another spelling a clear does not reset the start.
         message, expected, fold = "cwd is not the project of the session's start", started, "another cwd"
-    elif project is None:
+    elif not timeline.steps:
+        return PASS
+    elif (project := timeline.project_of(end.key)) is None:
         return undecided(end, message="no mark says in which folder the user worked")
     elif started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
         message = "cwd is not an absolute path, so it does not show the user's working folder"
