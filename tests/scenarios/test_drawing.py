@@ -39,13 +39,14 @@ def test_seed_and_number_determine_a_chunk() -> None:
 
 
 def test_draws_do_not_depend_on_what_else_is_imported(tmp_path: Path) -> None:
-    """Constants of the modules around, which Hypothesis mixes into its draws elsewhere, change no scenario."""
+    """Constants of the modules around change no scenario, and are not looked for: Hypothesis would note them here."""
     surroundings = tmp_path / "surroundings.py"
     surroundings.write_text("NUMBERS = " + repr(list(range(2000))))
     run = subprocess.run(
         [sys.executable, "-c", ELSEWHERE, str(surroundings)], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert json.loads(run.stdout) == [identity(scenario) for scenario in draw(FEATURES, 7, 2)]
+    assert not (tmp_path / ".hypothesis").exists()
 
 
 def test_smallest_scenario_is_found_from_what_is_known() -> None:

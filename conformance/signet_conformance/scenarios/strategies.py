@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -366,4 +367,24 @@ def _run(features: Features, origin: _Origin, phases: Sequence[Phase], body: Cal
     def run(scenario: Scenario) -> None:
         body(scenario)
 
-    run()
+    with _no_constants():
+        run()
+
+
+@contextlib.contextmanager
+def _no_constants() -> Iterator[None]:
+    """Keep Hypothesis from looking for constants in imported modules: no number that is drawn here could be one.
+
+    It would parse the source of each module that is not in site-packages, a user's whole program under pytest, and
+    write what it finds into `.hypothesis` in the current folder.
+    """
+    names = vars(sys.modules.get("hypothesis.internal.conjecture.providers", hypothesis))
+    look_up = names.get("_get_local_constants")  # older releases have none
+    if look_up is None:
+        yield
+        return
+    names["_get_local_constants"] = lambda: names["_local_constants"]
+    try:
+        yield
+    finally:
+        names["_get_local_constants"] = look_up
