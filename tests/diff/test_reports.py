@@ -19,11 +19,11 @@ from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.reach import UnreachableParts
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import read
 from tests.support.evidence import TRACES
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import BREACHING, CONFORMING, Line, end, health, recall, start, write
 
 EDITS = 300
@@ -39,7 +39,7 @@ def report(*judged: JudgedTrace, **identity: Any) -> Report:
     writer = JsonReport(stream)
     for each in judged:
         writer.add(each, {})
-    writer.close(RunEnding(judged, 0, identity=Identity(**identity)))
+    writer.close(ending_of(judged, 0, identity=Identity(**identity)))
     return Report.model_validate_json(stream.getvalue())
 
 
@@ -223,7 +223,7 @@ def test_what_became_reachable_is_told(
 
     def told(reach: UnreachableParts | None) -> Report:
         stream = io.StringIO()
-        JsonReport(stream).close(RunEnding((), 0, reach=reach))
+        JsonReport(stream).close(ending_of((), 0, reach=reach))
         return Report.model_validate_json(stream.getvalue())
 
     outcome = compared(told(old), told(new))

@@ -17,11 +17,11 @@ from signet_conformance.diff.reports import BreachGroup, ReportComparison, compa
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.reports.report_document import Report
 from signet_conformance.trace import read
 from tests.support.evidence import TRACES
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import HEADER, Line, end, health, post, recall, start, write
 
 AGENT = "SIG-AGENT-002"
@@ -42,7 +42,7 @@ def document(*judged: JudgedTrace, seed: int | None = None) -> Any:
     writer = JsonReport(stream)
     for each in judged:
         writer.add(each, {})
-    writer.close(RunEnding(judged, 0, generated=None if seed is None else GeneratedSummary(seed, performed=60)))
+    writer.close(ending_of(judged, 0, generated=None if seed is None else GeneratedSummary(seed, performed=60)))
     return json.loads(stream.getvalue())
 
 

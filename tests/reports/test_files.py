@@ -14,11 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from signet_conformance.contract import daemon_requirements, requirements
-from signet_conformance.engine import JudgedTrace, exit_status, judge
+from signet_conformance.engine import JudgedTrace, exit_status, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.combined_verdict import essence, together
+from signet_conformance.outcome.combined_verdict import essence
+from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import Meter
-from signet_conformance.reports.ending import ReportWriter, RunEnding
+from signet_conformance.outcome.options import Declarations
+from signet_conformance.reports.ending import ReportWriter
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.html.kill_matrix import RequirementMutants
 from signet_conformance.reports.html.report import HtmlReport
@@ -26,6 +28,7 @@ from signet_conformance.reports.junit import JunitReport
 from signet_conformance.reports.markdown import MAX_BYTES, MarkdownReport, code, inline
 from signet_conformance.reports.sarif import SarifReport, literal
 from signet_conformance.trace import Declared, Header, Mark, Trace, read
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import BREACHING, CONFORMING, health, post, recall, start, write
 
 AGENT, ALSO = "SIG-AGENT-001", "SIG-AGENT-002"
@@ -47,8 +50,8 @@ def written(kind: type[Any], judged: list[JudgedTrace], known: Mapping[str, str]
     made: ReportWriter = kind(stream)
     for recording in judged:
         made.add(recording, known or {})
-    status = exit_status([whole.verdict for whole in together(judged).values()])
-    made.close(RunEnding([essence(recording) for recording in judged], status, known=known or {}, **more))
+    status = exit_status([whole.verdict for whole in fold_run(judged).values()])
+    made.close(ending_of([essence(recording) for recording in judged], status, known=known or {}, **more))
     return stream.getvalue()
 
 
@@ -90,7 +93,7 @@ def test_markdown_tells_what_where_and_what_to_change(judged: list[JudgedTrace])
 def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[JudgedTrace]) -> None:
     """Each undecided requirement stands with the way to its page; a known failure says so, and why it stands."""
     text = written(MarkdownReport, judged, KNOWN)
-    undecided = [name for name, whole in together(judged).items() if whole.verdict is Verdict.INCONCLUSIVE]
+    undecided = [name for name, whole in fold_run(judged).items() if whole.verdict is Verdict.INCONCLUSIVE]
     assert undecided
     assert all(f"- {name}: `signet-conformance explain {name}`" in text for name in undecided)
     assert f"### FAIL, known {AGENT} (MUST)" in text
@@ -113,7 +116,7 @@ def test_markdown_fits_a_step_summary() -> None:
     made = MarkdownReport(stream)
     for recording in many * 3:
         made.add(recording, {})
-    made.close(RunEnding(many, 1, [f"{number} a note" * 60 for number in range(3000)]))
+    made.close(ending_of(many, 1, remarks=[f"{number} a note" * 60 for number in range(3000)]))
     assert MAX_BYTES // 3 < len(stream.getvalue().encode()) < 1 << 20
     assert "more blocks do not fit here" in stream.getvalue()
 
@@ -198,7 +201,7 @@ def test_the_page_shows_coverage_and_a_kill_matrix(judged: list[JudgedTrace]) ->
     assert "of the contract was exercised" in page
     stream = io.StringIO()
     made = HtmlReport(stream)
-    made.close(RunEnding([], 3, selftest={AGENT: RequirementMutants(killed_by=("m-1", "m-2"), survived=("m-3",))}))
+    made.close(ending_of([], 3, selftest={AGENT: RequirementMutants(killed_by=("m-1", "m-2"), survived=("m-3",))}))
     assert "2 mutants killed, 1 survived." in stream.getvalue()
     assert "Kill matrix" not in page
 
@@ -246,7 +249,7 @@ def test_a_report_replays_a_breach_as_the_run_judged_it(judged: list[JudgedTrace
     shown = {"SIG-DAEMON-001": Judgement("SIG-DAEMON-001", Verdict.FAIL, Reason.BREACH, "late")}
     judged = [replace(judged[0], daemon=shown), *judged[1:]]
     for kind in (MarkdownReport, HtmlReport):
-        text = unescape(written(kind, judged, options=["--agent=atlas"]))
+        text = unescape(written(kind, judged, terms=Terms(declared=Declarations(Declared(agents=("atlas",))))))
         assert f"a b.jsonl' --agent=atlas -k {AGENT}" in text
         assert "-k SIG-DAEMON" not in text
 

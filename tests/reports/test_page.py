@@ -18,7 +18,6 @@ from hypothesis import given, strategies as st
 from signet_conformance.engine import judge
 from signet_conformance.errors import printable
 from signet_conformance.reports import command_lines
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Source
 from signet_conformance.reports.html import page
 from signet_conformance.reports.html.exchange_data import editor_address
@@ -26,6 +25,7 @@ from signet_conformance.reports.html.page import MAX_TEXT, Markup, element, embe
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import inline
 from signet_conformance.trace import read
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import CONFORMING, HEADER, write
 
 ID = "SIG-AGENT-002"
@@ -146,7 +146,7 @@ def test_the_head_says_what_was_driven(tmp_path: Path) -> None:
     made = HtmlReport(stream)
     for each in judged:
         made.add(each, {})
-    made.close(RunEnding(judged, 0))
+    made.close(ending_of(judged, 0))
     head = stream.getvalue().partition("<main")[0]
     assert head.count("mine") == 1
     assert head.count("0.145.7") == 1
@@ -160,7 +160,7 @@ def test_a_trace_is_named_from_the_current_folder(tmp_path: Path, monkeypatch: p
     report = HtmlReport(stream)
     judged = judge(read(write(tmp_path / "runs" / "a.jsonl", CONFORMING)))
     report.add(judged, {})
-    report.close(RunEnding([judged], 0))
+    report.close(ending_of([judged], 0))
     assert '"file":"runs/a.jsonl"' in stream.getvalue().replace(": ", ":")
 
 
@@ -192,5 +192,5 @@ def test_traces_of_one_folder_are_named_without_it(tmp_path: Path) -> None:
         made = HtmlReport(stream)
         for name in names:
             made.add(judge(read(write(tmp_path / name, CONFORMING))), {})
-        made.close(RunEnding((), 0))
+        made.close(ending_of((), 0))
         assert f"<bdi>{shown}</bdi>" in stream.getvalue()

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 
 from signet_conformance.cli.commands import commands
 from signet_conformance.engine import JudgedTrace
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.trace import read
 from tests.support.browser import ENTER, TAB, Browser, browser, missing
 from tests.support.bun import axe
 from tests.support.hostile import hostile_trace
 from tests.support.report_files import report
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import BREACHING, CONFORMING, write
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
@@ -260,7 +260,7 @@ def test_a_large_run_stays_small_and_opens(window: Browser, tmp_path: Path, reco
     made = HtmlReport(stream)
     judged = JudgedTrace(trace, "0.145.7", {})
     made.add(judged, {})
-    made.close(RunEnding([judged], 0))
+    made.close(ending_of([judged], 0))
     page = tmp_path / "large.html"
     page.write_text(stream.getvalue(), encoding="utf-8")
     assert page.stat().st_size < 10_000_000

@@ -15,11 +15,11 @@ from signet_conformance.engine import judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.reports import FORMATS, Format
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.trace import read
 from tests.support.command_line import Invoke
 from tests.support.every_format import asking_for
 from tests.support.known_failures import LATER, entries, listed
+from tests.support.run_endings import ending_of
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
     report = kind.open(stream)
     for _ in range(3):
         report.add(judged, {})
-    report.close(RunEnding([essence(judged)], 1))
+    report.close(ending_of([essence(judged)], 1))
     assert len(stream.getvalue()) < 3_000_000
 
 
@@ -93,7 +93,7 @@ def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
 def test_a_report_of_a_run_without_a_recording_is_whole(kind: Format) -> None:
     """A run in which nothing was recorded has a report in every format, and it says so."""
     stream = io.StringIO()
-    kind.open(stream).close(RunEnding([], 3, ["no recording could be read"]))
+    kind.open(stream).close(ending_of([], 3, remarks=["no recording could be read"]))
     assert "no recording could be read" in stream.getvalue()
     if kind.suffix == ".json":
         json.loads(stream.getvalue())

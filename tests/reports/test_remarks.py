@@ -12,7 +12,6 @@ import pytest
 
 from signet_conformance import engine
 from signet_conformance.contract import document
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
@@ -20,6 +19,7 @@ from signet_conformance.reports.text import Headings
 from signet_conformance.trace import Header, Mark, Trace
 from tests.support.case_traces import build
 from tests.support.json_reports import json_report
+from tests.support.run_endings import ending_of
 
 Given = tuple[str, Mapping[str, Any]]
 
@@ -159,7 +159,7 @@ def test_every_report_shows_the_notes() -> None:
         stream = StringIO()
         page = make(stream)
         page.add(judged, {})
-        page.close(RunEnding([judged], 0))
+        page.close(ending_of([judged], 0))
         assert shown in stream.getvalue()
         assert "\x1b" not in stream.getvalue()
         assert "Noticed in the harness" in stream.getvalue()
@@ -171,7 +171,7 @@ def test_nothing_to_note_is_not_mentioned() -> None:
     assert "remarks" not in json_report([judged])
     for make in (MarkdownReport, HtmlReport):
         stream = StringIO()
-        make(stream).close(RunEnding([judged], 0))
+        make(stream).close(ending_of([judged], 0))
         assert "Noticed in the harness" not in stream.getvalue()
 
 

@@ -14,7 +14,6 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports import text
 from signet_conformance.reports.cause_text import CauseText, Detail, run_summary
 from signet_conformance.reports.causes import Causes
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import table_width, terminal_width, wants_colour
 from signet_conformance.reports.text import Headings, OpenRequirements, known_lines
@@ -48,7 +47,7 @@ class CheckText(Struct):
 
     def end(self, conclusion: Conclusion) -> None:
         """The run, ending with the closing line."""
-        self._causes.end(RunEnding.of(conclusion))
+        self._causes.end(conclusion)
         if self.summary:
             summary = run_summary(self._causes, conclusion, table_width(self.stream), self._colour)
             self._print([*self._warnings, *summary], end="")

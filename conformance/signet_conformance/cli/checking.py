@@ -219,7 +219,7 @@ class Files:
 
     def close_reports(self, conclusion: Conclusion) -> None:
         """Write the end of every report."""
-        ending = RunEnding.of(conclusion, self._selftest)
+        ending = RunEnding(conclusion, self._selftest)
         for report in self.reports:
             report.close(ending)
 

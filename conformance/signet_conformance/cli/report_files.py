@@ -57,7 +57,7 @@ def _report_on(files: Iterable[Path]) -> Report:
         for judged in judging.judged_alone([trace]):
             report.add(judged, {})
             judging.add(judged)
-    report.close(RunEnding.of(judging.conclude(shortfall=nothing_broke_off)))
+    report.close(RunEnding(judging.conclude(shortfall=nothing_broke_off)))
     return demand(Report, json.loads(document.getvalue()), "the recordings of a run without a report")
 
 

@@ -233,7 +233,7 @@ class RecordingWatcher:
         for each in judged:
             judging.add(each)
             report.add(each, {})
-        report.close(RunEnding.of(judging.conclude()))
+        report.close(RunEnding(judging.conclude()))
         return stream.getvalue()
 
 

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedTrace, fold_verdicts, run_judgements
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.facts import PROMPT
-from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
 from signet_conformance.rules.user_words import turns_to_submit
-from signet_conformance.trace import Exchange, Request, Trace
+from signet_conformance.trace import Exchange, Request
 from signet_conformance.trace.model import NOT_CARRIED
 
 MAX_KINDS = 20
 """Kinds of breach of one requirement that the essence of one trace keeps."""
 MAX_PATHS = 2000
 """Paths that the essence of one trace keeps: a connector that never repeats one must not fill the memory."""
-
-
-class CombinedVerdict(Struct, frozen=True):
-    """One requirement over several traces.
-
-    `evidence` is (file, finding): of each trace the first finding of each kind, those of the worst verdict first.
-    """
-
-    verdict: Verdict
-    reason: Reason
-    evidence: Sequence[tuple[str | None, Finding]]
 
 
 def essence(judged: JudgedTrace) -> JudgedTrace:
@@ -80,37 +68,21 @@ def _kinds(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(first.values())
 
 
-def together(judged: Sequence[JudgedTrace]) -> Mapping[str, CombinedVerdict]:
-    """Each requirement over all traces, in the catalogue's order."""
-    result = {}
-    for name, verdict in fold_verdicts(judged):
-        shown = [verdict, *(other for other in BREACHES if verdict in BREACHES and other is not verdict)]
-        by_verdict: dict[Verdict, list[tuple[str | None, Judgement]]] = {each: [] for each in shown}
-        for each in judged:
-            judgement = each.judgements.get(name)
-            if judgement is not None and judgement.verdict in by_verdict:
-                by_verdict[judgement.verdict].append((each.trace.path, judgement))
-        evidence = [
-            (file, finding)
-            for deciding in by_verdict.values()
-            for file, judgement in deciding
-            for finding in _kinds(judgement.findings)
-        ]
-        result[name] = CombinedVerdict(verdict, by_verdict[verdict][0][1].reason, evidence)
-    for name, judgement in run_judgements(judged).items():
-        evidence = [(None, finding) for finding in judgement.findings]
-        result[name] = CombinedVerdict(judgement.verdict, judgement.reason, evidence)
-    return result
+def evidence_of(judged: Sequence[JudgedTrace], judgement: Judgement) -> Iterator[tuple[str | None, Finding]]:
+    """The findings behind a judgement over all traces, each with its file: of each trace the first of each kind.
 
-
-def run_level_breaches(judged: Sequence[JudgedTrace]) -> JudgedTrace | None:
-    """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
-    breached = {
-        name: judgement for name, judgement in run_judgements(judged).items() if judgement.verdict is not Verdict.PASS
-    }
-    if not breached:
-        return None
-    return JudgedTrace(Trace(judged[0].trace.header, (), ()), judged[0].daemon_version, breached)
+    Those of the judgement's verdict come first, then, of a breach, those of other breaches. What no trace shows, since
+    the run as a whole or its generated sessions decide it, has only its own findings.
+    """
+    alone = [(each.trace.path, each.judgements.get(judgement.requirement)) for each in judged]
+    own = [(file, each) for file, each in alone if each is not None]
+    if min((each.verdict for _, each in own), key=FOLDING_ORDER.index, default=None) is not judgement.verdict:
+        yield from ((None, finding) for finding in judgement.findings)
+        return
+    for verdict in dict.fromkeys((judgement.verdict, *(BREACHES if judgement.verdict in BREACHES else ()))):
+        for file, each in own:
+            if each.verdict is verdict:
+                yield from ((file, finding) for finding in _kinds(each.findings))
 
 
 class SessionMeter:

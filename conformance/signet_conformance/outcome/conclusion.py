@@ -11,7 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from signet_conformance.contract import harness_requirements
+from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, harness_requirements, version_key
 from signet_conformance.engine import JudgedRun, JudgedTrace, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.facts.steps import SkipMeter
@@ -34,6 +34,7 @@ from signet_conformance.outcome.next_contract import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.reach import ReachMeter, UnreachableParts
 from signet_conformance.outcome.recording_gaps import Lack, in_words, lacks_of
+from signet_conformance.rules import run_rules
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace
 from signet_conformance.trace.file_exchanges import FileExchanges
@@ -195,6 +196,24 @@ class Conclusion(Struct, frozen=True, dict=True):
         if self._tested is None:
             return every
         return {name: self._tested[name] for name in (*every, *self._tested) if name in self._tested}
+
+    @cached_property
+    def run_level_breaches(self) -> JudgedTrace | None:
+        """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
+        met = (Verdict.PASS, Verdict.NOT_APPLICABLE)
+        breached = {
+            name: each for name in run_rules() if (each := self.judgements.get(name)) and each.verdict not in met
+        }
+        if not breached:
+            return None
+        first = self.judged[0]
+        return JudgedTrace(Trace(first.trace.header, (), ()), first.daemon_version, breached)
+
+    @property
+    def contract(self) -> str:
+        """The contract version of the run: the one asked for, or the newest that a daemon of the traces serves."""
+        served = [contract_version_of(each.daemon_version) for each in self.judged]
+        return self.terms.contract or max(served or [contract_version_of(REFERENCE_DAEMON)], key=version_key)
 
     @cached_property
     def at_model(self) -> Mapping[str, Judgement]:

@@ -82,7 +82,7 @@ def write_reports(folder: Path, ending: RunEnding, known: Callable[[JudgedTrace]
         reports: list[ReportWriter] = [
             kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()
         ]
-        for judged in ending.judged:
+        for judged in ending.conclusion.judged:
             reasons = known(judged)
             for report in reports:
                 report.add(judged, reasons)

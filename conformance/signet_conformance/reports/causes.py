@@ -19,7 +19,6 @@ from signet_conformance.engine import JudgedTrace
 from signet_conformance.facts import END, PROMPT, START
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.problems import Problem, Problems
 from signet_conformance.rules.host_ids import SUB_AGENTS_KEY
@@ -316,7 +315,7 @@ class Causes:
         self._scenarios = True
         self._called = Counter[str]()
         self._absent: Collection[str] = ()
-        self._verdicts: Mapping[str, Verdict] = {}
+        self._left_out: set[str] = set()
 
     @classmethod
     def of(cls, conclusion: Conclusion) -> Causes:
@@ -324,7 +323,7 @@ class Causes:
         causes = cls()
         for judged in conclusion.judged:
             causes.add(judged, conclusion.terms.known_in(judged))
-        causes.end(RunEnding.of(conclusion))
+        causes.end(conclusion)
         return causes
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
@@ -336,19 +335,18 @@ class Causes:
         self._called.update({call.operation for call in judged.recording.calls if call.operation is not None})
         self._traces += 1
 
-    def end(self, ending: RunEnding) -> None:
+    def end(self, conclusion: Conclusion) -> None:
         """Add what only the run as a whole breaches, and leave out what its generated sessions changed."""
-        whole = ending.run_level_breaches()
+        whole = conclusion.run_level_breaches
         if whole is not None:
-            self._connector.add(whole, whole.judgements, ending.known, None)
+            self._connector.add(whole, whole.judgements, conclusion.known_reasons, None)
             told = whole.judgements.get(COVERAGE)
             self._absent = [name for finding in told.findings for name in finding.elements] if told is not None else ()
-        self._verdicts = ending.verdicts()
+        self._left_out = {name for name, each in conclusion.judgements.items() if each.verdict not in BREACHES}
 
     def connector(self) -> Sequence[Cause]:
         """Causes at the connector: errors of the kit first, then FAIL, then WARN; in the catalogue's order."""
-        left_out = {name for name, verdict in self._verdicts.items() if verdict not in BREACHES}
-        return self._causes(self._connector, left_out, CalledOperations(self._called, self._absent))
+        return self._causes(self._connector, self._left_out, CalledOperations(self._called, self._absent))
 
     def daemon(self) -> Sequence[Cause]:
         """Causes at the daemon, in the same order."""

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any, Protocol, Self
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct
 
-from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, version_key
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
-from signet_conformance.finding import Judgement, Verdict
-from signet_conformance.outcome.combined_verdict import CombinedVerdict, run_level_breaches, together
+from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.coverage import Coverage
-from signet_conformance.outcome.generated_summary import GeneratedSummary, breach_lines
-from signet_conformance.outcome.identity import Identity
+from signet_conformance.outcome.generated_summary import breach_lines
 from signet_conformance.outcome.known_failures import KnownInRun
-from signet_conformance.outcome.next_contract import NewerContract
-from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
@@ -48,95 +42,51 @@ def scenario_of(judged: JudgedTrace) -> str | None:
     return next((mark.name for mark in marks_of(judged.trace, ScenarioMark) if mark.name), None)
 
 
-class RunEnding(Struct, frozen=True):
-    """The end of a judged run.
+class RunEnding(Struct, frozen=True, dict=True):
+    """The end of a judged run: its conclusion, of whose traces the essence is enough, and what reports show beside it.
 
-    `judged` are its traces, of which the essence is enough, `status` is its exit status, `notes` are lines about
-    what was passed over or let pass. `judgements` replace the verdicts of the traces alone, for generated sessions
-    decide requirements too. `contract` is the version that was asked for, `options` are words of a command line that
-    judges a trace of the run as the run did. `known` says why what only the run as a whole breaches may stand,
-    `because` what fails the run beside its verdicts. `selftest` is a kill matrix (signet-selftest/1) to show beside.
-    `generated` is what came of generated sessions. `part` says that traces of the run are missing. `identity` tells
-    the run from others, `time_spent` where its time went, if that was asked for. `lacks` is what was not judged,
-    `reach` what the model cannot reach, `newer` what the next contract would say. `in_every_session` are requirements
-    that each session breaks, `skipped` kinds of step that the driver skipped, with the number of their recordings.
+    `selftest` is a kill matrix (signet-selftest/1), `time_spent` tells where the time of the run went, if that was
+    asked for. `ended_with` is the exit status of the program around the run, where that is another one.
     """
 
-    judged: Sequence[JudgedTrace]
-    status: int
-    notes: Sequence[str] = ()
-    coverage: Coverage | None = None
-    judgements: Mapping[str, Judgement] = field(default_factory=dict)
-    contract: str | None = None
-    options: Sequence[str] = ()
-    known: Mapping[str, str] = field(default_factory=dict)
-    because: str = ""
+    conclusion: Conclusion
     selftest: Mapping[str, Any] | None = None
-    generated: GeneratedSummary | None = None
-    part: bool = False
-    identity: Identity = field(default_factory=Identity)
     time_spent: TimeSpent | None = None
-    lacks: NotJudged | None = None
-    reach: UnreachableParts | None = None
-    newer: NewerContract | None = None
-    in_every_session: Sequence[str] = ()
-    skipped: Mapping[str, int] = {}
+    ended_with: int | None = None
 
-    @classmethod
-    def of(cls, conclusion: Conclusion, selftest: Mapping[str, Any] | None = None) -> Self:
-        """The end of a run with this conclusion; `selftest` is the kill matrix to show beside it."""
-        return cls(
-            conclusion.judged,
-            conclusion.status,
-            _notes(conclusion),
-            conclusion.coverage,
-            conclusion.judgements,
-            conclusion.terms.contract,
-            conclusion.terms.words(),
-            conclusion.known_reasons,
-            conclusion.because,
-            selftest,
-            conclusion.generated,
-            part=conclusion.lacks_scenarios,
-            identity=conclusion.identity,
-            lacks=NotJudged.of(conclusion),
-            reach=conclusion.reach,
-            newer=conclusion.newer,
-            in_every_session=conclusion.in_every_session,
-            skipped=conclusion.skipped,
-        )
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return self.conclusion.status if self.ended_with is None else self.ended_with
 
-    def run_level_breaches(self) -> JudgedTrace | None:
-        """What only the run as a whole breaches, as one more judged trace; None when nothing is."""
-        return None if self.part else run_level_breaches(self.judged)
+    @cached_property
+    def notes(self) -> Sequence[str]:
+        """Lines about what was passed over or let pass."""
+        return _notes(self.conclusion)
 
-    def together(self) -> Mapping[str, CombinedVerdict]:
-        """Each requirement over the whole run, in the catalogue's order."""
-        judged = dict(together(self.judged))
-        for name, judgement in self.judgements.items():
-            before = judged.get(name)
-            if before is None or before.verdict is not judgement.verdict:
-                evidence = [(None, finding) for finding in judgement.findings[:1]]
-                judged[name] = CombinedVerdict(judgement.verdict, judgement.reason, evidence)
-            elif before.reason is not judgement.reason:
-                judged[name] = replace(before, reason=judgement.reason)
-        return judged
+    @property
+    def lacks(self) -> NotJudged:
+        """What was not judged."""
+        return NotJudged.of(self.conclusion)
 
+    @property
+    def options(self) -> Sequence[str]:
+        """The words of a command line that judges a trace of the run as the run did."""
+        return self.conclusion.terms.words()
+
+    @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """The verdict of each requirement over the whole run."""
-        return {name: whole.verdict for name, whole in self.together().items()}
+        """The verdict of each requirement over the whole run, in the catalogue's order."""
+        return {name: judgement.verdict for name, judgement in self.conclusion.judgements.items()}
 
-    def closing_line(self, verdicts: Mapping[str, Verdict]) -> str:
+    @property
+    def closing_line(self) -> str:
         """The verdict of the run in one line."""
         from signet_conformance.reports.text import closing_line
 
-        told = self.in_every_session
-        return closing_line(verdicts, len(self.judged), self.status, because=self.because, in_every_session=told)
-
-    def contract_version(self) -> str:
-        """The contract version of the run: the one asked for, or the newest that a daemon of the traces serves."""
-        served = [contract_version_of(each.daemon_version) for each in self.judged]
-        return self.contract or max(served or [contract_version_of(REFERENCE_DAEMON)], key=version_key)
+        run = self.conclusion
+        told = run.in_every_session
+        return closing_line(self.verdicts, len(run.judged), self.status, because=run.because, in_every_session=told)
 
 
 def _notes(conclusion: Conclusion) -> list[str]:

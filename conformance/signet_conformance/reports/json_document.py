@@ -20,7 +20,7 @@ from signet_conformance.engine.folding import MAX_FINDINGS
 from signet_conformance.errors import printable_json
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement
-from signet_conformance.outcome.broken_off import warnings_of
+from signet_conformance.outcome.combined_verdict import evidence_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.reach import UnreachableParts
@@ -57,7 +57,7 @@ class JsonReport(CauseReport):
 
     def close(self, ending: RunEnding) -> None:
         """Write the end of the document: the verdicts over all traces, the causes, the warnings, the exit status."""
-        self._causes.end(ending)
+        self._causes.end(ending.conclusion)
         causes = [_cause(cause) for cause in self._causes.all()]
         self._stream.write(f"\n],\n{encoded(_closing(ending, causes))[1:]}\n")
 
@@ -69,6 +69,7 @@ def encoded(document: Any) -> str:
 
 def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The members that stand after the traces. A finding in `together` names its file."""
+    run = ending.conclusion
     over_all = {
         name: {
             "verdict": whole.verdict.value,
@@ -79,29 +80,29 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
                     **({} if finding.verdict is whole.verdict else {"verdict": finding.verdict.value}),
                     **_finding(finding),
                 }
-                for file, finding in whole.evidence
+                for file, finding in evidence_of(run.judged, whole)
             ],
         }
-        for name, whole in ending.together().items()
+        for name, whole in run.judgements.items()
     }
-    noted = remarks(each.trace for each in ending.judged)
-    hosts = played(each.trace for each in ending.judged)
+    noted = remarks(each.trace for each in run.judged)
+    hosts = played(each.trace for each in run.judged)
     return {
-        "contract": ending.contract_version(),
-        **({"run": run} if (run := to_builtins(ending.identity)) else {}),
+        "contract": run.contract,
+        **({"run": identity} if (identity := to_builtins(run.identity)) else {}),
         **({"played": [asdict(host) for host in hosts]} if hosts else {}),
         "together": over_all,
         "causes": causes,
-        **({"skipped": dict(ending.skipped)} if ending.skipped else {}),
+        **({"skipped": dict(run.skipped)} if run.skipped else {}),
         **({"warnings": list(ending.notes)} if ending.notes else {}),
         **({"remarks": noted} if noted else {}),
-        **({} if ending.coverage is None else {"coverage": _coverage(ending.coverage)}),
-        **({} if ending.newer is None else {"newer": to_builtins(ending.newer)}),
-        **({} if ending.reach is None else {"unreached": _unreached(ending.reach)}),
-        **({} if ending.generated is None else {"generated": _generated(ending.generated)}),
+        **({} if run.coverage is None else {"coverage": _coverage(run.coverage)}),
+        **({} if run.newer is None else {"newer": to_builtins(run.newer)}),
+        **({} if run.reach is None else {"unreached": _unreached(run.reach)}),
+        **({} if run.generated is None else {"generated": _generated(run.generated)}),
         **({} if ending.time_spent is None else {"time_spent": _time_spent(ending.time_spent)}),
         "exit": ending.status,
-        **({} if ending.lacks is None else {"lacks": to_builtins(ending.lacks)}),
+        "lacks": to_builtins(ending.lacks),
     }
 
 
@@ -179,7 +180,7 @@ def trace_entry(judged: JudgedTrace) -> dict[str, Any]:
         "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
         **({"gaps": gaps} if (gaps := _gaps(judged)) else {}),
-        **({"warnings": list(warned)} if (warned := warnings_of(trace)) else {}),
+        **({"warnings": list(trace.warnings)} if trace.warnings else {}),
         **({"remarks": notes} if (notes := remarks([trace])) else {}),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.judgements.items()},
         "daemon": {name: _judgement(judgement, judged) for name, judgement in judged.daemon.items()},

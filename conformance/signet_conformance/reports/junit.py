@@ -29,8 +29,8 @@ class JunitReport(CauseReport):
 
     def close(self, ending: RunEnding) -> None:
         """Write the document."""
-        self._causes.end(ending)
-        verdicts = ending.verdicts()
+        self._causes.end(ending.conclusion)
+        verdicts = ending.verdicts
         told = _by_requirement(self._causes.connector(), ending.options)
         known = {name for name in told if all(cause.is_known for cause, _ in told[name])}
         tally = Counter(verdict for name, verdict in verdicts.items() if name not in known)
@@ -40,11 +40,11 @@ class JunitReport(CauseReport):
             "errors": tally[Verdict.ERROR],
             "skipped": sum(tally[verdict] for verdict in _UNTESTED),
         }
-        created = next((each.trace.header.created for each in ending.judged if each.trace.header.created), None)
+        created = (each.trace.header.created for each in ending.conclusion.judged)
         self._stream.write('<?xml version="1.0" encoding="utf-8"?>\n<testsuites>\n')
         self._stream.write(
             f'<testsuite name="signet-conformance" package="signet-conformance" id="0" hostname="localhost"'
-            f' timestamp="{_instant(created)}" time="0" '
+            f' timestamp="{_instant(next(filter(None, created), None))}" time="0" '
             + " ".join(f'{name}="{count}"' for name, count in counts.items())
             + ">\n<properties/>\n"
         )
@@ -54,7 +54,7 @@ class JunitReport(CauseReport):
             if name in told and (verdict not in _BROKEN or name in known):
                 passed += [f"{name}: {verdict.value}{', known' if name in known else ''}"]
                 passed += [line for _, lines in told[name] for line in lines]
-        lines = [*passed, ending.closing_line(verdicts), *ending.notes]
+        lines = [*passed, ending.closing_line, *ending.notes]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
         self._stream.write(f"<system-out>{_text(lines)}</system-out>\n<system-err/>\n")
         self._stream.write("</testsuite>\n</testsuites>\n")

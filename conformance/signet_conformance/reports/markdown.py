@@ -33,7 +33,7 @@ class MarkdownReport(CauseReport):
 
     def close(self, ending: RunEnding) -> None:
         """Write the document."""
-        self._causes.end(ending)
+        self._causes.end(ending.conclusion)
         room = MAX_BYTES
         blocks = list(self._blocks(ending))
         for number, block in enumerate(blocks):
@@ -44,17 +44,17 @@ class MarkdownReport(CauseReport):
             self._stream.write(f"{block}\n")
 
     def _blocks(self, ending: RunEnding) -> Iterator[str]:
-        verdicts = ending.verdicts()
+        run, verdicts = ending.conclusion, ending.verdicts
         yield f"{HEADING}\n"
-        yield f"{inline(ending.closing_line(verdicts))}\n"
+        yield f"{inline(ending.closing_line)}\n"
         yield f"{_counts(verdicts)}\n"
-        for host in played(each.trace for each in ending.judged):
+        for host in played(each.trace for each in run.judged):
             yield f"Here {inline(host.words)}.\n"
-        if words := skipped_words(ending.skipped):
+        if words := skipped_words(run.skipped):
             yield f"Here {inline(words)}.\n"
         for cause in self._causes.connector():
             yield _block(cause, ending.options)
-        if noted := remarks(each.trace for each in ending.judged):
+        if noted := remarks(each.trace for each in run.judged):
             yield "### Noticed in the harness\n"
             yield "\n".join(f"- {inline(printable(note, 600))}" for note in noted) + "\n"
         undecided = [name for name, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE]
@@ -69,19 +69,19 @@ class MarkdownReport(CauseReport):
         if harness:
             yield "### What reached the model\n\nApart from the connector's verdicts and the exit status.\n"
             yield from (_block(cause, ending.options) for cause in harness)
-        if ending.coverage is not None:
-            yield f"Coverage: {ending.coverage.words}\n"
-        if ending.newer is not None and ending.newer.words:
-            yield f"### {inline(ending.newer.words)}\n\nApart from the connector's verdicts and the exit status.\n"
-            for name, each in ending.newer.breaches.items():
+        if run.coverage is not None:
+            yield f"Coverage: {run.coverage.words}\n"
+        if run.newer is not None and run.newer.words:
+            yield f"### {inline(run.newer.words)}\n\nApart from the connector's verdicts and the exit status.\n"
+            for name, each in run.newer.breaches.items():
                 yield f"- {each.verdict} {inline(name)}: {inline(printable(each.message, 300))}"
             yield ""
-        if ending.reach is not None and ending.reach.words:
-            yield f"Not reachable by the model, for information: {inline(ending.reach.words)}\n"
+        if run.reach is not None and run.reach.words:
+            yield f"Not reachable by the model, for information: {inline(run.reach.words)}\n"
         if ending.notes:
             yield f"{fenced([printable(note, 600) for note in ending.notes])}\n"
-        told = f"; {inline(words)}" if (words := ending.identity.words()) else ""
-        yield f"Judged by contract {ending.contract_version()}, kit {__version__}{told}.\n"
+        told = f"; {inline(words)}" if (words := run.identity.words()) else ""
+        yield f"Judged by contract {run.contract}, kit {__version__}{told}.\n"
 
 
 def _counts(verdicts: Mapping[str, Verdict]) -> str:

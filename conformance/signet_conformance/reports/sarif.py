@@ -59,10 +59,10 @@ class SarifReport:
 
     def close(self, ending: RunEnding) -> None:
         """Write what only the run as a whole breaches, and how the run ended."""
-        whole = ending.run_level_breaches()
-        if whole is not None:
+        run = ending.conclusion
+        if (whole := run.run_level_breaches) is not None:
             for judgement in whole.judgements.values():
-                self._add(whole, judgement, ending.known.get(judgement.requirement), file=ending.judged[0].trace.path)
+                self._add(whole, judgement, run.known_reasons.get(judgement.requirement), file=run.judged[0].trace.path)
         results = [result for level in _WORST_FIRST for result in self._results[level]][:MAX_RESULTS]
         left_out = self._counts.total() - len(results)
         if left_out:
@@ -77,12 +77,12 @@ class SarifReport:
             "exitCode": ending.status,
             "toolExecutionNotifications": self._notifications,
         }
-        targets = {each.trace.header.target or each.trace.header.declared.harness for each in ending.judged}
+        targets = {each.trace.header.target or each.trace.header.declared.harness for each in run.judged}
         target = targets.pop() if len(targets) == 1 else None
         tail = {
             "invocations": [invocation],
             "automationDetails": {"id": f"signet-conformance/{printable(target or 'traces', 80)}/"},
-            "properties": {"contract": ending.contract_version(), "run": ending.identity.words()},
+            "properties": {"contract": run.contract, "run": run.identity.words()},
         }
         self._stream.write(f"\n],{encoded(tail)[1:-1]}}}]}}\n")
 

@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from msgspec.structs import replace
-
 from signet_conformance.children.forks import warmed
 from signet_conformance.errors import EXIT_INTERRUPTED, KitError, os_errors, printable
 from signet_conformance.finding import BREACHES
@@ -164,8 +162,7 @@ class RunPerformance:
 
     def ending(self, conclusion: Conclusion, status: int | None = None) -> RunEnding:
         """Return what the reports say of the run, with `status` (default: that of the conclusion)."""
-        ending = replace(RunEnding.of(conclusion), time_spent=self.time_spent)
-        return ending if status is None else replace(ending, status=status)
+        return RunEnding(conclusion, time_spent=self.time_spent, ended_with=status)
 
     def remember(self) -> None:
         """Keep which scenarios showed what, for later runs of the same target."""

@@ -18,7 +18,8 @@ from signet_conformance import __version__
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
-from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
+from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
+from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
@@ -93,43 +94,43 @@ class HtmlReport(CauseReport):
 
     def close(self, ending: RunEnding) -> None:
         """Write the page."""
-        self._causes.end(ending)
-        verdicts = ending.verdicts()
+        run = ending.conclusion
+        self._causes.end(run)
         broken = self._causes.connector()
-        hosts = (("played", host.words) for host in played(each.trace for each in ending.judged))
+        hosts = (("played", host.words) for host in played(each.trace for each in run.judged))
         header = (
-            element("p", ending.closing_line(verdicts), class_="lead"),
+            element("p", ending.closing_line, class_="lead"),
             facts(
                 (
-                    ("target", _names_once(each.trace.header.target or "" for each in ending.judged)),
-                    ("daemon", _names_once(each.daemon_version for each in ending.judged)),
-                    ("contract", ending.contract_version()),
+                    ("target", _names_once(each.trace.header.target or "" for each in run.judged)),
+                    ("daemon", _names_once(each.daemon_version for each in run.judged)),
+                    ("contract", run.contract),
                     ("kit", __version__),
-                    ("run", ending.identity.words()),
+                    ("run", run.identity.words()),
                     *hosts,
-                    ("skipped", skipped_words(ending.skipped)),
+                    ("skipped", skipped_words(run.skipped)),
                 )
             ),
         )
         sections = []
         if broken:
             sections.append(("breaches", "What is broken", _causes(broken, ending.options, self._names)))
-        if noted := remarks(each.trace for each in ending.judged):
+        if noted := remarks(each.trace for each in run.judged):
             sections.append(("noticed", "Noticed in the harness", _note_list(noted)))
         sections.append(
-            ("verdicts", "Verdicts", _verdicts(ending, {name for cause in broken for name in cause.requirements}))
+            ("verdicts", "Verdicts", _verdicts(run, {name for cause in broken for name in cause.requirements}))
         )
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
         if daemon := self._causes.daemon():
             sections.append(("daemon", "On the daemon's side", self._apart(daemon, ending)))
         if harness := self._causes.harness():
             sections.append(("model", "What reached the model", self._apart(harness, ending)))
-        if ending.coverage is not None:
-            sections.append(("coverage", "Coverage", _coverage(ending.coverage)))
-        if ending.newer is not None and ending.newer.words:
-            sections.append(("newer", f"Would breach {ending.newer.version}", _newer(ending.newer)))
-        if ending.reach is not None and ending.reach.words:
-            sections.append(("unreached", "What the model cannot reach", _unreached(ending.reach)))
+        if run.coverage is not None:
+            sections.append(("coverage", "Coverage", _coverage(run.coverage)))
+        if run.newer is not None and run.newer.words:
+            sections.append(("newer", f"Would breach {run.newer.version}", _newer(run.newer)))
+        if run.reach is not None and run.reach.words:
+            sections.append(("unreached", "What the model cannot reach", _unreached(run.reach)))
         if ending.selftest is not None:
             sections.append(("kill-matrix", "Kill matrix", kill_matrix.section(ending.selftest)))
         if ending.notes:
@@ -194,20 +195,20 @@ def _names_once(names: Iterable[str]) -> str:
     return printable(first_of(dict.fromkeys(filter(None, names)), MAX_TOLD), 400)
 
 
-def _verdicts(ending: RunEnding, broken: set[str]) -> Markup:
-    together = ending.together()
-    tally = Counter(whole.verdict for whole in together.values())
+def _verdicts(run: Conclusion, broken: set[str]) -> Markup:
+    tally = Counter(judgement.verdict for judgement in run.judgements.values())
     kinds = ((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
     # Of a run that breaches something, that is what its reader came for.
     form = filter_form(kinds, BREACHES if any(tally[verdict] for verdict in BREACHES) else None)
-    rows = (_verdict_row(name, whole.verdict, ending, linked=name in broken) for name, whole in together.items())
+    rows = (_verdict_row(each, run, linked=name in broken) for name, each in run.judgements.items())
     heads = ("Requirement", "What it says")
     return joined((form, table("The verdict of each requirement over the whole run", heads, rows)))
 
 
-def _verdict_row(name: str, verdict: Verdict, ending: RunEnding, *, linked: bool) -> Markup:
+def _verdict_row(judgement: Judgement, run: Conclusion, *, linked: bool) -> Markup:
+    name, verdict = judgement.requirement, judgement.verdict
     requirement = known_requirement(name)
-    version = ending.judged[0].daemon_version if ending.judged else ""
+    version = run.judged[0].daemon_version if run.judged else ""
     says: list[str | Markup] = [requirement.title] if requirement is not None else ["a rule of this repository's own"]
     if requirement is not None:
         more = (("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(name)))
