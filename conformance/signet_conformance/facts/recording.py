@@ -18,24 +18,9 @@ from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, 
 from signet_conformance.facts.light_calls import LightCalls, pack_calls
 from signet_conformance.facts.steps import skipped_for
 from signet_conformance.facts.timeline import Timeline
-from signet_conformance.trace import Declared, Trace
+from signet_conformance.trace import Declared, Trace, marks
 from signet_conformance.trace.file_exchanges import FileExchanges
-from signet_conformance.trace.marks import (
-    BypassMark,
-    InstalledMark,
-    KitMark,
-    LoadedMark,
-    MarkT,
-    RefusedMark,
-    RegisteredMark,
-    RemarkMark,
-    ScenarioEndMark,
-    SentMark,
-    StepMark,
-    StrayMark,
-    kit_marks,
-    marks_of,
-)
+from signet_conformance.trace.marks import KitMark, MarkT, StepMark, kit_marks, marks_of
 from signet_conformance.trace.model import NOT_CARRIED
 
 
@@ -159,7 +144,7 @@ class Recording:
     @cached_property
     def host_age(self) -> str:
         """A remark in brackets, with a blank before it, on a host that came out after the connector; empty without."""
-        ahead = next((mark.ahead for mark in self.marks(LoadedMark) if len(mark.ahead) == 2), None)
+        ahead = next((mark.ahead for mark in self.marks(marks.LoadedMark) if len(mark.ahead) == 2), None)
         return "" if ahead is None else f" (a host of {ahead[0]}, newer than this connector of {ahead[1]})"
 
     @property
@@ -339,17 +324,17 @@ class WholeRun(Struct, frozen=True):
         told = dict.fromkeys(refusals(self.traces))
         silent = LIFECYCLE.isdisjoint(self.operations)
         for trace in self.traces:
-            if any(mark.is_on for mark in marks_of(trace, BypassMark)):
+            if any(mark.is_on for mark in marks_of(trace, marks.BypassMark)):
                 # A connector that its user has switched off may register and call nothing.
                 continue
-            strays = (mark.address for mark in marks_of(trace, StrayMark))
+            strays = (mark.address for mark in marks_of(trace, marks.StrayMark))
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
-            remarks = (str(mark.text) for mark in marks_of(trace, RemarkMark) if mark.text and mark.unheard)
+            remarks = (str(mark.text) for mark in marks_of(trace, marks.RemarkMark) if mark.text and mark.unheard)
             told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
             told.update(dict.fromkeys(f"{m.file}: {m.words} (SIG-LOAD-002)" for m in _kept_out(trace, absent)))
-            if silent and registers_nothing([*marks_of(trace, RegisteredMark)]):
+            if silent and registers_nothing([*marks_of(trace, marks.RegisteredMark)]):
                 told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
-            unloaded = (m.words for m in marks_of(trace, LoadedMark) if silent and m.ok is False and m.words)
+            unloaded = (m.words for m in marks_of(trace, marks.LoadedMark) if silent and m.ok is False and m.words)
             told.update(dict.fromkeys(unloaded))
         told.update(dict.fromkeys(self._misspelt(absent)))
         told.update(dict.fromkeys(skipped_for(self.traces, absent)))
@@ -373,9 +358,9 @@ class WholeRun(Struct, frozen=True):
         routes = routes_of(self.daemon_version)
         lost: dict[str, str] = {}
         for trace in self.traces:
-            kept_out = {mark.path for mark in marks_of(trace, StrayMark)}
-            kept_out |= {mark.path for mark in marks_of(trace, RefusedMark)}
-            sent = [(*request[:2], "was sent") for mark in marks_of(trace, SentMark) for request in mark.requests]
+            kept_out = {mark.path for mark in marks_of(trace, marks.StrayMark)}
+            kept_out |= {mark.path for mark in marks_of(trace, marks.RefusedMark)}
+            sent = [(*request[:2], "was sent") for mark in marks_of(trace, marks.SentMark) for request in mark.requests]
             arrived = (each for each in trace.exchanges if each.error == NOT_CARRIED)
             dropped = [(each.request.method, each.request.path, "was not carried") for each in arrived]
             for method, path, how in (*sent, *dropped):
@@ -401,16 +386,16 @@ _NUMBERS = ("handlers", "tools", "others", "refused")
 NOTHING_REGISTERED = "registered: 0 handlers, 0 tools"
 
 
-def registers_nothing(marks: Sequence[RegisteredMark]) -> bool:
+def registers_nothing(registered: Sequence[marks.RegisteredMark]) -> bool:
     """Whether a host was given no handler, no tool and nothing else, in any of its registrations."""
-    known = {name: [getattr(mark, name) for mark in marks] for name in _NUMBERS}
+    known = {name: [getattr(mark, name) for mark in registered] for name in _NUMBERS}
     taken = {name: [number for number in numbers if number is not None] for name, numbers in known.items()}
     return bool(taken["handlers"] and taken["tools"]) and not any(number for each in taken.values() for number in each)
 
 
-def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[InstalledMark]:
+def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[marks.InstalledMark]:
     """Refusals of the host that keep one of the operations from being called."""
-    refused = (mark for mark in marks_of(trace, InstalledMark) if mark.accepted is False and mark.words)
+    refused = (mark for mark in marks_of(trace, marks.InstalledMark) if mark.accepted is False and mark.words)
     return (mark for mark in refused if not set(mark.operations).isdisjoint(absent))
 
 
@@ -419,7 +404,7 @@ def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
 
     Not `counted`, it says the same of each trace that shows the same.
     """
-    refused = Counter(mark.by for trace in traces for mark in marks_of(trace, RefusedMark))
+    refused = Counter(mark.by for trace in traces for mark in marks_of(trace, marks.RefusedMark))
     if not refused:
         return
     count = refused.total()
@@ -429,5 +414,5 @@ def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
 
 
 def _is_whole(trace: Trace) -> bool:
-    ends = marks_of(trace, ScenarioEndMark)
+    ends = marks_of(trace, marks.ScenarioEndMark)
     return not trace.part and any(end.error is None and not end.part for end in ends)

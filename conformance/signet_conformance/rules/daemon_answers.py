@@ -11,19 +11,9 @@ from typing import Any
 
 import jsonschema_rs
 
+from signet_conformance import facts
 from signet_conformance.contract import contract_version_of, document, reference_daemon, version_document, version_key
-from signet_conformance.facts import (
-    GET,
-    HEALTH,
-    HOOK_RECALL,
-    MODIFY,
-    RECALL,
-    SAVES,
-    Call,
-    Recording,
-    once_a_recording,
-    text_or_none,
-)
+from signet_conformance.facts import Call, Recording, once_a_recording, text_or_none
 from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.fields import explain
@@ -127,7 +117,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
         # Between two frozen versions nobody wrote down when each member came.
         return
     for call in whole_answers(recording):
-        if call.operation == HEALTH or not call.is_answered(200, 300):
+        if call.operation == facts.HEALTH or not call.is_answered(200, 300):
             continue
         shape = _shape(version, call.operation)
         if shape is None:
@@ -174,18 +164,18 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
 
 def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
     """A private memory is not shown to another agent."""
-    if not any(call.body.get("visibility") == "private" for call in recording.of(*SAVES)):
+    if not any(call.body.get("visibility") == "private" for call in recording.of(*facts.SAVES)):
         return
     recording = recording.whole
     owners: dict[str, Call] = {}
     for call in whole_answers(recording):
         if not call.accepted:
             continue
-        if call.operation in SAVES and call.body.get("visibility") == "private":
+        if call.operation in facts.SAVES and call.body.get("visibility") == "private":
             if (identifier := text_in(call.answer_value("id"))) and not call.answer_value("deduped"):
                 owners[identifier] = call
-        elif call.operation in (GET, RECALL, HOOK_RECALL):
-            rows = [call.answer] if call.operation == GET else call.answer_value("results")
+        elif call.operation in (facts.GET, facts.RECALL, facts.HOOK_RECALL):
+            rows = [call.answer] if call.operation == facts.GET else call.answer_value("results")
             for name in (text_in(row.get("id")) for row in objects_in(rows)):
                 save = owners.get(name)
                 if save is None:
@@ -197,7 +187,7 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
                         call,
                         save,
                         message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
-                        pointer=in_answer("id") if call.operation == GET else in_answer("results"),
+                        pointer=in_answer("id") if call.operation == facts.GET else in_answer("results"),
                         expected="404, or a result without it",
                         received=name,
                     )
@@ -206,7 +196,7 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
 def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
     """A GET of one memory is answered with that memory, or with 404."""
     for call in whole_answers(recording):
-        if call.operation != GET or not call.accepted or call.memory_id == "stats":
+        if call.operation != facts.GET or not call.accepted or call.memory_id == "stats":
             continue
         answered = call.answer_value("id")
         if text_in(answered).lower().startswith(call.memory_id.strip().lower()):
@@ -224,7 +214,7 @@ def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
 def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
     """/health names the daemon's version."""
     for call in whole_answers(recording):
-        if call.operation != HEALTH or call.status != 200:
+        if call.operation != facts.HEALTH or call.status != 200:
             continue
         version = call.answer_value("version")
         if isinstance(version, str) and _VERSION.match(version):
@@ -264,7 +254,7 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
     """memory/modify answers every patch, in their order."""
     for call in whole_answers(recording):
         patches = call.body.get("patches")
-        if call.operation != MODIFY or not call.accepted or not isinstance(patches, list):
+        if call.operation != facts.MODIFY or not call.accepted or not isinstance(patches, list):
             continue
         asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
         told = [row.get("id") for row in objects_in(call.answer_value("results"))]

@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from signet_conformance.facts import (
-    CLAIM_CHECKING,
-    COMPLETE,
-    END,
-    EXEC,
-    EXEC_JOB,
-    LIFECYCLE,
-    PROMPT,
-    START,
-    Call,
-    Recording,
-)
+from signet_conformance import facts
+from signet_conformance.facts import Call, Recording
 from signet_conformance.rules.daemon_answers import (
     forgot,
     in_answer,
@@ -41,7 +31,7 @@ class _Claims:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._claims: dict[str, dict[str, tuple[Call, Call]]] = {}
-        self._claiming = (START, PROMPT) if recording.at_least("0.109") else (START,)
+        self._claiming = (facts.START, facts.PROMPT) if recording.at_least("0.109") else (facts.START,)
 
     def claim_at(self, call: Call) -> Call | None:
         """The call that claimed the session of `call`, if that claim surely still holds."""
@@ -55,9 +45,9 @@ class _Claims:
 
     def see(self, call: Call) -> None:
         """Take a call into account, after it was judged."""
-        if call.key is None or call.operation not in LIFECYCLE:
+        if call.key is None or call.operation not in facts.LIFECYCLE:
             return
-        if call.operation == END or not is_own_answer(call) or call.answer_value("bypassed"):
+        if call.operation == facts.END or not is_own_answer(call) or call.answer_value("bypassed"):
             # An end whose answer was lost may have arrived, and so may anything else.
             self._claims.pop(call.key, None)
         elif call.operation in self._claiming and call.accepted and not call.answer_value("skipped"):
@@ -71,12 +61,12 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     """A hook on another runtime path than the one that claimed the session is answered as a conflict."""
     claims = _Claims(recording)
     skips = recording.at_least("0.109")
-    for call in recording.of(*LIFECYCLE, *CLAIM_CHECKING):
+    for call in recording.of(*facts.LIFECYCLE, *facts.CLAIM_CHECKING):
         # Before 0.109 an end asks nobody who holds the session.
-        asks = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != END)
+        asks = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != facts.END)
         owner = claims.claim_at(call) if asks else None
         if owner is not None and owner.runtime_path != call.runtime_path:
-            refused = call.operation == START or call.operation in CLAIM_CHECKING or not skips
+            refused = call.operation == facts.START or call.operation in facts.CLAIM_CHECKING or not skips
             is_skipped = all(call.answer_value(name) is True for name in ("skipped", "duplicateRuntimePath"))
             names_owner = call.answer_value("claimedBy") == owner.runtime_path
             told = call.status == 409 if refused else call.status == 200 and is_skipped and names_owner
@@ -100,12 +90,12 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
     for hooks in recording.hooks_of.values():
         full: Call | None = None
         for call in hooks:
-            if not call.accepted or not is_served(call) or call.operation in (END, COMPLETE):
+            if not call.accepted or not is_served(call) or call.operation in (facts.END, facts.COMPLETE):
                 full = None
                 continue
             if call.answer_value("sessionKnown") is False:
                 full = None
-            if call.operation != START:
+            if call.operation != facts.START:
                 continue
             claims_only = call.body.get("claimOnly") is True and recording.at_least(CLAIM_ONLY_SINCE)
             if call.answer_value("skipped") or claims_only:
@@ -135,7 +125,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
     """A second end within thirty minutes is dropped, and the answer says so."""
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
-            if not (before.operation == call.operation == END and is_served(before) and is_served(call)):
+            if not (before.operation == call.operation == facts.END and is_served(before) and is_served(call)):
                 continue
             if before.runtime_path is None or (before.runtime_path, before.agent) != (call.runtime_path, call.agent):
                 continue
@@ -159,14 +149,14 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
 
 def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
     """A job that was accepted can be looked up."""
-    if not recording.of(EXEC, cut=True):
+    if not recording.of(facts.EXEC, cut=True):
         return
     recording = recording.whole
     jobs: dict[str, Call] = {}
     for call in whole_answers(recording):
-        if call.operation == EXEC and call.status == 202:
+        if call.operation == facts.EXEC and call.status == 202:
             jobs[str(call.answer_value("id"))] = call
-        elif call.operation == EXEC_JOB:
+        elif call.operation == facts.EXEC_JOB:
             identifier = call.path.rsplit("/", 1)[-1]
             job = jobs.get(identifier)
             if job is None or call.status in (401, 403, 429):
@@ -191,7 +181,7 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
     """The answer to a prompt of a started session says sessionKnown: true."""
     claims = _Claims(recording)
     for call in recording.hooks:
-        if call.operation == PROMPT and call.accepted and is_served(call):
+        if call.operation == facts.PROMPT and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
             if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
                 if call.answer_value("sessionKnown") is not False:

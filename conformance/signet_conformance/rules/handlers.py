@@ -7,35 +7,12 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance.facts import (
-    FIRST_CALLS,
-    LIFECYCLE,
-    NOTHING_REGISTERED,
-    OPENING,
-    START,
-    Call,
-    Recording,
-    registers_nothing,
-)
+from signet_conformance import facts
+from signet_conformance.facts import LIFECYCLE, OPENING, START, Call, Recording
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, warn
-from signet_conformance.trace import fault_kinds
-from signet_conformance.trace.marks import (
-    FAILED,
-    THROWN,
-    FaultMark,
-    HandlerMark,
-    LeftMark,
-    LoadedMark,
-    OutageMark,
-    RegisteredMark,
-    StepMark,
-    StepName,
-    StrayMark,
-    Switch,
-    UnheardPortMark,
-    name_host,
-)
+from signet_conformance.trace import fault_kinds, marks
+from signet_conformance.trace.marks import FAILED, THROWN, HandlerMark, StepMark, StepName, Switch
 
 _HOOK_PATHS = ("/api/hooks/user-prompt-submit", "/api/hooks/session-start")
 OUTAGE = "outage"
@@ -93,8 +70,8 @@ def _faults_of_step(recording: Recording, step: StepMark | None, handler: Handle
 
 def _fault_of_a_turn(mark: Switch) -> str:
     """The kind of what is on, where it concerns starts or prompts; empty for anything else."""
-    if not isinstance(mark, FaultMark):
-        return OUTAGE if isinstance(mark, OutageMark) else ""
+    if not isinstance(mark, marks.FaultMark):
+        return OUTAGE if isinstance(mark, marks.OutageMark) else ""
     path = (mark.match or {}).get("path")
     if path is not None and not any(fnmatchcase(hook, str(path)) for hook in _HOOK_PATHS):
         return ""
@@ -121,11 +98,11 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
 
 def connector_loads(recording: Recording) -> Iterator[Outcome]:
     """The connector loads, and no handler takes a turn away."""
-    for loaded in recording.marks(LoadedMark):
+    for loaded in recording.marks(marks.LoadedMark):
         if loaded.ok is not False:
             yield PASS
             continue
-        host = name_host(loaded)
+        host = marks.name_host(loaded)
         yield fail(
             message=f"the connector cannot be loaded by {host}"
             + (f": {loaded.words}" if loaded.words else "")
@@ -154,21 +131,21 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
 def _empty_registration(recording: Recording) -> Finding | None:
     """A breach where the host took nothing at all of a connector that declares what needs a handler or a tool."""
     declared = recording.declared.capabilities
-    registered = recording.marks(RegisteredMark)
-    if declared is None or FIRST_CALLS.isdisjoint(declared) or not registers_nothing(registered):
+    registered = recording.marks(marks.RegisteredMark)
+    if declared is None or facts.FIRST_CALLS.isdisjoint(declared) or not facts.registers_nothing(registered):
         return None
-    if any(call.operation in FIRST_CALLS for call in recording.calls):
+    if any(call.operation in facts.FIRST_CALLS for call in recording.calls):
         return None
     if recording.timeline.switches.was_bypassed:
         return None  # a connector that is switched off may register nothing
     if any(recording.timeline.switches.any_at(mark.seq) for mark in registered):
         return None  # nor one whose daemon is disturbed just then
-    host = name_host(registered[0], "the host")
+    host = marks.name_host(registered[0], "the host")
     return fail(
-        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
+        message=f"{facts.NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
         f" could call{recording.host_age}",
         expected="a handler or a tool for what the target declares",
-        received=NOTHING_REGISTERED,
+        received=facts.NOTHING_REGISTERED,
         fold="nothing registered",
     )
 
@@ -226,7 +203,7 @@ def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark)
 
 def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
     """When its harness has ended, nothing of the connector goes on."""
-    for mark in recording.marks(LeftMark):
+    for mark in recording.marks(marks.LeftMark):
         if mark.command is None:
             yield PASS
             continue
@@ -245,7 +222,7 @@ _SENT_TOO = "; the program that listens there has the token, too"
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
     """The connector calls the daemon address that it was given."""
-    strays = recording.marks(StrayMark)
+    strays = recording.marks(marks.StrayMark)
     for mark in strays[:20]:
         yield fail(
             message=f"{mark.method or 'a request'} {mark.path or ''} went to {mark.address or 'the default port'},"
@@ -254,7 +231,7 @@ def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
             received=f"{mark.method} {mark.path}",
             fold="stray",
         )
-    unheard = next(iter(recording.marks(UnheardPortMark)), None)
+    unheard = next(iter(recording.marks(marks.UnheardPortMark)), None)
     if unheard is not None and not strays:
         yield no_subject(
             f"requests to the default port could not be observed: {unheard.words or 'the kit did not hold it'}"

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from signet_conformance.facts import (
-    AGENT_CALLS,
-    AGENT_HEADER,
-    COMPLETE,
-    END,
-    GET,
-    HEALTH,
-    NOTIFY,
-    PROMPT,
-    RECALL,
-    REDACTION,
-    SEARCH_SESSIONS,
-    START,
-    Call,
-    Recording,
-    pattern_agent,
-    text_or_none,
-)
+from signet_conformance import facts
+from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.files.json_values import only_text
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, subjects_of, undecided, warn
 from signet_conformance.trace.glance import normalised_key
@@ -32,12 +16,12 @@ NOISE_PATHS = ("/tmp/", "/private/tmp/")  # noqa: S108 - named by the law, not u
 NOISE_KEYS = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
 
 
-_AGENT_CALLS_BEFORE_0_109 = frozenset({START, PROMPT, RECALL})
+_AGENT_CALLS_BEFORE_0_109 = frozenset({facts.START, facts.PROMPT, facts.RECALL})
 
 
 def _agent_calls(recording: Recording) -> list[Call]:
     """The calls that this release runs as an agent which the connector chooses."""
-    reading = AGENT_CALLS if recording.at_least("0.109") else _AGENT_CALLS_BEFORE_0_109
+    reading = facts.AGENT_CALLS if recording.at_least("0.109") else _AGENT_CALLS_BEFORE_0_109
     return [c for c in recording.calls if c.operation in reading and not c.cut]
 
 
@@ -50,12 +34,12 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
     """All calls of one session key run as the same agent."""
     calls_of: dict[str, list[Call]] = {}
     for call in _agent_calls(recording):
-        if call.key is not None and call.operation != SEARCH_SESSIONS:
+        if call.key is not None and call.operation != facts.SEARCH_SESSIONS:
             calls_of.setdefault(call.key, []).append(call)
     for calls in calls_of.values():
         if len(calls) < 2:
             continue
-        owner = next((c for c in calls if c.operation == START), calls[0])
+        owner = next((c for c in calls if c.operation == facts.START), calls[0])
         agents = {c.seq: _agent_of(recording, c) for c in calls}
         if len(set(agents.values())) == 1:
             yield PASS
@@ -78,7 +62,7 @@ def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | N
     """Judge the agent that a call runs as. Return None if it is another one than those that are wanted."""
     if agent in wanted:
         return PASS
-    if REDACTION in agent or any(REDACTION in other for other in wanted):
+    if facts.REDACTION in agent or any(facts.REDACTION in other for other in wanted):
         return undecided(call, message="the agent id in the request was redacted, the declared one was not")
     return None
 
@@ -86,8 +70,8 @@ def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | N
 def _as_sent(call: Call) -> object:
     """What the connector sent as agent, wherever; for the reader of a finding."""
     sent = call.body.get("agentId")
-    if sent is None and (header := call.header(AGENT_HEADER)) is not None:
-        return f"only the header {AGENT_HEADER}: {header}"
+    if sent is None and (header := call.header(facts.AGENT_HEADER)) is not None:
+        return f"only the header {facts.AGENT_HEADER}: {header}"
     return sent
 
 
@@ -95,7 +79,7 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
     """A call runs as the agent that is declared for its session, by the precedence that the daemon applies."""
     declared = set(recording.declared.agents)
     session_agent: dict[str, str] = {}
-    for start in recording.of(START):
+    for start in recording.of(facts.START):
         if start.key is not None and start.agent in declared:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
@@ -128,7 +112,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
     if not recording.at_least("0.109"):
         return  # no such key names an agent
     for call in _agent_calls(recording):
-        named = pattern_agent(call.raw_key)
+        named = facts.pattern_agent(call.raw_key)
         if named is None or str(call.raw_key).count(":") < 2:
             continue
         sent = call.body_text("agentId")
@@ -146,9 +130,9 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
     """The agent id is not blank and not the name of the harness."""
     for call in recording.requests:
-        if call.operation == HEALTH:
+        if call.operation == facts.HEALTH:
             continue
-        body, header = call.body.get("agentId"), call.header(AGENT_HEADER)
+        body, header = call.body.get("agentId"), call.header(facts.AGENT_HEADER)
         sent = [v for v in (body, header) if isinstance(v, str)]
         if not sent:
             continue
@@ -172,7 +156,7 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     declared = set(recording.declared.agents)
     if declared == {"default"}:
         return
-    for call in recording.of(GET):
+    for call in recording.of(facts.GET):
         if call.memory_id.strip().lower() == "stats":
             continue
         yield _judge_declared(recording, call, declared) or warn(
@@ -187,14 +171,16 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
 def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
     """Notifications in a session are asked for as the agent of that session."""
     timeline = recording.timeline
-    for call in recording.of(NOTIFY) if timeline.steps else ():
+    for call in recording.of(facts.NOTIFY) if timeline.steps else ():
         key = normalised_key(only_text(call.body.get("sessionKey")))
         session = timeline.session_at(call.seq) if key is None else timeline.session_of(key)
         hooks = recording.hooks_of.get(key, ()) if key is not None else ()
-        wanted = timeline.agent_of(session) or next((hook.agent for hook in hooks if hook.operation == START), None)
+        wanted = timeline.agent_of(session) or next(
+            (hook.agent for hook in hooks if hook.operation == facts.START), None
+        )
         if wanted is None:
             continue
-        named = call.body_text("agentId") or pattern_agent(only_text(call.body.get("sessionKey"))) or "default"
+        named = call.body_text("agentId") or facts.pattern_agent(only_text(call.body.get("sessionKey"))) or "default"
         if (outcome := _judge_agent(call, named, {wanted})) is not None:
             yield outcome
         elif key is None and any(mark.agent == named and mark.seq < call.seq for mark in timeline.steps):
@@ -215,7 +201,7 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
     clean = 0
     for key, hooks in recording.hooks_of.items():
         ids = _first_with("sessionId", hooks)
-        projects = _first_with("project", [c for c in hooks if c.operation == START])
+        projects = _first_with("project", [c for c in hooks if c.operation == facts.START])
         sessions = _sessions_started(recording, hooks)
         if key.lower() in CONSTANT_KEYS:
             kind, problem, told = "constant", f"the key {key!r} is a constant", hooks
@@ -254,7 +240,7 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
     """The first start of each session that marks name, the last session first."""
     started: dict[str, Call] = {}
     for call in hooks:
-        step = recording.timeline.asked_by(call) if call.operation == START else None
+        step = recording.timeline.asked_by(call) if call.operation == facts.START else None
         if step is None or step.session is None or step.step not in (StepName.START, StepName.PROMPT):
             continue
         if not _has_a_key_of_its_own(recording, step.session, call):
@@ -272,7 +258,9 @@ def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bo
         return False
     own = (key for key, owner in told.items() if owner == session and key is not None)
     return any(
-        hook.operation == START and hook.seq < start.seq for key in own for hook in recording.hooks_of.get(key, ())
+        hook.operation == facts.START and hook.seq < start.seq
+        for key in own
+        for hook in recording.hooks_of.get(key, ())
     )
 
 
@@ -293,7 +281,7 @@ def _quote_last(values: Collection[str]) -> str:
 def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
     """Key and project are not of the kind that the daemon takes for a test and keeps nothing of."""
     for call in recording.hooks:
-        member = "cwd" if call.operation == END else "project"
+        member = "cwd" if call.operation == facts.END else "project"
         path = call.body.get(member)
         if isinstance(path, str) and path.startswith(NOISE_PATHS):
             yield warn(
@@ -303,7 +291,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
                 expected="a path outside /tmp and /private/tmp",
                 fold="path",
             )
-        elif text_or_none(path) is None and call.operation in (END, COMPLETE) and _noisy(call):
+        elif text_or_none(path) is None and call.operation in (facts.END, facts.COMPLETE) and _noisy(call):
             yield warn(
                 call,
                 message="without a path, and with this key or harness, the daemon treats the session as a test"

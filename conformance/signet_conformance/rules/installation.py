@@ -10,20 +10,8 @@ from math import inf
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import sent_twice
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
-from signet_conformance.trace.marks import (
-    AGAIN,
-    ONCE,
-    OVER,
-    InstalledMark,
-    LoadedMark,
-    ModelMark,
-    RegisteredMark,
-    ReinstalledMark,
-    RemarkMark,
-    StepName,
-    StrayMark,
-    name_host,
-)
+from signet_conformance.trace import marks
+from signet_conformance.trace.marks import StepName
 
 _MOST_NAMED = 3
 _PROSE = ".md"
@@ -32,13 +20,13 @@ _AFTER_FILE = re.compile(r": | is |, which ")
 
 def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
     """Installed twice, or over an older release, nothing stands twice and nothing old is left."""
-    for mark in recording.marks(ReinstalledMark):
+    for mark in recording.marks(marks.ReinstalledMark):
         if not (mark.twice or mark.old or mark.changed):
             # An installer that leaves a file alone which it cannot read does well.
-            failed = mark.words is not None and mark.how != ONCE
+            failed = mark.words is not None and mark.how != marks.ONCE
             yield undecided(message=f"{_when(mark)}, the installer failed: {mark.words}") if failed else PASS
             continue
-        host = name_host(mark)
+        host = marks.name_host(mark)
         pairs = sent_twice(recording)
         if mark.twice:
             yield warn(
@@ -70,10 +58,10 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
             )
 
 
-def _when(mark: ReinstalledMark) -> str:
-    if mark.how == OVER:
+def _when(mark: marks.ReinstalledMark) -> str:
+    if mark.how == marks.OVER:
         return f"installed over {mark.older or 'an older release'}"
-    return "installed twice" if mark.how == AGAIN else "installed once"
+    return "installed twice" if mark.how == marks.AGAIN else "installed once"
 
 
 def _by_file(entries: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -111,8 +99,8 @@ _NEVER: frozenset[str | None] = frozenset({"never"})
 
 def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
     """The host accepts what the connector's installer wrote and what the connector registers."""
-    for mark in recording.marks(InstalledMark):
-        host = name_host(mark)
+    for mark in recording.marks(marks.InstalledMark):
+        host = marks.name_host(mark)
         what = mark.file or "what was installed"
         if recording.timeline.switches.any_at(mark.seq):
             # What a hook prints while its daemon is disturbed is judged where the fault is.
@@ -131,13 +119,13 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
                 received=mark.words,
                 fold=f"{mark.file}",
             )
-    yield from (PASS for mark in recording.marks(RegisteredMark) if mark.refused == 0)
+    yield from (PASS for mark in recording.marks(marks.RegisteredMark) if mark.refused == 0)
     # A handler of an event that an earlier release knew keeps no other one from being called.
-    if not any(mark.accepted is False and not mark.formerly for mark in recording.marks(InstalledMark)):
+    if not any(mark.accepted is False and not mark.formerly for mark in recording.marks(marks.InstalledMark)):
         yield from _silence(recording)
 
 
-def _unknown_event(recording: Recording, mark: InstalledMark, host: str) -> Outcome:
+def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -> Outcome:
     """Judge a handler of an event that the host does not know; its operation may be called all the same."""
     told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
     operations = " or ".join(mark.operations)
@@ -179,14 +167,14 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
     Who declares what it sends, and no hook among it, is a memory server.
     """
     model = recording.model
-    asked = recording.marks(ModelMark) if model is not None and model.header.played is not True else []
-    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(StrayMark)
+    asked = recording.marks(marks.ModelMark) if model is not None and model.header.played is not True else []
+    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(marks.StrayMark)
     capabilities = recording.declared.capabilities
     speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
     if asked and quiet and speaks and not recording.timeline.switches.any_between(-inf, inf):
-        loaded = next(iter(recording.marks(LoadedMark)), None)
-        host = "its host" if loaded is None else name_host(loaded, "")
-        why = next((f": {mark.text}" for mark in recording.marks(RemarkMark) if mark.unheard and mark.text), "")
+        loaded = next(iter(recording.marks(marks.LoadedMark)), None)
+        host = "its host" if loaded is None else marks.name_host(loaded, "")
+        why = next((f": {mark.text}" for mark in recording.marks(marks.RemarkMark) if mark.unheard and mark.text), "")
         yield fail(
             message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
             f" reached the daemon{why}",

@@ -8,23 +8,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.facts import (
-    DELETE,
-    EXEC,
-    EXEC_JOB,
-    FORGET,
-    GET,
-    HOOK_RECALL,
-    MEMORY_SEARCH,
-    MODIFY,
-    PATCH,
-    RECALL,
-    REMEMBER,
-    START,
-    Call,
-    Recording,
-    text_or_none,
-)
+from signet_conformance import facts
+from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.files.json_values import list_in, object_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, subjects_of, undecided, warn
 
@@ -38,7 +23,7 @@ NO_IDS = frozenset({"", "stats", "undefined", "null", "none", "nan", "[object ob
 def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
     """A recall asks something: its query is not blank, and a hook names its harness."""
     for call in subjects_of(recording, "SIG-REC-001", cut=True):
-        if call.operation == MEMORY_SEARCH:
+        if call.operation == facts.MEMORY_SEARCH:
             yield _has_text(call, "q", call.query)
         elif call.cut:
             yield judge_cut(call)
@@ -55,7 +40,7 @@ def _has_text(call: Call, name: str, members: Mapping[str, Any]) -> Outcome:
     return fail(
         call,
         message=f"{call.operation} without {missing} is refused",
-        pointer="/request/query" if call.operation == MEMORY_SEARCH else in_body(missing),
+        pointer="/request/query" if call.operation == facts.MEMORY_SEARCH else in_body(missing),
         expected="a non-blank string",
         received=members.get(missing),
     )
@@ -63,7 +48,7 @@ def _has_text(call: Call, name: str, members: Mapping[str, Any]) -> Outcome:
 
 def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
     """A recall during a session carries the key of that session."""
-    for call in recording.of(RECALL, HOOK_RECALL):
+    for call in recording.of(facts.RECALL, facts.HOOK_RECALL):
         if not recording.any_open(call.seq) or not _its_session_may_be_open(recording, call):
             continue
         if recording.is_open(call.key, call.seq):
@@ -127,14 +112,14 @@ def _has_its_own_recall(recording: Recording, call: Call) -> bool:
     return any(
         timeline.session_of(other.key) == timeline.session_at(call.seq)
         for other in recalls
-        if other.operation in (RECALL, HOOK_RECALL)
+        if other.operation in (facts.RECALL, facts.HOOK_RECALL)
     )
 
 
 def _began_before(recording: Recording, call: Call) -> bool:
     """Whether the first hook of the call's key in the recording comes later, and is no start."""
     hooks = recording.hooks_of.get(call.key or "", ())
-    return bool(hooks) and hooks[0].seq > call.seq and hooks[0].operation != START
+    return bool(hooks) and hooks[0].seq > call.seq and hooks[0].operation != facts.START
 
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:
@@ -149,7 +134,7 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
     for call in subjects_of(recording, "SIG-REM-001", cut=True):
         if call.cut:
             # Before 0.109 the hook takes blank content as well.
-            tells = call.accepted and (call.operation == REMEMBER or recording.at_least("0.109"))
+            tells = call.accepted and (call.operation == facts.REMEMBER or recording.at_least("0.109"))
             yield PASS if tells else undecided(call, message="only a part of the body was recorded")
         else:
             yield _has_text(call, "content", call.body)
@@ -211,7 +196,7 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
     for call in recording.requests:
         if call.method not in ("GET", "PATCH", "DELETE") or not call.path.startswith("/api/memory/"):
             continue
-        if call.served and call.operation not in (GET, PATCH, DELETE):
+        if call.served and call.operation not in (facts.GET, facts.PATCH, facts.DELETE):
             continue
         segments = call.path.removeprefix("/api/memory/").split("/")
         if len(segments) == 2 and (segments[0] == "jobs" or segments[1] in ("history", "recover")):
@@ -234,10 +219,10 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
     """Whoever changes a memory gives a reason that is not blank."""
     for call in subjects_of(recording, "SIG-MEM-003"):
-        if call.operation == FORGET and call.body.get("mode") != "execute":
+        if call.operation == facts.FORGET and call.body.get("mode") != "execute":
             continue
         reason = call.body_text("reason")
-        if reason is None and call.operation == DELETE:
+        if reason is None and call.operation == facts.DELETE:
             reason = text_or_none(call.query.get("reason"))
         if reason is not None:
             yield PASS
@@ -253,7 +238,7 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
 def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
     """if_version is a positive integer, and a forget has none."""
     for call in subjects_of(recording, "SIG-MEM-004"):
-        if call.operation == FORGET:
+        if call.operation == facts.FORGET:
             if "if_version" in call.body:
                 yield fail(
                     call,
@@ -268,7 +253,7 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
         sent = [(in_body("if_version"), call.body["if_version"])] if "if_version" in call.body else []
         if "if_version" in call.query:
             sent.append(("/request/query", call.query["if_version"]))
-        for index, patch in enumerate(list_in(call.body.get("patches")) if call.operation == MODIFY else ()):
+        for index, patch in enumerate(list_in(call.body.get("patches")) if call.operation == facts.MODIFY else ()):
             if "if_version" in object_in(patch):
                 sent.append((in_body("patches", index, "if_version"), patch["if_version"]))
         wrong = next(((pointer, value) for pointer, value in sent if not _is_version(value)), None)
@@ -296,7 +281,7 @@ def _is_version(value: object) -> bool:
 def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
     """A forget of more than 25 memories repeats the token that its preview was answered with."""
     tokens: set[str] = set()
-    for call in recording.of(FORGET, cut=True):
+    for call in recording.of(facts.FORGET, cut=True):
         if not call.cut and call.body.get("mode") == "execute":
             ids = call.body.get("ids")
             many = isinstance(ids, list) and len(ids) > MAX_UNCONFIRMED
@@ -320,13 +305,13 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
 
 def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
     """The job of a secret command is polled until it has ended, and not after that."""
-    if not recording.of(EXEC, cut=True):
+    if not recording.of(facts.EXEC, cut=True):
         return
     recording = recording.whole
     polls_of: dict[str, list[Call]] = {}
-    for poll in recording.of(EXEC_JOB, cut=True):
+    for poll in recording.of(facts.EXEC_JOB, cut=True):
         polls_of.setdefault(unquote(poll.path.rsplit("/", 1)[-1]), []).append(poll)
-    for job in recording.of(EXEC, cut=True):
+    for job in recording.of(facts.EXEC, cut=True):
         identifier = text_or_none(job.answer.get("id")) if job.answer is not None else None
         if not job.accepted or job.status != 202 or identifier is None:
             continue

@@ -9,17 +9,8 @@ from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
-from signet_conformance.trace import fault_kinds
-from signet_conformance.trace.marks import (
-    SLOW,
-    BypassMark,
-    FaultMark,
-    HandlerMark,
-    LoadedMark,
-    ObservedMark,
-    StepMark,
-    StepName,
-)
+from signet_conformance.trace import fault_kinds, marks
+from signet_conformance.trace.marks import StepMark, StepName
 
 CLAIMED = 409
 GRACE_S = 1.0
@@ -157,10 +148,10 @@ def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
 
     Say nothing if a timer of the driver was late in one of them, or is not known: the machine may have been slow.
     """
-    slow: dict[str | None, list[tuple[StepMark, HandlerMark, float]]] = {}
+    slow: dict[str | None, list[tuple[StepMark, marks.HandlerMark, float]]] = {}
     for step, mark in recording.timeline.handlers:
         bound = None if step is None else recording.declared.bounds_s.get(str(step.step))
-        if mark.outcome != SLOW or step is None or bound is None or recording.timeline.was_disturbed_in(step):
+        if mark.outcome != marks.SLOW or step is None or bound is None or recording.timeline.was_disturbed_in(step):
             continue
         if sum(call.t1 - call.t0 for call in recording.timeline.calls_in(step)) < bound * _AT_ONCE:
             slow.setdefault(mark.event, []).append((step, mark, bound))
@@ -217,7 +208,7 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
     if recording.declared.bypass == "application":
         yield no_subject("the application that uses the connector owns the bypass")
         return
-    bypass = next((mark for mark in recording.marks(BypassMark) if mark.is_on), None)
+    bypass = next((mark for mark in recording.marks(marks.BypassMark) if mark.is_on), None)
     if bypass is None:
         return
     name = "the bypass" if bypass.variable in (None, "SIGNET_BYPASS") else bypass.variable
@@ -286,7 +277,7 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     """Judge one session after trouble; None if the connector had not used it before, or the user did not go on."""
     timeline = recording.timeline
     hooks = [call for call in recording.calls if call.operation in LIFECYCLE and _is_of(recording, call, session)]
-    opened_anew = any(over < mark.seq < until for mark in recording.marks(LoadedMark))
+    opened_anew = any(over < mark.seq < until for mark in recording.marks(marks.LoadedMark))
     claimed = any(call.operation == START and call.status == CLAIMED for call in hooks)
     if claimed or opened_anew or not any(call.seq < over for call in hooks):
         return None
@@ -328,8 +319,8 @@ def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool
     capabilities = recording.declared.capabilities
     if capabilities is not None and PROMPT not in capabilities:
         return False
-    observed = [mark for mark in recording.marks(ObservedMark) if mark.seq > turns[0].seq]
-    return len(observed) >= _TURNS or not any(mark.real for mark in recording.marks(LoadedMark))
+    observed = [mark for mark in recording.marks(marks.ObservedMark) if mark.seq > turns[0].seq]
+    return len(observed) >= _TURNS or not any(mark.real for mark in recording.marks(marks.LoadedMark))
 
 
 def _is_of(recording: Recording, call: Call, session: str | None) -> bool:
@@ -348,7 +339,7 @@ def _passed_s(recording: Recording, over: int) -> float:
 
 
 def _trouble_before(recording: Recording, over: int) -> str:
-    kinds = [mark for mark in recording.marks(FaultMark) if mark.seq == over]
+    kinds = [mark for mark in recording.marks(marks.FaultMark) if mark.seq == over]
     if not kinds or kinds[0].is_restart:
         return "an outage"
     status = kinds[0].other.get("status")

@@ -6,18 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from signet_conformance import facts
 from signet_conformance.contract import contract_version_of, document, version_document
-from signet_conformance.facts import (
-    GET,
-    HOOK_RECALL,
-    MEMORY_SEARCH,
-    RECALL,
-    REDACTION,
-    SEARCH_SESSIONS,
-    Call,
-    Recording,
-    plain,
-)
+from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
@@ -28,12 +19,12 @@ LIMITS = (1, 100)
 """How many rows a recall may ask for."""
 _DEFAULT = 10
 """The rows that a recall is answered with where it asks for no number."""
-_SEARCHES = frozenset({RECALL, HOOK_RECALL, MEMORY_SEARCH})
+_SEARCHES = frozenset({facts.RECALL, facts.HOOK_RECALL, facts.MEMORY_SEARCH})
 _ASKS: Mapping[str, frozenset[str]] = {
     "memory_search": _SEARCHES,
     "memory_recall": _SEARCHES,
-    "session_search": frozenset({SEARCH_SESSIONS}),
-    "memory_get": frozenset({GET}),
+    "session_search": frozenset({facts.SEARCH_SESSIONS}),
+    "memory_get": frozenset({facts.GET}),
 }
 _NAMES = {"q": "query", "k": "limit", "topk": "limit"}
 """Other names of a member, in the spelling of `_name`."""
@@ -49,7 +40,7 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             continue
         calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
         # An id that the daemon does not know is asked for all the same.
-        asked = [call for call in calls if call.accepted or (call.operation == GET and call.delivered)]
+        asked = [call for call in calls if call.accepted or (call.operation == facts.GET and call.delivered)]
         given = mark.arguments
         if not calls and given and (other := _searched_instead(recording, mark, given)):
             yield other
@@ -77,7 +68,7 @@ def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, 
 
 
 def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any], call: Call) -> Finding | None:
-    if call.operation == GET:
+    if call.operation == facts.GET:
         wanted = identifier_in(given.get("id"))
         if not wanted or wanted == identifier_in(call.memory_id):
             return None
@@ -114,7 +105,7 @@ def _unclear_member(recording: Recording, name: str, value: object, wanted: obje
     """Why a member that is missing or other may be as it was asked; None where it is not."""
     if _name(name) == "limit" and _may_be_the_most(value, wanted):
         return "a lower limit, which may be the most that the tool takes"
-    if REDACTION in f"{value}{wanted}":
+    if facts.REDACTION in f"{value}{wanted}":
         return f"{name} was redacted"
     if value is None and _name(name) not in _known_names(recording):
         return f"{name} is the tool's own member, and no search of the contract has it"

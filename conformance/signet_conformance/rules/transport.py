@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from signet_conformance.facts import (
-    CLAIM_CHECKING,
-    END,
-    FIRST_CALLS,
-    HEALTH,
-    LIFECYCLE,
-    PATH_HEADER,
-    START,
-    Call,
-    Recording,
-)
+from signet_conformance import facts
+from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import text_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, route_of, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
@@ -101,13 +92,16 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
-        header, claims = _as_the_daemon_reads(call, PATH_HEADER), call.operation in LIFECYCLE | CLAIM_CHECKING
+        header, claims = (
+            _as_the_daemon_reads(call, facts.PATH_HEADER),
+            call.operation in facts.LIFECYCLE | facts.CLAIM_CHECKING,
+        )
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
-                message=f"{PATH_HEADER} is neither plugin nor legacy: the daemon ignores it"
-                if header == call.header(PATH_HEADER)
-                else f"{PATH_HEADER} is sent more than once: the daemon reads {header!r} and ignores it",
+                message=f"{facts.PATH_HEADER} is neither plugin nor legacy: the daemon ignores it"
+                if header == call.header(facts.PATH_HEADER)
+                else f"{facts.PATH_HEADER} is sent more than once: the daemon reads {header!r} and ignores it",
                 pointer="/request/headers",
                 expected="plugin or legacy",
                 received=header,
@@ -133,7 +127,7 @@ def _as_the_daemon_reads(call: Call, name: str) -> str | None:
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
     """The runtime path of the header and that of the body are the same."""
     for call in recording.calls:
-        body, header = text_in(call.body.get("runtimePath")), call.header(PATH_HEADER)
+        body, header = text_in(call.body.get("runtimePath")), call.header(facts.PATH_HEADER)
         if not (body and header):
             continue
         if header == body:
@@ -157,8 +151,8 @@ def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
                 call,
                 message=f"{call.operation} names a session but no runtime path: the session is never claimed",
                 pointer="/request/headers",
-                expected=f"{PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
-                received=call.header(PATH_HEADER) or call.body.get("runtimePath"),
+                expected=f"{facts.PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
+                received=call.header(facts.PATH_HEADER) or call.body.get("runtimePath"),
             )
 
 
@@ -167,13 +161,13 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     owners: dict[str, Call] = {}
     # Before 0.109 only a start claims a session, and an end releases it whatever its path.
     started_only = not recording.at_least("0.109")
-    checking = [c for c in recording.of(*CLAIM_CHECKING) if c.key is not None]
+    checking = [c for c in recording.of(*facts.CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
         key, path = str(call.key), call.runtime_path
-        if call.operation == END and (path is None or started_only):
+        if call.operation == facts.END and (path is None or started_only):
             # It clashes with nobody, and is the end of the session all the same.
             owners.pop(key, None)
-        if path is None or (call.operation == END and started_only):
+        if path is None or (call.operation == facts.END and started_only):
             continue
         owner = owners.get(key)
         if owner is not None and owner.runtime_path != path:
@@ -186,9 +180,9 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
                 received=path,
             )
             continue
-        if call.operation == END:
+        if call.operation == facts.END:
             owners.pop(key, None)
-        elif owner is None and call.operation in ((START,) if started_only else LIFECYCLE):
+        elif owner is None and call.operation in ((facts.START,) if started_only else facts.LIFECYCLE):
             owners[key] = call
         yield PASS
 
@@ -213,11 +207,11 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
 
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     """A GET /health was answered with 200 before the first hook or memory request begins."""
-    calls = (call for call in recording.calls if call.operation in FIRST_CALLS)
+    calls = (call for call in recording.calls if call.operation in facts.FIRST_CALLS)
     first = min(calls, key=lambda call: call.t0, default=None)
     if first is None:
         return
-    probes = recording.of(HEALTH, cut=True)
+    probes = recording.of(facts.HEALTH, cut=True)
     before = [probe for probe in probes if probe.t1 <= first.t0]
     answered = [probe for probe in before if probe.status == 200]
     if any(probe.accepted for probe in answered):

@@ -6,18 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording
-from signet_conformance.rules.model.given import (
-    ExpectedText,
-    InjectedText,
-    Standing,
-    agent_and_project,
-    compacted_at,
-    expect_injected,
-    expect_text,
-    heard_by,
-    injected_texts,
-    turn_given,
-)
+from signet_conformance.rules.model import given
+from signet_conformance.rules.model.given import ExpectedText, InjectedText, Standing
 from signet_conformance.rules.model.requests import (
     ModelCall,
     SaidPart,
@@ -35,7 +25,7 @@ from signet_conformance.trace.marks import StepMark, StepName
 
 def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """The first request after session-start holds the text that it injected."""
-    for text in (each for each in injected_texts(recording) if each.call.operation == START):
+    for text in (each for each in given.injected_texts(recording) if each.call.operation == START):
         turn = next((t for t in asking_turns(recording, text.session) if t.high > text.call.seq), None)
         if turn is None or _is_cleared(recording, text, turn):
             continue
@@ -48,7 +38,7 @@ def start_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
 
 def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """The first request of a turn holds the text that its prompt hook injected."""
-    for text in (each for each in injected_texts(recording) if each.call.operation == PROMPT):
+    for text in (each for each in given.injected_texts(recording) if each.call.operation == PROMPT):
         turn = next((t for t in asking_turns(recording, text.session) if t.low < text.call.seq < t.high), None)
         if turn is not None and turn.is_said_by(text.call):
             yield from _in_first(recording, text, turn, turn.main)
@@ -69,7 +59,7 @@ def _in_first(
         yield unclear(text.call, asked=turn.asked, message=f"step {turn.step.index}: the request to the model {why}")
         return
     first = main[0]
-    wanted = expect_injected(recording, text)
+    wanted = given.expect_injected(recording, text)
     here = wanted.standing_in(first)
     if here is Standing.UNKNOWABLE:
         return
@@ -113,10 +103,10 @@ def _breach_of(
 
 def injected_text_stands_once(recording: Recording) -> Iterator[Outcome]:
     """A request holds an injected text once for each time that it was given."""
-    for session in dict.fromkeys(text.session for text in injected_texts(recording)):
-        compacted = compacted_at(recording, session)
+    for session in dict.fromkeys(text.session for text in given.injected_texts(recording)):
+        compacted = given.compacted_at(recording, session)
         for request in (each for turn in turns_of(recording, session) if turn.low <= compacted for each in turn.main):
-            texts = [t for t in injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
+            texts = [t for t in given.injected_texts(recording) if t.session == session and t.call.t0 <= request.t0]
             yield from _judge_repeats(texts, request)
 
 
@@ -165,7 +155,7 @@ def model_works_with_the_told_summary(recording: Recording) -> Iterator[Outcome]
         if turn is None or session is None:
             continue
         # What the daemon has said itself is before the model without the summary.
-        heard = heard_by(recording, session, turn.began)
+        heard = given.heard_by(recording, session, turn.began)
         lines = tuple(line for line in lines if not says(line, heard))
         if _taken_away(recording, session, call.seq, turn.low):
             continue
@@ -185,7 +175,7 @@ def _judge_summary(
         yield unclear(call, asked=turn.asked, message="the request to the model after the compaction is not known")
         return
     first = main[0]
-    wanted = expect_text(recording, session, call, summary, lines)
+    wanted = given.expect_text(recording, session, call, summary, lines)
     here = wanted.standing_in(first)
     said_before = (said for said in turns_of(recording, session) if said.high <= call.seq)
     if here is Standing.HELD:
@@ -253,11 +243,11 @@ def _strangers(recording: Recording, *, same: bool) -> Iterator[Outcome]:
         session = turn.session
         if session is None or session in branched:
             continue
-        mine = agent_and_project(recording, session)
-        for text in injected_texts(recording):
+        mine = given.agent_and_project(recording, session)
+        for text in given.injected_texts(recording):
             if text.session == session or text.call.seq > turn.high:
                 continue
-            if (agent_and_project(recording, text.session) == mine) is not same:
+            if (given.agent_and_project(recording, text.session) == mine) is not same:
                 continue
             for request in turn.main:
                 if lines := _foreign_lines(recording, text, session, request.t0):
@@ -266,7 +256,7 @@ def _strangers(recording: Recording, *, same: bool) -> Iterator[Outcome]:
 
 def _foreign_lines(recording: Recording, text: InjectedText, session: str, before: float) -> tuple[str, ...]:
     """The memories in a text of another session that the daemon had not said to this one by an instant."""
-    own = heard_by(recording, session, before + TOLERANCE_S)
+    own = given.heard_by(recording, session, before + TOLERANCE_S)
     lines = text.memories if text.call.operation == START else text.lines
     return tuple(line for line in lines if line.count(" ") + 1 >= _LEAST_WORDS and not says(line, own))
 
@@ -279,7 +269,7 @@ def _judge_leak(
         return PASS
     if _may_be_of(recording, text.session, turn):
         return unclear(text.call, asked=[request], message="which session the request belongs to is not certain")
-    agent, project = agent_and_project(recording, text.session)
+    agent, project = given.agent_and_project(recording, text.session)
     return warn_harness(
         text.call,
         asked=[request],
@@ -314,12 +304,12 @@ ONE_REQUEST = "request"
 def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
     """Texts of a turn are before the model in each request of it, and not as the user's own words."""
     header = recording.trace.header
-    for text in injected_texts(recording):
-        turn = turn_given(recording, text)
+    for text in given.injected_texts(recording):
+        turn = given.turn_given(recording, text)
         if turn is None or not turn.main or header.lasts is None:
             continue
         first, *later = turn.main
-        wanted = expect_injected(recording, text)
+        wanted = given.expect_injected(recording, text)
         if wanted.standing_in(first) is not Standing.HELD:
             continue
         if header.in_prompt is False and any(_is_among(text, turn, part) for part in first.parts):
@@ -369,8 +359,8 @@ def _is_among(text: InjectedText, turn: ModelTurn, part: SaidPart) -> bool:
 
 def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
     """A text injected for a turn without a request of its own is not before the model in the next one."""
-    for text in injected_texts(recording):
-        turn = turn_given(recording, text) if text.call.operation == PROMPT else None
+    for text in given.injected_texts(recording):
+        turn = given.turn_given(recording, text) if text.call.operation == PROMPT else None
         if turn is None or turn.main or turn.unread or any(each.tools for each in turn.asked):
             continue
         later = next((each for each in turns_of(recording, text.session) if each.low > turn.low and each.main), None)
@@ -395,7 +385,7 @@ def _own_lines(recording: Recording, text: InjectedText, request: ModelCall) -> 
     """The lines of a text that no other answer to its session brings until a request."""
     others = padded(
         other.text
-        for other in injected_texts(recording)
+        for other in given.injected_texts(recording)
         if other.session == text.session and other is not text and other.call.t0 <= request.t0 + TOLERANCE_S
     )
     return tuple(line for line in text.lines if not says(line, others))

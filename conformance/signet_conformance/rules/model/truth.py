@@ -7,21 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from signet_conformance.facts import (
-    DELETE,
-    FORGET,
-    GET,
-    HOOK_RECALL,
-    MEMORY_SEARCH,
-    MODIFY,
-    PATCH,
-    PROMPT,
-    RECALL,
-    SAVES,
-    START,
-    Call,
-    Recording,
-)
+from signet_conformance import facts
+from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import parse_object, text_in
 from signet_conformance.rules.model.given import heard_by
 from signet_conformance.rules.model.requests import (
@@ -40,8 +27,8 @@ from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark
 
 _FIRST_WORDS = 5
-_RECALLS = (RECALL, HOOK_RECALL, MEMORY_SEARCH)
-_BY_ID = (GET, PATCH, DELETE, MODIFY, FORGET)
+_RECALLS = (facts.RECALL, facts.HOOK_RECALL, facts.MEMORY_SEARCH)
+_BY_ID = (facts.GET, facts.PATCH, facts.DELETE, facts.MODIFY, facts.FORGET)
 _NOT_FOUND = 404
 _FAILURE = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ure)?|unavailable|unreachable|offline|refused|rejected|denied|forbidden|unauthori[sz]ed"
@@ -73,7 +60,7 @@ _NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
 def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     """The result of a memory tool tells the model what the daemon answered."""
     for turn in turns_with_tools(recording):
-        calls = [c for c in recording.of(*_RECALLS, *SAVES) if turn.low < c.seq < turn.high]
+        calls = [c for c in recording.of(*_RECALLS, *facts.SAVES) if turn.low < c.seq < turn.high]
         for call in calls:
             told = _told_of(call, turn)
             if told is None:
@@ -82,7 +69,7 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
             later = [c for c in calls if c.seq > call.seq and _asks_for(c) == _asks_for(call) and c.t0 <= request.t0]
             if not later:
                 # What was kept may itself speak of errors.
-                kept = _asks_for(call) if call.operation in SAVES else ""
+                kept = _asks_for(call) if call.operation in facts.SAVES else ""
                 text = plain_words(part.text).replace(kept, " ") if kept else plain_words(part.text)
                 yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
@@ -113,7 +100,7 @@ def _judge_tools_of_one_memory(recording: Recording, turn: ModelTurn) -> Iterato
 
 def _ids_of(call: Call) -> Iterable[str]:
     """The ids of the memories that a request reads, changes or forgets."""
-    if call.operation in (MODIFY, FORGET):
+    if call.operation in (facts.MODIFY, facts.FORGET):
         return (*asked_ids(call.body), *(identifier for identifier, _ in asked_changes(call.body)))
     return (call.memory_id,)
 
@@ -127,7 +114,7 @@ def _is_done(call: Call) -> bool | None:
         return None
     if not call.accepted:
         return False
-    if call.operation == GET:
+    if call.operation == facts.GET:
         return True
     return True if call.answer_value("status") in ("updated", "deleted") else None
 
@@ -140,7 +127,11 @@ def _answered(call: Call) -> str:
 
 def _asks_for(call: Call) -> str:
     """What tells a call of a tool from others: the query, or what is to be kept."""
-    value = call.query.get("q") if call.operation == MEMORY_SEARCH else call.body.get("query", call.body.get("content"))
+    value = (
+        call.query.get("q")
+        if call.operation == facts.MEMORY_SEARCH
+        else call.body.get("query", call.body.get("content"))
+    )
     return plain_words(text_in(value))
 
 
@@ -162,7 +153,7 @@ def _used_for(use: ToolUse, words: str) -> bool:
 
 def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> Outcome:
     """Judge a result by its words; one that claims neither success nor failure is undecided."""
-    reads = call.operation in (*_RECALLS, GET)
+    reads = call.operation in (*_RECALLS, facts.GET)
     says_failure = part.failed or _FAILURE.search(text) is not None
     if not call.accepted or call.answer_value("success") is False:
         if says_failure:
@@ -175,18 +166,18 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
         return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
     if reads:
         return _judge_memories(call, request, part, text)
-    is_save = call.operation in SAVES
+    is_save = call.operation in facts.SAVES
     # Who hands the daemon's own answer on tells what it said: it has members that are false.
     is_told = (_SUCCESS if is_save else _CHANGED).search(text) or (is_save and _names_the_row(call, part))
     if says_failure and not is_told:
-        done = "stored" if is_save else "forgot" if call.operation == DELETE else "changed"
+        done = "stored" if is_save else "forgot" if call.operation == facts.DELETE else "changed"
         return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
     return PASS
 
 
 def _claims_success(call: Call, text: str) -> bool:
     """Whether a result says that a call was done, or that the daemon knows nothing."""
-    if call.operation == GET:
+    if call.operation == facts.GET:
         return _NOTHING.search(text) is not None
     if call.operation in _BY_ID:
         return _CHANGED.search(text) is not None and _LATER.search(text) is None
@@ -257,7 +248,7 @@ _IDENTITY = ("agent instructions", "identity", "soul")
 
 def unheard_start_is_told_as_that(recording: Recording) -> Iterator[Outcome]:
     """After a start or prompt that was late or unheard, the model hears neither of an absence nor of another agent."""
-    for call in recording.of(START, PROMPT, cut=True):
+    for call in recording.of(facts.START, facts.PROMPT, cut=True):
         session = recording.timeline.session_of(call.key)
         if session is None or (call.accepted and call.error is None and call.fault is None):
             continue
@@ -270,7 +261,9 @@ def unheard_start_is_told_as_that(recording: Recording) -> Iterator[Outcome]:
 
 def _next_heard(recording: Recording, call: Call) -> int:
     """The number of the next answered start of the same session: from then on the model may know better."""
-    starts = (each.seq for each in recording.of(START) if each.key == call.key and each.accepted and each.fault is None)
+    starts = (
+        each.seq for each in recording.of(facts.START) if each.key == call.key and each.accepted and each.fault is None
+    )
     return min((seq for seq in starts if seq > call.seq), default=call.seq + 10**9)
 
 
@@ -308,7 +301,9 @@ def _was_said_undisturbed(recording: Recording, words: str, call: Call) -> bool:
 
 def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | None:
     """The breach of a request that tells another identity than the daemon tells of the same agent."""
-    starts = [each for each in recording.of(START) if each.accepted and each.fault is None and each.agent == call.agent]
+    starts = [
+        each for each in recording.of(facts.START) if each.accepted and each.fault is None and each.agent == call.agent
+    ]
     known = {
         heading: words
         for each in starts
