@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -150,6 +151,10 @@ _ENVELOPE: Final = re.compile(
     r"(?:conversation info \(untrusted metadata\)|sender \(untrusted[^)]*\)|chat history since last reply)\s*:\s*",
     re.IGNORECASE,
 )
+_OF_ENVELOPES: Final = ("untrusted", "chat history since last reply")
+"""Each envelope has one of them."""
+_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
+_PLAIN_WORD: Final = re.compile(r"[a-z0-9]+")
 _HYPHENATED: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9]*-[a-zA-Z0-9]+(?:-[a-zA-Z0-9]+)*")
 _NAME: Final = re.compile(r"[A-Z][a-z]|[A-Z]{2,6}$")
 
@@ -181,6 +186,9 @@ def graph_words(text: str) -> list[str]:
 
 def without_envelope(text: str) -> str:
     """`text` without the blocks that a host puts around a message and calls untrusted."""
+    folded = text.casefold()
+    if not any(mark in folded for mark in _OF_ENVELOPES):
+        return text.strip()
     while match := _ENVELOPE.search(text):
         end = match.end()
         with suppress(ValueError):
@@ -189,20 +197,26 @@ def without_envelope(text: str) -> str:
     return text.strip()
 
 
-def subject_words(text: str) -> list[str]:
-    """The words that a prompt is about: hyphenated ones first, then the others of three or more characters."""
+@lru_cache(maxsize=16)
+def subject_words(text: str) -> tuple[str, ...]:
+    """The words that a prompt is about: hyphenated ones first, then the others of three or more characters.
+
+    Cached, since an answer asks several times about one prompt, which may be long.
+    """
     text = without_envelope(text)
     text = re.sub(r"<@!?\d+>", "", text)
     hyphenated = [word.lower() for word in _HYPHENATED.findall(text)] if "-" in text else []
-    words = re.split(r"[^A-Za-z0-9_]+", text.lower())
-    plain = [word for word in dict.fromkeys(words) if len(word) >= 3 and word not in _SMALL_TALK and not word.isdigit()]
-    return list(dict.fromkeys([*hyphenated, *plain]))
+    words = dict.fromkeys(_WORD.findall(text.lower()))
+    plain = [word for word in words if len(word) >= 3 and word not in _SMALL_TALK and not word.isdigit()]
+    return tuple(dict.fromkeys([*hyphenated, *plain]))
 
 
 def phrase(text: str) -> str:
     """`text` as entity names are compared: lower case, possessives and punctuation gone."""
-    text = re.sub(r"\b([a-z0-9]+)'s\b", r"\1", text.lower().replace("\u2019", "'"))
-    return " ".join(re.sub(r"[^a-z0-9]+", " ", text).split())
+    text = text.lower().replace("\u2019", "'")
+    if "'s" in text:
+        text = re.sub(r"\b([a-z0-9]+)'s\b", r"\1", text)
+    return " ".join(_PLAIN_WORD.findall(text))
 
 
 def says_little(prompt: str) -> bool:

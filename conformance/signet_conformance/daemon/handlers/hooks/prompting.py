@@ -16,7 +16,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, 
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from signet_conformance.daemon.state import Daemon
     from signet_conformance.daemon.state.store import Store
@@ -133,8 +133,8 @@ def context_for(store: Store, prompt: str, agent: str) -> PromptContext:
     names = {
         word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
     }
-    asked = [word for word in subject_words(prompt) if not any(_same(word, name) for name in names)]
-    asked = subject_words(" ".join(asked))
+    forms = frozenset().union(*map(_forms, names))
+    asked = subject_words(" ".join([word for word in subject_words(prompt) if word not in forms]))
     lines: list[str] = []
     for match in matches:
         lines += _facts(store, match.entity, agent, asked)
@@ -145,14 +145,16 @@ def context_for(store: Store, prompt: str, agent: str) -> PromptContext:
     return PromptContext(tuple(kept), "entity-context" if kept else "no-aspect-hit")
 
 
-def _same(word: str, name: str) -> bool:
-    return word == name or (len(name) >= 4 and name not in _GENERIC and word == f"{name}s")
+def _forms(name: str) -> frozenset[str]:
+    """The words that mean one of a name's words."""
+    return frozenset((name, f"{name}s") if len(name) >= 4 and name not in _GENERIC else (name,))
 
 
 def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
     named = store.rows("SELECT * FROM entities WHERE agent_id = ? AND entity_type IN (?, ?)", agent, *_TYPES)
     words = phrase(prompt).split() if named else []
-    matches = [match for row in named if (match := _match(row, words))]
+    known = frozenset(words)
+    matches = [match for row in named if (match := _match(row, words, known))]
     best = max((match.score for match in matches), default=0.0)
     matches = [match for match in matches if match.score >= max(_LEAST_NAME, best * 0.45)]
     matches.sort(
@@ -165,21 +167,25 @@ def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
     return kept[:_MOST_ENTITIES]
 
 
-def _match(row: sqlite3.Row, words: list[str]) -> _Match | None:
+def _match(row: sqlite3.Row, words: list[str], known: frozenset[str]) -> _Match | None:
+    """Where a prompt names an entity; `known` are its `words`, each once."""
     name = phrase(row["canonical_name"] or row["name"])
     parts = name.split()
     if len(name) < 3 or (
         len(parts) == 1 and (name in _ROLES or name in _GENERIC or name.removesuffix("s") in _GENERIC)
     ):
         return None
+    forms = list(map(_forms, parts))
+    if any(known.isdisjoint(form) for form in forms):
+        return None
     for start in range(len(words) - len(parts) + 1):
-        if all(_same(words[start + index], part) for index, part in enumerate(parts)):
+        if all(words[start + index] in form for index, form in enumerate(forms)):
             score = len(parts) * 8 + len(name) * 0.35 + math.log1p(max(0, row["mentions"])) + 8 * min(1, row["pinned"])
             return _Match(row, start, start + len(parts), score)
     return None
 
 
-def _facts(store: Store, entity: sqlite3.Row, agent: str, asked: list[str]) -> list[str]:
+def _facts(store: Store, entity: sqlite3.Row, agent: str, asked: Sequence[str]) -> list[str]:
     """The lines about `entity` that share a word with what was asked, constraints first."""
     rows = store.rows(
         """SELECT s.id AS aspect, s.name, a.* FROM entity_aspects s JOIN entity_attributes a ON a.aspect_id = s.id
@@ -202,7 +208,7 @@ def _facts(store: Store, entity: sqlite3.Row, agent: str, asked: list[str]) -> l
     return [_line(entity["name"], row) for row in chosen[:_MOST_LINES]]
 
 
-def _fact_score(row: sqlite3.Row, asked: list[str]) -> float:
+def _fact_score(row: sqlite3.Row, asked: Sequence[str]) -> float:
     if not asked:
         return 0.0
 
