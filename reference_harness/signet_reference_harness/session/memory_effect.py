@@ -145,14 +145,23 @@ def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
 
 def _with_words(rows: Iterable[ShownRow], prompt: str, reply: str) -> tuple[ShownRow, ...]:
     """Each row once, with the words of the answer that it holds and the prompt does not, as the row writes them."""
-    known = set(WORD.findall(prompt.casefold()))
-    said = dict.fromkeys(WORD.findall(reply[:LONGEST_READ].casefold()))
+    said = list(filter(_counts, dict.fromkeys(WORD.findall(reply[:LONGEST_READ].casefold()))))
+    known = _words_in(prompt.casefold(), said)
+    said = [word for word in said if word not in known]
     once: dict[str, ShownRow] = {}
     for row in rows:
-        own = {word.casefold(): word for word in WORD.findall(row.content)}
-        words = tuple(own[word] for word in said if word in own and word not in known and _counts(word))
+        own = _words_in(row.content, said)
+        words = tuple(own[word] for word in said if word in own)
         once[row.id or row.content] = ShownRow(row.id, row.source, row.content, row.score, words)
     return tuple(once.values())
+
+
+def _words_in(text: str, wanted: Sequence[str]) -> Mapping[str, str]:
+    """The words of a text as it writes them, by their folded form; none if it holds nothing of what is wanted."""
+    folded = text.casefold()
+    if not any(word in folded for word in wanted):
+        return {}
+    return {word.casefold(): word for word in WORD.findall(text)}
 
 
 def _counts(word: str) -> bool:
