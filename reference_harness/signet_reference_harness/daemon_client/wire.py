@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -134,7 +135,7 @@ class Wire:
         # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
         return httpx.Request(
             method,
-            self._config.origin + target,
+            _address(self._config.origin + target),
             headers={**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})},
             content=content or None,
             extensions={"trace": progress.note},
@@ -154,6 +155,10 @@ class Wire:
             return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
         finally:
             await response.aclose()
+
+
+_address = lru_cache(maxsize=256)(httpx.URL)
+"""An address, parsed: to parse one takes as long as the rest of a request."""
 
 
 def _transport_to(origin: str) -> httpx.AsyncBaseTransport:

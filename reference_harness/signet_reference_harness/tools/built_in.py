@@ -16,8 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic.alias_generators import to_camel
-
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.daemon_client.reply import FailureClass, Reply, held_back, suppressed_rows
 from signet_reference_harness.daemon_client.restraint import refuses
@@ -45,13 +43,19 @@ SHOWN_OF_ROWS: Final = (
 )
 
 
+def _camel(name: str) -> str:
+    """A tool's argument as the daemon spells it: `saveAggregate` for `save_aggregate`."""
+    first, *others = name.split("_")
+    return "".join([first, *map(str.capitalize, others)])
+
+
 async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """Recall rows by `query`, `limit` of them at most; with `aggregate_budget` an aggregate of them too.
 
     Rows below `score_min` are left out of the reply; those without a score are not.
     """
     extra = {
-        to_camel(name): arguments[name]
+        _camel(name): arguments[name]
         for name in RECALL_FIELDS
         if name in arguments and (arguments[name] is not False or name == "save_aggregate")
     }
