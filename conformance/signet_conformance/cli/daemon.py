@@ -19,8 +19,8 @@ import click
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http import DaemonSettings, serve
+from signet_conformance.daemon.js import read_moment
 from signet_conformance.daemon.state.auth import MODES
-from signet_conformance.daemon.values import read_moment
 from signet_conformance.errors import UsageError
 
 

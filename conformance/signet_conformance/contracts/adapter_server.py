@@ -12,17 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from signet_conformance.contracts.fakes import (
-    COMPLETE,
-    END,
-    PRE,
-    PROMPT,
-    START,
-    Answer,
-    RecordingDaemon,
-    Request,
-    demand,
-)
+from signet_conformance.contracts import fakes
+from signet_conformance.contracts.fakes import demand
 from signet_conformance.drivers.hosts import http_adapter as driver
 
 SESSION: Mapping[str, Any] = {"sessionKey": "5c0f3f0e-contract", "agentId": "atlas-agent", "project": "/srv/acme"}
@@ -36,7 +27,7 @@ PATHS = frozenset({"plugin", "legacy"})
 class RunningServer:
     """A server that runs, and the daemon that it was told of."""
 
-    daemon: RecordingDaemon
+    daemon: fakes.RecordingDaemon
     server: driver.AdapterServer
     bound_s: float
     paths: Mapping[str, str]
@@ -56,7 +47,7 @@ class RunningServer:
             _check_answer(name, answer)
         return answer
 
-    def hook(self, path: str) -> Request:
+    def hook(self, path: str) -> fakes.Request:
         """The last request to a path of the daemon; the test fails when there was none."""
         asked = [request for request in self.daemon.requests if request.path == path]
         demand(asked, f"the daemon was never asked {path}; it was asked {self.daemon.paths() or 'nothing'}")
@@ -81,7 +72,7 @@ class AdapterServerContract:
         """The server, with a daemon that records what it is asked."""
         if not self.command:
             raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
-        daemon = RecordingDaemon()
+        daemon = fakes.RecordingDaemon()
         told = pytest.MonkeyPatch()
         for name in [name for name in os.environ if name.startswith("SIGNET_")]:
             told.delenv(name)
@@ -99,29 +90,31 @@ class AdapterServerContract:
     def test_a_start_claims_the_session(self, served: RunningServer) -> None:
         """A call of onSessionStart is a session-start with harness, key and project."""
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED))
-        self._check_hook(served.hook(START), "project")
+        self._check_hook(served.hook(fakes.START), "project")
 
     def test_a_prompt_is_told_in_the_user_s_words(self, served: RunningServer) -> None:
         """A call of onUserPromptSubmit is a user-prompt-submit with the text in userMessage or userPrompt."""
         served.start_session("onUserPromptSubmit", prompt="Which port?")
-        asked = served.hook(PROMPT)
+        asked = served.hook(fakes.PROMPT)
         self._check_hook(asked)
         text = asked.body.get("userMessage") or asked.body.get("userPrompt")
         demand(text == "Which port?", f"the prompt is told as {asked.body!r}: put its text in userMessage")
 
     def test_what_the_daemon_injects_reaches_the_harness(self, served: RunningServer) -> None:
         """The `inject` of the daemon's answer to a start and to a prompt is that of the adapter's."""
-        served.daemon.always[START] = Answer({"inject": INJECTED, "memories": []})
+        served.daemon.always[fakes.START] = fakes.Answer({"inject": INJECTED, "memories": []})
         start = served.call("onSessionStart", **STARTED)
         demand(start.said.get("inject") == INJECTED, f"onSessionStart answered {dict(start.said)!r}")
-        served.daemon.always[PROMPT] = Answer({"inject": INJECTED[::-1], "memoryCount": 1, "sessionKnown": True})
+        served.daemon.always[fakes.PROMPT] = fakes.Answer(
+            {"inject": INJECTED[::-1], "memoryCount": 1, "sessionKnown": True}
+        )
         turn = served.call("onUserPromptSubmit", prompt="Which port?")
         demand(turn.said.get("inject") == INJECTED[::-1], f"onUserPromptSubmit answered {dict(turn.said)!r}")
 
     def test_an_end_hands_over_the_transcript(self, served: RunningServer) -> None:
         """A call of onSessionEnd is a session-end with the key, the project as cwd, and what was said."""
         served.start_session("onSessionEnd", reason="exit", transcript=TRANSCRIPT)
-        end = served.hook(END)
+        end = served.hook(fakes.END)
         self._check_hook(end, "cwd")
         handed = str(end.body.get("transcript") or "").strip() or end.body.get("transcriptPath")
         demand(handed, f"the end hands over no transcript: {end.body!r}")
@@ -129,11 +122,11 @@ class AdapterServerContract:
     def test_a_compaction_is_told_before_and_after(self, served: RunningServer) -> None:
         """The answer to onPreCompaction is the daemon's wish, and onCompactionComplete hands the summary over."""
         asked = served.start_session("onPreCompaction", messageCount=2)
-        self._check_hook(served.hook(PRE))
+        self._check_hook(served.hook(fakes.PRE))
         demand(asked.said.get("summaryPrompt") == "Summarise.", f"onPreCompaction answered {dict(asked.said)!r}")
         done = served.call("onCompactionComplete", summary="It is port 50051.")
         demand(not done.absent, "the adapter serves onPreCompaction, but no onCompactionComplete")
-        complete = served.hook(COMPLETE)
+        complete = served.hook(fakes.COMPLETE)
         self._check_hook(complete)
         demand(complete.body.get("summary") == "It is port 50051.", f"the summary is told as {complete.body!r}")
 
@@ -151,12 +144,12 @@ class AdapterServerContract:
     def test_a_daemon_that_fails_costs_no_turn(self, served: RunningServer, broken: str) -> None:
         """A 500, an answer that is not JSON or of a wrong shape, and a reset connection do not make the call fail."""
         answer = {
-            "status": Answer({"error": "Hook execution failed"}, 500),
-            "not JSON": Answer(text="<html>"),
-            "wrong shape": Answer({"inject": 42, "memories": {}}),
-            "reset": Answer(fault="reset"),
+            "status": fakes.Answer({"error": "Hook execution failed"}, 500),
+            "not JSON": fakes.Answer(text="<html>"),
+            "wrong shape": fakes.Answer({"inject": 42, "memories": {}}),
+            "reset": fakes.Answer(fault="reset"),
         }[broken]
-        served.daemon.always[START] = served.daemon.always[PROMPT] = answer
+        served.daemon.always[fakes.START] = served.daemon.always[fakes.PROMPT] = answer
         for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
             _check_answer(method, served.call(method, **params), f"when the daemon answers with {broken}")
 
@@ -170,7 +163,7 @@ class AdapterServerContract:
         served.server.call(self.paths.get("onSessionStart", "/onSessionStart"), {}, self.bound_s)
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED), "after one without parameters")
 
-    def _check_hook(self, hook: Request, project: str | None = None) -> None:
+    def _check_hook(self, hook: fakes.Request, project: str | None = None) -> None:
         """Harness, key and agent of a hook, the runtime path where it says one, and the project under its name."""
         what = hook.path.rsplit("/", 1)[-1]
         body = hook.body if isinstance(hook.body, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import UnreadableJsonError, parse_json
+from signet_conformance.daemon import js
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,13 +51,13 @@ class DaemonRequest:
 
     def json(self) -> Any:
         """The body's JSON value. Raises `UnreadableJsonError`."""
-        return parse_json(self.body)
+        return js.parse_json(self.body)
 
     def json_or_empty(self) -> Any:
         """The body's JSON value; an empty object for a body that is no JSON."""
         try:
             return self.json()
-        except UnreadableJsonError:
+        except js.UnreadableJsonError:
             return {}
 
     def json_record(self, otherwise: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class DaemonRequest:
             return {}
         try:
             body = self.json()
-        except UnreadableJsonError:
+        except js.UnreadableJsonError:
             body = None
         if not isinstance(body, dict):
             raise RefusedError(400, otherwise)

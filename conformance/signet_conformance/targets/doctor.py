@@ -11,15 +11,8 @@ from urllib.parse import urlsplit
 
 from signet_conformance.children.environment import listens
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.targets import files
 from signet_conformance.targets.face import find_face
-from signet_conformance.targets.files import (
-    build_remedy,
-    find_file,
-    find_program,
-    find_runtime,
-    installed_program,
-    runtimes,
-)
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
@@ -46,12 +39,15 @@ class Prerequisite:
 def runtime_need(target: Target, module: Path | None = None) -> Prerequisite:
     """What runs the connector's module. TypeScript asks for bun, whatever the target names."""
     for_what = "" if module is None else f", for {module.name}"
-    return _need(f"a runtime: {' or '.join(runtimes(target, module))}{for_what}", lambda: find_runtime(target, module))
+    return _need(
+        f"a runtime: {' or '.join(files.runtimes(target, module))}{for_what}",
+        lambda: files.find_runtime(target, module),
+    )
 
 
 def connector_need(target: Target) -> Prerequisite:
     """The connector's file."""
-    return _need("the connector", lambda: str(find_file(target)))
+    return _need("the connector", lambda: str(files.find_file(target)))
 
 
 def loaded_needs(target: Target) -> Iterator[Prerequisite]:
@@ -72,7 +68,7 @@ def program_needs(target: Target, what: str) -> Iterator[Prerequisite]:
         yield connector_need(target)
     if target.command[0] in ("{runtime}", "{module}"):
         return
-    yield _need(what, lambda: " ".join([find_program(target), *target.command[1:]]))
+    yield _need(what, lambda: " ".join([files.find_program(target), *target.command[1:]]))
     for word in target.command[1:]:
         # Only what the settings name as a path of this machine: a name of npm's packages holds slashes too.
         if Path(word).is_absolute() and not os.path.lexists(word):
@@ -126,14 +122,14 @@ def examine(target: Target) -> Iterator[Prerequisite]:
 def _installed(target: Target) -> Iterator[Prerequisite]:
     """The programs that the connector installs by name: built files of the profile, else programs of PATH."""
     for name in target.profile.programs:
-        place = installed_program(target, name)
+        place = files.installed_program(target, name)
         what = f"the program {name}"
         if place is None and target.profile.config is not None:
             yield Prerequisite(what, "not on PATH; needed only where a hook of the file calls it", note=True)
         else:
-            remedy = f"{name} is neither built nor on PATH. {build_remedy(target)}"
+            remedy = f"{name} is neither built nor on PATH. {files.build_remedy(target)}"
             yield Prerequisite(what, None if place is None else str(place), remedy)
-        if isinstance(place, Path) and runtimes(target, place) != target.profile.runtime:
+        if isinstance(place, Path) and files.runtimes(target, place) != target.profile.runtime:
             yield runtime_need(target, place)
 
 

@@ -15,25 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, pip_install
-from signet_conformance.targets.doctor import (
-    PORT,
-    Prerequisite,
-    connector_need,
-    loaded_needs,
-    program_needs,
-    runtime_need,
-    server_needs,
-    server_url,
-)
+from signet_conformance.targets import doctor, files
 from signet_conformance.targets.face import HostFace, find_face
-from signet_conformance.targets.files import (
-    build_remedy,
-    find_file,
-    find_program,
-    find_runtime,
-    installed_program,
-    program_command,
-)
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
@@ -66,7 +49,7 @@ class ConnectorKind:
     name: str
     reads: frozenset[str]
     command_line: Callable[[Target], tuple[str, ...]]
-    needs: Callable[[Target], Iterator[Prerequisite]]
+    needs: Callable[[Target], Iterator[doctor.Prerequisite]]
     instead: Mapping[str, frozenset[str]] = field(default_factory=dict)
     plays: str | None = None
     has_face: bool = True
@@ -97,14 +80,14 @@ def installed_programs(target: Target) -> Mapping[str, list[str]]:
     is_own = target.profile.config is not None or target.profile.module is not None
     commands: dict[str, list[str]] = {}
     for name in target.profile.programs:
-        place = installed_program(target, name)
+        place = files.installed_program(target, name)
         if isinstance(place, Path):
-            commands[name] = program_command(target, place)
+            commands[name] = files.program_command(target, place)
         elif place is None and not is_own:
             raise TargetError(
                 f"{name}, which the connector calls by this name, is neither built nor on PATH",
                 where=f"--target {target.name}",
-                remedy=build_remedy(target),
+                remedy=files.build_remedy(target),
             )
     return commands
 
@@ -118,9 +101,9 @@ def _server(target: Target) -> Mapping[str, Any]:
 
     Raises TargetError when the server is on another machine, or the program that starts it does not exist.
     """
-    url = server_url(target)
+    url = doctor.server_url(target)
     if target.command:
-        find_program(target)
+        files.find_program(target)
     return {"command": target.command, "url": url, "paths": target.profile.paths}
 
 
@@ -129,8 +112,8 @@ def _own_command(target: Target) -> tuple[str, ...]:
     if not target.command:
         raise TargetError(f"no program drives {target.name} yet", where=target.where, remedy=target.profile.build)
     places: Mapping[str, Callable[[], str]] = {
-        "{runtime}": lambda: find_runtime(target),
-        "{module}": lambda: str(find_file(target)),
+        "{runtime}": lambda: files.find_runtime(target),
+        "{module}": lambda: str(files.find_file(target)),
     }
     return tuple(places[word]() if word in places else word for word in target.command)
 
@@ -138,23 +121,23 @@ def _own_command(target: Target) -> tuple[str, ...]:
 def _command_hooks(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     options = _settings(target, "tools", "config")
-    module = None if target.profile.config is not None else find_file(target)
+    module = None if target.profile.config is not None else files.find_file(target)
     if target.profile.config is not None:
         options["config"] = str(target.folder / target.profile.config)
     options["capabilities"] = target.declared.capabilities or ()
-    options["install"] = [find_runtime(target, module), host_file("install.mjs")]
+    options["install"] = [files.find_runtime(target, module), host_file("install.mjs")]
     options["programs"] = installed_programs(target)
     return *python_host("command_hooks"), face, str(module or ""), json.dumps(options)
 
 
-def _command_hooks_needs(target: Target) -> Iterator[Prerequisite]:
+def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
     if target.profile.config is None:
-        yield from loaded_needs(target)
+        yield from doctor.loaded_needs(target)
         return
-    yield runtime_need(target)
+    yield doctor.runtime_need(target)
     path = target.folder / target.profile.config
     remedy = f"{path} does not exist: correct the setting config"
-    yield Prerequisite("the file of hooks", str(path) if path.is_file() else None, remedy)
+    yield doctor.Prerequisite("the file of hooks", str(path) if path.is_file() else None, remedy)
 
 
 def _http_adapter(target: Target) -> tuple[str, ...]:
@@ -179,50 +162,52 @@ def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
             )
         return _server(target)
     if not target.command:
-        module = find_file(target)
-        runtime = find_runtime(target, module)
+        module = files.find_file(target)
+        runtime = files.find_runtime(target, module)
         if face.data.mcp is not None:
             install = [runtime, host_file("install.mjs")]
             return {"install": install, "module": str(module), "programs": installed_programs(target)}
         return {"server": [runtime, str(module)]}
-    if any(PORT in word for word in target.command):
+    if any(doctor.PORT in word for word in target.command):
         raise TargetError(
-            f"a command with {PORT} starts a server over HTTP, and no url says where",
+            f"a command with {doctor.PORT} starts a server over HTTP, and no url says where",
             where=target.where,
-            remedy=f'url = "http://127.0.0.1:{PORT}/mcp"',
+            remedy=f'url = "http://127.0.0.1:{doctor.PORT}/mcp"',
         )
-    return {"server": [find_program(target), *target.command[1:]]}
+    return {"server": [files.find_program(target), *target.command[1:]]}
 
 
-def _mcp_needs(target: Target) -> Iterator[Prerequisite]:
+def _mcp_needs(target: Target) -> Iterator[doctor.Prerequisite]:
     if target.profile.url is not None:
-        yield from server_needs(target)
+        yield from doctor.server_needs(target)
         client = find_spec("mcp")
-        yield Prerequisite("the official MCP client", None if client is None else client.origin, pip_install("harness"))
+        yield doctor.Prerequisite(
+            "the official MCP client", None if client is None else client.origin, pip_install("harness")
+        )
     elif target.command:
-        yield from program_needs(target, "a memory server over standard input and output")
+        yield from doctor.program_needs(target, "a memory server over standard input and output")
     else:
-        yield from loaded_needs(target)
+        yield from doctor.loaded_needs(target)
 
 
 def _node_plugin(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
-    module = find_file(target)
+    module = files.find_file(target)
     options = json.dumps(_settings(target, "tools", "plugin_config"))
-    return find_runtime(target, module), host_file("node_host.mjs"), face, str(module), options
+    return files.find_runtime(target, module), host_file("node_host.mjs"), face, str(module), options
 
 
 def _python_plugin(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     options = {**_settings(target, "tools"), "programs": installed_programs(target)}
-    return *python_host("python_plugin"), face, str(find_file(target)), json.dumps(options)
+    return *python_host("python_plugin"), face, str(files.find_file(target)), json.dumps(options)
 
 
 DEFAULT = ConnectorKind(
     name="command",
     reads=_LOADED | {"command"},
     command_line=_own_command,
-    needs=lambda target: program_needs(target, "a program that speaks signet-driver/1"),
+    needs=lambda target: doctor.program_needs(target, "a program that speaks signet-driver/1"),
     has_face=False,
     own_program=True,
 )
@@ -250,7 +235,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             name="http-adapter",
             reads=frozenset({"command", "paths", "url"}),
             command_line=_http_adapter,
-            needs=server_needs,
+            needs=doctor.server_needs,
             has_face=False,
         ),
         # A memory server, which the kit speaks to as the harness of a model would.
@@ -268,7 +253,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             name="node-plugin",
             reads=_LOADED | {"face", "older", "plugin_config", "tools"},
             command_line=_node_plugin,
-            needs=loaded_needs,
+            needs=doctor.loaded_needs,
             plays="code",
             endings=_SCRIPTS,
             resumes_anew=None,
@@ -278,7 +263,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             name="python-plugin",
             reads=_FILE | {"face", "older", "tools"},
             command_line=_python_plugin,
-            needs=lambda target: iter([connector_need(target)]),
+            needs=lambda target: iter([doctor.connector_need(target)]),
             plays="calls",
             endings=(".py",),
             runs_in_folder=True,

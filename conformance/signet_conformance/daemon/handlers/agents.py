@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.agents import resolve_agent
-from signet_conformance.daemon.values import flag, text_or_none
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ _TYPES: Final = ("assist_request", "decision_update", "info", "question")
 def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/presence: a session says that it is at work."""
     body = call.json_record("invalid request body", optional=True)
-    harness = text_or_none(body.get("harness"))
+    harness = js.text_or_none(body.get("harness"))
     demand(harness, "harness is required")
-    session = text_or_none(body.get("sessionKey"))
-    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(text_or_none(body.get("agentId")), session))
-    path = text_or_none(body.get("runtimePath"))
+    session = js.text_or_none(body.get("sessionKey"))
+    agent = daemon.auth.scoped_agent(call.claims, resolve_agent(js.text_or_none(body.get("agentId")), session))
+    path = js.text_or_none(body.get("runtimePath"))
     entry = daemon.presence.meet(
-        session=session, agent=agent, harness=harness, project=text_or_none(body.get("project")),
+        session=session, agent=agent, harness=harness, project=js.text_or_none(body.get("project")),
         path=path if path in ("plugin", "legacy") else None,
     )  # fmt: skip
-    return DaemonAnswer({"presence": {**entry, "provider": text_or_none(body.get("provider")) or harness}})
+    return DaemonAnswer({"presence": {**entry, "provider": js.text_or_none(body.get("provider")) or harness}})
 
 
 def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -39,14 +39,14 @@ def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST cross-agent/messages: accepted and not kept, as every inbox here is empty. Relays are refused."""
     body = call.json_record("invalid request body", optional=True)
-    content, kind = text_or_none(body.get("content")) or "", text_or_none(body.get("type"))
+    content, kind = js.text_or_none(body.get("content")) or "", js.text_or_none(body.get("type"))
     demand(content, "content is required")
     demand(len(content) <= _MOST_CHARACTERS, f"content too large (max {_MOST_CHARACTERS} chars)")
     demand(not kind or kind in _TYPES, f"unsupported message type '{kind}'")
-    sender = daemon.auth.scoped_agent(call.claims, text_or_none(body.get("fromAgentId")))
-    to_agent, to_session = text_or_none(body.get("toAgentId")), text_or_none(body.get("toSessionKey"))
-    broadcast = flag(body.get("broadcast")) or False
-    by_relay = text_or_none(body.get("via")) == "acp"
+    sender = daemon.auth.scoped_agent(call.claims, js.text_or_none(body.get("fromAgentId")))
+    to_agent, to_session = js.text_or_none(body.get("toAgentId")), js.text_or_none(body.get("toSessionKey"))
+    broadcast = js.flag(body.get("broadcast")) or False
+    by_relay = js.text_or_none(body.get("via")) == "acp"
     demand(not by_relay, "acp.baseUrl and acp.targetAgentName are required when via='acp'")
     local = broadcast or to_agent or to_session
     demand(local, "local target required (toAgentId, toSessionKey, or broadcast=true)")
@@ -54,7 +54,7 @@ def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         id=str(uuid.uuid4()),
         createdAt=daemon.now(),
         fromAgentId=sender,
-        fromSessionKey=text_or_none(body.get("fromSessionKey")),
+        fromSessionKey=js.text_or_none(body.get("fromSessionKey")),
         toAgentId=to_agent,
         toSessionKey=to_session,
         toSessionAgentId=to_agent if to_session else None,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_internal, runtime_path
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.memories.saving import read_body
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.values import UnreadableJsonError, fields_of, iso, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class CannedHandler:
 def call_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST marketplace/mcp/call: no server is registered here."""
     fields = read_body(call)
-    demand(truthy(fields.get("serverId")) and truthy(fields.get("toolName")), "serverId and toolName are required")
+    demand(
+        js.truthy(fields.get("serverId")) and js.truthy(fields.get("toolName")), "serverId and toolName are required"
+    )
     return refusal(404, "Server not found, disabled, or out of scope")
 
 
@@ -48,10 +50,10 @@ def heartbeat(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST diagnostics/openclaw/heartbeat: noted."""
     try:
         body = call.json()
-    except UnreadableJsonError:
+    except js.UnreadableJsonError:
         return refusal(400, "Invalid JSON")
     demand(isinstance(body, dict | list), "Body must be an object")
-    demand(isinstance(fields_of(body).get("pluginVersion"), str), "pluginVersion (string) is required")
+    demand(isinstance(js.fields_of(body).get("pluginVersion"), str), "pluginVersion (string) is required")
     return DaemonAnswer({"ok": True})
 
 
@@ -59,16 +61,16 @@ def complete_synthesis(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/synthesis/complete: no synthesis worker runs here."""
     if daemon.behaviour.synthesis_is_gone:
         return refusal(410, "Synthesis is done by the daemon", code="gone")
-    demand(truthy(fields_of(call.json()).get("content")), "content is required")
+    demand(js.truthy(js.fields_of(call.json()).get("content")), "content is required")
     return refusal(503, "Synthesis worker not running")
 
 
 def notifications(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/notifications: there are never any. An agent that is not a string crashes it, as in the daemon."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"inject": ""})
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")) and truthy(fields.get("hook")), "harness and hook are required")
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("hook")), "harness and hook are required")
     resolve_agent(fields.get("agentId"), fields.get("sessionKey"))
     return DaemonAnswer({"inject": "", "notifications": []})
 
@@ -86,7 +88,7 @@ def hygiene(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET knowledge/hygiene: nothing to tidy up for the agent that is named."""
     return DaemonAnswer(
         {
-            "agentId": text_or_none(call.query.get("agent_id")) or "default",
+            "agentId": js.text_or_none(call.query.get("agent_id")) or "default",
             "suspiciousEntities": [],
             "duplicateEntities": [],
             "attributeSummary": {"missingGroupKey": 0, "missingClaimKey": 0, "missingSourceMemory": 0},
@@ -97,16 +99,16 @@ def hygiene(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def skill_invocation(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/skill-invocation: noted."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"recorded": False})
     body = call.json()
     fields = body if isinstance(body, dict) else {}
-    demand(text_or_none(fields.get("harness")), "harness is required")
+    demand(js.text_or_none(fields.get("harness")), "harness is required")
     skill = fields.get("skillName")
-    demand(text_or_none(fields.get("skill") if skill is None else skill), "skillName is required")
+    demand(js.text_or_none(fields.get("skill") if skill is None else skill), "skillName is required")
     if daemon.behaviour.skill_conflict_is_409:
-        key = text_or_none(fields.get("sessionKey"))
-        demand_unclaimed(daemon, key, runtime_path(call, fields), plain_agent(fields))
+        key = js.text_or_none(fields.get("sessionKey"))
+        hooks.demand_unclaimed(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields))
     return DaemonAnswer({"recorded": True})
 
 
@@ -137,7 +139,7 @@ def status(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     body = {
         "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(),
         "uptime": daemon.clock() - daemon.started_at,
-        "startedAt": iso(daemon.started_at), "port": daemon.port, "host": "127.0.0.1", "bindHost": "127.0.0.1",
+        "startedAt": js.iso(daemon.started_at), "port": daemon.port, "host": "127.0.0.1", "bindHost": "127.0.0.1",
         "networkMode": "localhost", "agentId": "default", "agentsDir": str(daemon.workspace), "memoryDb": True,
     }  # fmt: skip
     return DaemonAnswer(body)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.auth import ROLES
-from signet_conformance.daemon.values import iso, text_or_none
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def make_token(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     seconds = given if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else _TOKEN_SECONDS
     scope = body.get("scope")
     token = daemon.auth.make_token(f"token:{role}", role, scope if isinstance(scope, dict) else {}, seconds)
-    return DaemonAnswer({"token": token, "expiresAt": iso(daemon.clock() + seconds)})
+    return DaemonAnswer({"token": token, "expiresAt": js.iso(daemon.clock() + seconds)})
 
 
 def list_keys(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
@@ -72,7 +72,7 @@ def list_keys(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 def make_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST auth/api-keys: 201 with the key, shown this once."""
     body = call.json_record("invalid request body")
-    name, role = text_or_none(body.get("name")) or "", body.get("role")
+    name, role = js.text_or_none(body.get("name")) or "", body.get("role")
     demand(name, "name is required")
     demand(not isinstance(role, str) or role in ROLES, f"role must be one of: {', '.join(ROLES)}")
     kinds = {

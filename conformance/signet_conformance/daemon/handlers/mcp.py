@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.daemon.values import UnreadableJsonError
+from signet_conformance.daemon import js
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def _post(call: DaemonRequest) -> DaemonAnswer:
     try:
         message = call.json()
-    except UnreadableJsonError:
+    except js.UnreadableJsonError:
         return _error(400, -32700, "Parse error: Invalid JSON")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return _error(400, -32700, "Parse error: Invalid JSON-RPC message")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
-from signet_conformance.daemon.values import BLANKS, UnreadableJsonError, is_number, record, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
@@ -17,17 +17,19 @@ _PATIENCE_MS: Final = 300_000
 
 def _timeout(value: Any) -> int:
     """`value` in milliseconds within 1 s and 30 min; 5 min for anything but a number."""
-    return min(1_800_000, max(1_000, int(value))) if is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
+    return (
+        min(1_800_000, max(1_000, int(value))) if js.is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
+    )
 
 
 def _fields(call: DaemonRequest, member: str, status: int) -> dict[str, Any]:
     """The fields of the body. Raises `RefusedError` for one that is not JSON, or null: it has no `member`."""
     try:
         body = call.json()
-    except UnreadableJsonError as problem:
+    except js.UnreadableJsonError as problem:
         raise RefusedError(status, str(problem)) from None
     demand(body is not None, f"null is not an object (evaluating 'body.{member}')", status)
-    return record(body) or {}
+    return js.record(body) or {}
 
 
 async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -40,9 +42,9 @@ async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
     references = {named: named} if named and "secrets" not in fields else fields.get("secrets")
     command = fields.get("command")
-    if not isinstance(command, str) or not command.strip(BLANKS):
+    if not isinstance(command, str) or not command.strip(js.BLANKS):
         return refusal(400, "command is required")
-    if not references or not isinstance(references, dict) or not all(map(text_or_none, references.values())):
+    if not references or not isinstance(references, dict) or not all(map(js.text_or_none, references.values())):
         return refusal(400, "non-empty secrets map is required")
     job = daemon.secrets.start(command, references, _timeout(fields.get("timeoutMs")))
     if job is None:
@@ -55,7 +57,7 @@ async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Dae
 async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
     """The output of the command, without any check of types but those that its own code trips over."""
     command, references = fields.get("command"), fields.get("secrets")
-    demand(truthy(command), "command is required")
+    demand(js.truthy(command), "command is required")
     if named:
         references = {named: named} if references is None else references
     elif not references or not isinstance(references, dict | list | str):

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.agents import resolve_agent
-from signet_conformance.daemon.values import (
-    fields_of,
-    is_number,
-    iso,
-    leading_integer,
-    number_or_none,
-    text_or_none,
-)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
@@ -22,7 +15,7 @@ if TYPE_CHECKING:
 
 def _shown(daemon: Daemon, key: str, path: str, since: float, **more: Any) -> dict[str, Any]:
     bypassed = daemon.sessions.bypassed(key)
-    return {"key": key, "runtimePath": path, "claimedAt": iso(since), **more, "bypassed": bypassed}
+    return {"key": key, "runtimePath": path, "claimedAt": js.iso(since), **more, "bypassed": bypassed}
 
 
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
@@ -34,7 +27,9 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
     if daemon.behaviour.early:
         return [_shown(daemon, claim.key, claim.path, claim.since) for claim in claims]
     sessions = {
-        claim.key: _shown(daemon, claim.key, claim.path, claim.since, agentId=claim.agent, expiresAt=iso(claim.expires))
+        claim.key: _shown(
+            daemon, claim.key, claim.path, claim.since, agentId=claim.agent, expiresAt=js.iso(claim.expires)
+        )
         for claim in claims
         if claim.agent == agent
     }
@@ -105,7 +100,7 @@ def get_transcript(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/search: the stored transcripts that a query finds."""
     body = call.json_record(optional=True)
-    query = text_or_none(body.get("query")) or ""
+    query = js.text_or_none(body.get("query")) or ""
     demand(query, "query is required")
 
     def first(*names: str) -> str | None:
@@ -117,9 +112,9 @@ def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     agent = daemon.auth.scoped_agent(call.claims, resolved)
     project = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
     asked = body.get("limit")
-    wanted = number_or_none(asked if is_number(asked) else call.query.get("limit"))
+    wanted = js.number_or_none(asked if js.is_number(asked) else call.query.get("limit"))
     limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
-    key = text_or_none(first("sessionKey", "session_key"))
+    key = js.text_or_none(first("sessionKey", "session_key"))
     hits = daemon.transcripts.search(query, agent, key=key, current=current, project=project, limit=limit)
     return DaemonAnswer({"query": query, "hits": hits, "count": len(hits)})
 
@@ -129,7 +124,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
     def first(header: str, *names: str) -> str | None:
         given = (*map(call.query.get, names), call.header(header))
-        return next(filter(None, map(text_or_none, given)), None)
+        return next(filter(None, map(js.text_or_none, given)), None)
 
     named, key = (
         first("x-signet-agent-id", "agent_id", "agentId"),
@@ -137,7 +132,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     )
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(named, key))
     depth = call.query.get("depth")
-    number = number_or_none(depth) if depth is not None else 0
+    number = js.number_or_none(depth) if depth is not None else 0
     if number is None or number < 0 or not float(number).is_integer():
         raise RefusedError(400, "depth must be a non-negative integer")
     where, values = "agent_id = ?", [agent]
@@ -146,7 +141,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         where, values = f"{where} AND project = ?", [*values, project]
     if depth is not None:
         where, values = f"{where} AND depth = ?", [*values, str(int(number))]
-    limit, offset = leading_integer(call.query.get("limit"), 50), leading_integer(call.query.get("offset"), 0)
+    limit, offset = js.leading_integer(call.query.get("limit"), 50), js.leading_integer(call.query.get("offset"), 0)
     rows = daemon.store.rows(
         f"SELECT * FROM session_summaries WHERE {where} ORDER BY latest_at DESC LIMIT ? OFFSET ?",
         *values, 50 if limit is None else min(max(limit, 0), 200), max(offset or 0, 0),
@@ -157,8 +152,8 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/summaries/expand: one summary with what belongs to it."""
-    fields = fields_of(call.json_or_empty())
-    node = text_or_none(fields.get("id"))
+    fields = js.fields_of(call.json_or_empty())
+    node = js.text_or_none(fields.get("id"))
     demand(node, "id is required")
     named = fields.get("agentId") if isinstance(fields.get("agentId"), str) else call.header("x-signet-agent-id")
     key = fields.get("sessionKey") if isinstance(fields.get("sessionKey"), str) else call.header("x-signet-session-key")

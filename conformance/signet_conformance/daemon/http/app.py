@@ -18,18 +18,18 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
 from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.auth import lost_refusal
-from signet_conformance.daemon.values import write_json
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, plain, refusal
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from signet_conformance.daemon.behaviour import Behaviour
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state import DaemonSettings
-    from signet_conformance.daemon.values import Clock
 
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"
@@ -182,7 +182,7 @@ def _preflight(request: Request, behaviour: Behaviour) -> Response:
 
 
 def _response(answer: DaemonAnswer, method: str, more: dict[str, str] | None = None) -> Response:
-    body = write_json(answer.body) if answer.text is None else answer.text.encode()
+    body = js.write_json(answer.body) if answer.text is None else answer.text.encode()
     kind = "application/json" if answer.text is None else _TEXT
     headers = {"content-type": kind} | dict(answer.headers) | (more or {})
     return Response(b"" if method == "HEAD" else body, answer.status, headers)

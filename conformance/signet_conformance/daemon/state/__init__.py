@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.behaviour import behaviour_of
+from signet_conformance.daemon.js import Clock
 from signet_conformance.daemon.state.agents import Agents, seed
 from signet_conformance.daemon.state.auth import MODES, Auth
 from signet_conformance.daemon.state.graph import Graph
@@ -16,7 +18,6 @@ from signet_conformance.daemon.state.secrets import Secrets
 from signet_conformance.daemon.state.sessions import AgentPresence, Epochs, SessionClaims, StartedSessions
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
-from signet_conformance.daemon.values import Clock, iso
 from signet_conformance.errors import UsageError, os_errors
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Daemon:
 
     def now(self) -> str:
         """The present moment as the daemon writes it."""
-        return iso(self.clock())
+        return js.iso(self.clock())
 
     def count_reads(self, memories: Iterable[str]) -> None:
         """Note that these memories were shown."""

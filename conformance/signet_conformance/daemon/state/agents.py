@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import BLANKS, ScriptError, iso, text_or_none, trimmed, truthy
+from signet_conformance.daemon import js
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from signet_conformance.daemon.behaviour import Behaviour
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.values import Clock
 
 
 def resolve_agent(agent: Any, session_key: Any) -> str:
@@ -21,24 +21,24 @@ def resolve_agent(agent: Any, session_key: Any) -> str:
 
     Raises `ScriptError` for an agent, or a session key that is looked at, of another type than string.
     """
-    explicit = trimmed(agent)
+    explicit = js.trimmed(agent)
     if explicit:
         return explicit
     if session_key is not None and not isinstance(session_key, str):
-        raise ScriptError("split is not a function")
+        raise js.ScriptError("split is not a function")
     head, _, rest = (session_key or "").partition(":")
-    name = rest.partition(":")[0].strip(BLANKS)
+    name = rest.partition(":")[0].strip(js.BLANKS)
     return name if head == "agent" and name else "default"
 
 
 def named_agent(agent: Any, session_key: Any, *, any_value: bool) -> str:
     """As `resolve_agent`; with `any_value` the name counts as it comes: blanks are a name, a number becomes one."""
-    return str(agent) if any_value and truthy(agent) else resolve_agent(agent, session_key)
+    return str(agent) if any_value and js.truthy(agent) else resolve_agent(agent, session_key)
 
 
 def plain_agent(fields: Mapping[str, Any]) -> str:
     """The agent that a claim is booked on: the body's, else ``default``. The key pattern plays no part here."""
-    return text_or_none(fields.get("agentId")) or "default"
+    return js.text_or_none(fields.get("agentId")) or "default"
 
 
 class Agents:
@@ -54,7 +54,7 @@ class Agents:
         """Make `agent` known; it may read the global rows of all agents from now on."""
         if self._strangers and agent != "default":
             return
-        now = iso(self._clock())
+        now = js.iso(self._clock())
         self._store.run(
             """INSERT INTO agents VALUES (?, ?, 'shared', NULL, ?, ?)
                ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at""",

@@ -12,12 +12,12 @@ import secrets
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import iso, read_moment, text_or_none
+from signet_conformance.daemon import js
 from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, RefusedError, refusal
 
 if TYPE_CHECKING:
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.values import Clock
 
 MODES: Final = ("local", "team", "hybrid")
 ROLES: Final = ("admin", "operator", "agent", "readonly")
@@ -71,7 +71,7 @@ class Auth:
         row = self._store.row("SELECT * FROM api_keys WHERE prefix = ?", prefix)
         if not row or not hmac.compare_digest(_hash(token, row["salt"]), row["key_hash"]):
             return None, "invalid api key"
-        now = iso(self._clock())
+        now = js.iso(self._clock())
         if row["revoked_at"]:
             return None, "api key revoked"
         if row["expires_at"] and row["expires_at"] <= now:
@@ -147,13 +147,13 @@ class Auth:
 
     def scoped_agent(self, claims: Claims | None, requested: str | None) -> str:
         """The agent of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
-        agent = text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
+        agent = js.text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
         self._demand_scope(claims, agent=agent)
         return agent
 
     def scoped_project(self, claims: Claims | None, requested: str | None) -> str | None:
         """The project of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
-        project = text_or_none(requested) or (claims.scope.get("project") if claims else None)
+        project = js.text_or_none(requested) or (claims.scope.get("project") if claims else None)
         if project:
             self._demand_scope(claims, project=project)
         return project
@@ -170,22 +170,22 @@ class Auth:
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
         """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""
-        expires = text_or_none(traits.get("expiresAt"))
-        moment = read_moment(expires)
+        expires = js.text_or_none(traits.get("expiresAt"))
+        moment = js.read_moment(expires)
         if expires and moment is None:
             raise ValueError("expiresAt must be a valid ISO timestamp")
         prefix, salt = secrets.token_hex(6), secrets.token_hex(16)
         key = f"{_PREFIX}{prefix}_{_padded(secrets.token_bytes(32))}"
-        connector = text_or_none(traits.get("connector"))
-        harness = text_or_none(traits.get("harness")) or connector
+        connector = js.text_or_none(traits.get("connector"))
+        harness = js.text_or_none(traits.get("harness")) or connector
         given = [item for item in traits.get("permissions") or () if item in PERMISSIONS["admin"]]
         self._store.run(
             f"INSERT INTO api_keys VALUES ({','.join('?' * 16)})",
             f"key_{_padded(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt,
             traits.get("role") or "agent",
             json.dumps(traits.get("scope") or {}), json.dumps(given or (_CONNECTOR if connector or harness else ())),
-            connector, harness, text_or_none(traits.get("agentId")), json.dumps(traits.get("allowedProjects") or []),
-            iso(self._clock()), None, None, None if moment is None else iso(moment),
+            connector, harness, js.text_or_none(traits.get("agentId")), json.dumps(traits.get("allowedProjects") or []),
+            js.iso(self._clock()), None, None, None if moment is None else js.iso(moment),
         )  # fmt: skip
         row = self._store.row("SELECT * FROM api_keys WHERE prefix = ?", prefix)
         return {**_key_to_wire(row), "key": key} if row else {}
@@ -200,7 +200,7 @@ class Auth:
         """Revoke the key of this id or prefix; None when no key has it."""
         self._store.run(
             "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ? OR prefix = ?",
-            iso(self._clock()), name, name,
+            js.iso(self._clock()), name, name,
         )  # fmt: skip
         row = self._store.row("SELECT * FROM api_keys WHERE id = ? OR prefix = ?", name, name)
         return _key_to_wire(row) if row else None
@@ -252,7 +252,7 @@ def _unpadded(text: str) -> bytes:
 
 
 def _claims_of(row: sqlite3.Row) -> Claims:
-    begin, end = read_moment(row["created_at"]), read_moment(row["expires_at"])
+    begin, end = js.read_moment(row["created_at"]), js.read_moment(row["expires_at"])
     return Claims(
         f"api-key:{row['id']}", row["role"], json.loads(row["scope_json"]), tuple(json.loads(row["permissions_json"])),
         int(begin or 0), FAR_FUTURE if end is None else int(end),

@@ -6,8 +6,8 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.texts import WORDS, decides, graph_words, names_in
-from signet_conformance.daemon.values import BLANKS, ScriptError, text_or_none
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,25 +23,25 @@ _MOST_BLOCK: Final = 1000
 
 def canonical(name: str) -> str:
     """The form of `name` that identifies an entity or an aspect."""
-    return " ".join(name.strip(BLANKS).lower().split())
+    return " ".join(name.strip(js.BLANKS).lower().split())
 
 
 def _entity_type(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ScriptError("an entity type is not a string")
-    return re.sub(r"[\s-]+", "_", value.strip(BLANKS).lower()) or None if value else None
+        raise js.ScriptError("an entity type is not a string")
+    return re.sub(r"[\s-]+", "_", value.strip(js.BLANKS).lower()) or None if value else None
 
 
 def _key(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise ScriptError("a key is not a string")
-    text = re.sub(r"[^a-z0-9]+", "_", (value or "").strip(BLANKS).lower()).strip("_")
+        raise js.ScriptError("a key is not a string")
+    text = re.sub(r"[^a-z0-9]+", "_", (value or "").strip(js.BLANKS).lower()).strip("_")
     return text[:120] if len(text) >= 3 else None
 
 
 def _worth_keeping(name: Any, kind: str | None) -> bool:
     if not isinstance(name, str):
-        raise ScriptError("an entity name is not a string")
+        raise js.ScriptError("an entity name is not a string")
     bare = canonical(name)
     if bare.isdigit() or bare in _NO_ENTITIES or re.match(r"(?:current|pending|primary)\s", bare):
         return False
@@ -91,7 +91,7 @@ class Graph:
     def _aspect_entity(self, aspect: dict[str, Any], agent: str, now: str) -> str | None:
         name, kind = aspect.get("entityName"), _entity_type(aspect.get("entityType"))
         if not isinstance(name, str):
-            raise ScriptError("an entity name is not a string")
+            raise js.ScriptError("an entity name is not a string")
         row = self._store.row(
             "SELECT id FROM entities WHERE canonical_name = ? AND agent_id = ?", canonical(name), agent
         )
@@ -123,7 +123,7 @@ class Graph:
     ) -> None:
         name, attributes = aspect.get("aspect"), aspect.get("attributes")
         if not isinstance(name, str) or not isinstance(attributes, list):
-            raise ScriptError("an aspect lacks its name or its attributes")
+            raise js.ScriptError("an aspect lacks its name or its attributes")
         self._store.run(
             "INSERT OR IGNORE INTO entity_aspects (id, entity_id, agent_id, name, canonical_name)"
             " VALUES (?, ?, ?, ?, ?)",
@@ -135,8 +135,8 @@ class Graph:
         for attribute in attributes:
             content = _object(attribute).get("content")
             if row is None or not isinstance(content, str):
-                raise ScriptError("an attribute lacks its content")
-            normal = content.strip(BLANKS).lower()
+                raise js.ScriptError("an attribute lacks its content")
+            normal = content.strip(js.BLANKS).lower()
             if self._store.row(
                 "SELECT 1 FROM entity_attributes WHERE aspect_id = ? AND agent_id = ? AND normalized_content = ?"
                 " AND status = 'active'",
@@ -252,7 +252,7 @@ class Graph:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ScriptError("a part of the structured payload is not an object")
+        raise js.ScriptError("a part of the structured payload is not an object")
     return value
 
 
@@ -262,4 +262,4 @@ def _or(value: Any, default: float) -> Any:
 
 def hints_in(values: Sequence[Any]) -> list[str]:
     """The texts among `values` that serve as hints: 5 to 300 characters."""
-    return [hint for value in values if (hint := text_or_none(value)) and 5 <= len(hint) <= 300]
+    return [hint for value in values if (hint := js.text_or_none(value)) and 5 <= len(hint) <= 300]

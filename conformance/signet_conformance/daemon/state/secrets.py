@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.values import iso
+from signet_conformance.daemon import js
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.values import Clock
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELL: Final = re.compile(r"[;&|`$(){}\[\]<>!\\]")
@@ -69,9 +69,9 @@ class Job:
     def to_wire(self) -> dict[str, Any]:
         """The job as the wire has it."""
         return present(
-            id=self.id, status=self.status, createdAt=iso(self.created), timeoutMs=self.timeout_ms,
-            startedAt=None if self.started is None else iso(self.started), result=self.result, error=self.error,
-            completedAt=None if self.completed is None else iso(self.completed),
+            id=self.id, status=self.status, createdAt=js.iso(self.created), timeoutMs=self.timeout_ms,
+            startedAt=None if self.started is None else js.iso(self.started), result=self.result, error=self.error,
+            completedAt=None if self.completed is None else js.iso(self.completed),
         )  # fmt: skip
 
 

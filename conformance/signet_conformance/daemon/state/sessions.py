@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from signet_conformance.daemon.values import iso, trimmed
+from signet_conformance.daemon import js
 from signet_conformance.daemon.wire import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from signet_conformance.daemon.behaviour import Behaviour
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.values import Clock
 
 CLAIM_SECONDS: Final = 4 * 3600
 TOMBSTONE_SECONDS: Final = 30 * 60
@@ -77,7 +77,7 @@ class SessionClaims:
         """`key` as it counts. Raises `ScriptError` for anything but a string."""
         if self._behaviour.keys_are_raw:
             return key if isinstance(key, str) else _name_of(key)
-        text = trimmed(key) or ""
+        text = js.trimmed(key) or ""
         return text.removeprefix("session:")
 
     def _slot(self, key: object, agent: str) -> str:
@@ -178,7 +178,7 @@ class SessionClaims:
             self._bypassed[held.key] = held.expires
         self._warned.discard(held.key)
         self._keep(slot, held)
-        return iso(held.expires)
+        return js.iso(held.expires)
 
     def warnings(self, key: object, agent: str) -> list[str] | None:
         """One warning when the claim has 30 minutes or less to live, said once until it is renewed; else None."""
@@ -230,7 +230,7 @@ class Epochs:
 
     def advance(self, key: Any, agent: str) -> int | None:
         """Open the next epoch and return its number; None without a key."""
-        key = trimmed(key)
+        key = js.trimmed(key)
         if not key:
             return None
         epoch = self.current(key, agent) + 1
@@ -275,7 +275,7 @@ class AgentPresence:
     ) -> dict[str, Any]:
         """Note that `agent` is at work; `harness` must be a string (`ScriptError`). Returns the public entry."""
         self._prune()
-        name = trimmed(harness) or "unknown"
+        name = js.trimmed(harness) or "unknown"
         slot = (
             f"session:{session}"
             if session
@@ -297,7 +297,7 @@ class AgentPresence:
 
     def leave(self, session: Any) -> bool:
         """Forget the session; False when it was not known."""
-        return self._sessions.pop(f"session:{trimmed(session)}", None) is not None
+        return self._sessions.pop(f"session:{js.trimmed(session)}", None) is not None
 
     def entries(self) -> list[dict[str, Any]]:
         """Every known session as kept (session, agent, path, since), the last seen first."""
@@ -309,5 +309,5 @@ def _public(entry: dict[str, Any]) -> dict[str, Any]:
     return present(
         key=entry["key"], sessionKey=entry["session"], agentId=entry["agent"], harness=entry["harness"],
         project=entry["project"], runtimePath=entry["path"], provider=entry["harness"],
-        startedAt=iso(entry["since"]), lastSeenAt=iso(entry["seen"]),
+        startedAt=js.iso(entry["since"]), lastSeenAt=js.iso(entry["seen"]),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from signet_conformance.daemon.values import BLANKS
+from signet_conformance.daemon import js
 
 MAX_CONTENT: Final = 800
 CHUNK_TARGET: Final = 600
@@ -49,9 +49,9 @@ class Content:
 
 def normalise(text: str) -> Content:
     """`text` with plain line ends and no outer blanks; the normal form ignores case, runs of blanks and final marks."""
-    stored = re.sub(r"\r\n?", "\n", text).strip(BLANKS)
-    lowered = re.sub(rf"[{BLANKS}]+", " ", stored.lower())
-    normal = re.sub(r"[.,!?;:]+$", "", lowered).strip(BLANKS) or stored.lower()
+    stored = re.sub(r"\r\n?", "\n", text).strip(js.BLANKS)
+    lowered = re.sub(rf"[{js.BLANKS}]+", " ", stored.lower())
+    normal = re.sub(r"[.,!?;:]+$", "", lowered).strip(js.BLANKS) or stored.lower()
     return Content(stored, normal, hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest())
 
 
@@ -78,15 +78,15 @@ class Marks:
 
 def read_marks(text: str) -> Marks:
     """The marks of `text`: ``critical:`` pins it with importance 1, ``[a,b]:`` tags it."""
-    rest = text.strip(BLANKS)
+    rest = text.strip(js.BLANKS)
     critical = rest.lower().startswith(CRITICAL)
     if critical:
-        rest = rest[len(CRITICAL) :].strip(BLANKS)
+        rest = rest[len(CRITICAL) :].strip(js.BLANKS)
     tagged = _TAGS.fullmatch(rest)
     tags = None
     if tagged:
-        tags = ",".join(tag for part in tagged[1].split(",") if (tag := part.strip(BLANKS).lower()))
-        rest = tagged[2].strip(BLANKS)
+        tags = ",".join(tag for part in tagged[1].split(",") if (tag := part.strip(js.BLANKS).lower()))
+        rest = tagged[2].strip(js.BLANKS)
     return Marks(rest, tags, critical, 1 if critical else 0.8)
 
 
@@ -103,7 +103,7 @@ def read_tags(value: Any) -> Any:
         parts = value
     else:
         return NO_TAGS
-    return ",".join(tag for part in parts if (tag := part.strip(BLANKS))) or None
+    return ",".join(tag for part in parts if (tag := part.strip(js.BLANKS))) or None
 
 
 def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> list[str]:
@@ -123,11 +123,11 @@ def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> li
             closed = False
         else:
             pieces[-1] += f" {sentence}"
-    pieces = [bare for piece in pieces if (bare := piece.strip(BLANKS))]
+    pieces = [bare for piece in pieces if (bare := piece.strip(js.BLANKS))]
     if plain:
         return pieces
     following = [*(piece[: size // 4] for piece in pieces[1:]), ""]
-    return [f"{piece} {start}".strip(BLANKS) for piece, start in zip(pieces, following, strict=True)]
+    return [f"{piece} {start}".strip(js.BLANKS) for piece, start in zip(pieces, following, strict=True)]
 
 
 #: Lists of words by what they are for, as the real daemon has them.

@@ -8,14 +8,14 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.texts import index_query, index_words
-from signet_conformance.daemon.values import BLANKS, ScriptError, iso, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from signet_conformance.daemon.js import Clock
     from signet_conformance.daemon.state.store import Store
-    from signet_conformance.daemon.values import Clock
 
 _ROLES: Final = {
     **dict.fromkeys(("user", "human", "client"), "User"),
@@ -31,20 +31,20 @@ def plain_lines(harness: object, raw: object) -> str:
 
     Raises `ScriptError` when either is not a string.
     """
-    codex = (trimmed(harness) or "").lower() == "codex"
+    codex = (js.trimmed(harness) or "").lower() == "codex"
     if harness is None or not isinstance(raw, str):
-        raise ScriptError("not a string")
+        raise js.ScriptError("not a string")
     return _read_lines(raw, _turn, codex=codex)
 
 
 def flat_lines(harness: str, raw: str) -> str:
     """`raw` as 0.58 reads it: lines with ``role`` and ``content`` on their own level; nested messages do not count."""
-    return _read_lines(raw, _flat_turn, codex=harness.strip(BLANKS).lower() == "codex")
+    return _read_lines(raw, _flat_turn, codex=harness.strip(js.BLANKS).lower() == "codex")
 
 
 def _read_lines(raw: str, read: Callable[[dict[str, Any]], str], *, codex: bool) -> str:
     """The turns that `read` finds in lines of JSON; of codex the special ones only. Raw when few lines are JSON."""
-    records = [_json_object(line) for part in re.split(r"\r?\n", raw) if (line := part.strip(BLANKS))]
+    records = [_json_object(line) for part in re.split(r"\r?\n", raw) if (line := part.strip(js.BLANKS))]
     if not codex and sum(record is not None for record in records) < -(-len(records) * 6 // 10):
         return raw
     turns = (_special_turn(record) or ("" if codex else read(record)) for record in records if record)
@@ -68,7 +68,7 @@ def _json_object(line: str) -> dict[str, Any] | None:
 
 
 def _one_line(value: object) -> str:
-    return re.sub(r"[\r\n]+", " ", value.strip(BLANKS)) if isinstance(value, str) else ""
+    return re.sub(r"[\r\n]+", " ", value.strip(js.BLANKS)) if isinstance(value, str) else ""
 
 
 def _first_text(record: dict[str, Any], *names: str) -> str:
@@ -135,9 +135,9 @@ class Transcripts:
 
     def store(self, key: str, agent: str, text: str, *, harness: object, project: object) -> None:
         """Store `text` in place of what was stored; blank texts and keys are not kept."""
-        if not key.strip(BLANKS) or not text.strip(BLANKS):
+        if not key.strip(js.BLANKS) or not text.strip(js.BLANKS):
             return
-        now = iso(self._clock())
+        now = js.iso(self._clock())
         self._store.run(
             """INSERT INTO session_transcripts VALUES (?, ?, ?, ?, ?, ?, ?)
                ON CONFLICT (agent_id, session_key) DO UPDATE

@@ -20,26 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import MARK
-from signet_conformance.drivers.hosts import host_program
+from signet_conformance.drivers.hosts import host_program, installed, registry
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together
-from signet_conformance.drivers.hosts.installed import (
-    INSTALLED,
-    has_server,
-    install,
-    mcp_command,
-    offered_tools,
-    refused_servers,
-)
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
-from signet_conformance.drivers.hosts.registry import (
-    misplaced_server,
-    output_objection,
-    reads_as_context,
-    tools_taken,
-    unknown_events,
-)
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
 
 
@@ -172,11 +157,11 @@ class CommandHooks:
         programs = home / ".signet-conformance-bin"
         self._env = {**os.environ, "PATH": with_programs(options.get("programs", {}), programs)}
         settings = home / face["settings"] if "config" not in options else Path(options["config"])
-        if "config" not in options and not (home / INSTALLED).exists():
+        if "config" not in options and not (home / installed.INSTALLED).exists():
             host_program.put_on_path(face, programs)
             # Where hooks inherit nothing, what they need has to be written down.
-            install(options["install"], module, self._env, remote="environment" in face)
-            (home / INSTALLED).touch()
+            installed.install(options["install"], module, self._env, remote="environment" in face)
+            (home / installed.INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: fix the setting config")
         self._sources = hook_sources(home, settings, face)
@@ -191,7 +176,7 @@ class CommandHooks:
 
     def about(self) -> Mapping[str, Any]:
         """The hooks that are installed, whether the harness takes their file, and what is remarkable about it."""
-        said, installed = [], []
+        said, files = [], []
         for source in self._sources:
             words = source.file.refusal
             if words is not None:
@@ -200,10 +185,12 @@ class CommandHooks:
                 members = ", ".join(source.file.unread)
                 words = f"no hook in it has a form that the harness reads; its top-level members are {members}"
             row = {"file": source.name, "accepted": words is None}
-            installed.append(row if words is None else {**row, "words": words})
+            files.append(row if words is None else {**row, "words": words})
         twice = doubled(self._sources)
         refused = any(source.file.refusal is not None for source in self._sources)
-        unknown = list(unknown_events({e: [hook.command for hook in self._hooks[e]] for e in self._hooks}, self._face))
+        unknown = list(
+            registry.unknown_events({e: [hook.command for hook in self._hooks[e]] for e in self._hooks}, self._face)
+        )
         reached, misplaced = self._find_server()
         handlers = sum(map(len, self._hooks.values()))
         # Of a file that is refused the harness takes nothing, and that is said already.
@@ -214,7 +201,7 @@ class CommandHooks:
             "face": self._name,
             "steps": sorted({*self._face["steps"], "tool"}),
             "events": sorted(self._hooks),
-            "installed": [*installed, *refused_servers(Path.home(), self._face), *unknown, *misplaced],
+            "installed": [*files, *installed.refused_servers(Path.home(), self._face), *unknown, *misplaced],
             "registered": [taken],
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
             "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
@@ -235,10 +222,10 @@ class CommandHooks:
         """Whether the harness finds a memory server; if not, the rows of files that name one where it does not look."""
         if "mcp" not in self._face or "config" in self._options:
             return True, ()
-        if has_server(Path.home(), self._face):
+        if installed.has_server(Path.home(), self._face):
             return True, ()
         tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_OF_TOOLS)]
-        return False, list(misplaced_server(Path.home(), self._face, tools))
+        return False, list(registry.misplaced_server(Path.home(), self._face, tools))
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result tells each hook's status, duration and output."""
@@ -383,11 +370,11 @@ class CommandHooks:
         """Tell what the harness refuses of a hook's output; what it does not read reaches no model."""
         if run.status != 0:
             return run
-        objection = output_objection(run.event, run.stdout, self._face)
+        objection = registry.output_objection(run.event, run.stdout, self._face)
         if objection is not None:
             row = {"file": f"the output of {run.event}", "accepted": False, "words": objection}
             self._peer.tell_about({"installed": [row]})
-        return run if reads_as_context(run.event, run.stdout, self._face) else replace(run, context="")
+        return run if registry.reads_as_context(run.event, run.stdout, self._face) else replace(run, context="")
 
     def _take_given(self) -> Sequence[Mapping[str, str]]:
         """What hooks have given for the model since the last time."""
@@ -400,19 +387,19 @@ class CommandHooks:
         kept = self._face.get(list_name)
         return own if kept is None else {name: own[name] for name in (*kept, MARK) if name in own}
 
-    def _server_env(self, session: HookSession, installed: Mapping[str, str]) -> Mapping[str, str]:
+    def _server_env(self, session: HookSession, named: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of a memory server: it gets the daemon's address even where the harness gives none."""
-        env = {**self._env_of(session, "server_environment"), **installed}
+        env = {**self._env_of(session, "server_environment"), **named}
         # Without it, what the server sends would reach the daemon's default port, and be neither recorded nor judged.
         return {"SIGNET_DAEMON_URL": self._env["SIGNET_DAEMON_URL"], **env} if "SIGNET_DAEMON_URL" in self._env else env
 
     def _tool(self, session: HookSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
-            command, env = mcp_command(Path.home(), self._face)
+            command, env = installed.mcp_command(Path.home(), self._face)
             session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
-            offered = offered_tools(Path.home(), self._face, session.server.tools)
+            offered = installed.offered_tools(Path.home(), self._face, session.server.tools)
             session.kept_back = frozenset(session.server.tools) - offered.keys()
-            session.tools, told = tools_taken(offered, self._face, self._options.get("tools", {}))
+            session.tools, told = registry.tools_taken(offered, self._face, self._options.get("tools", {}))
             self._peer.tell_about(told)
         server, names = session.server, self._options.get("tools", {})
         wanted = names.get(step.get("tool"), step.get("tool"))

@@ -8,15 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from signet_conformance.daemon.handlers.hooks import (
-    claim,
-    demand_unclaimed,
-    is_bypassed,
-    is_internal,
-    meet,
-    runtime_path,
-)
-from signet_conformance.daemon.values import fields_of, truthy
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks as shared
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
@@ -39,7 +32,7 @@ class AcceptedRequest:
 
 def has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
     """A test for fields that are all given."""
-    return lambda fields: all(truthy(fields.get(name)) for name in names)
+    return lambda fields: all(js.truthy(fields.get(name)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -57,14 +50,14 @@ class Gate:
 
     def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
         """The visit. Raises `RefusedError` with the answer that ends it here."""
-        if self.internal is not None and is_internal(call):
+        if self.internal is not None and shared.is_internal(call):
             raise RefusedError.by(DaemonAnswer(dict(self.internal)))
-        fields = fields_of(call.json())
+        fields = js.fields_of(call.json())
         demand(self.complete(fields), self.complaint)
-        path, key = runtime_path(call, fields), fields.get("sessionKey")
-        (claim if self.claims else demand_unclaimed)(daemon, key, path, AGENT)
+        path, key = shared.runtime_path(call, fields), fields.get("sessionKey")
+        (shared.claim if self.claims else shared.demand_unclaimed)(daemon, key, path, AGENT)
         if self.seen:
-            meet(daemon, fields, path)
-        if is_bypassed(daemon, fields):
+            shared.meet(daemon, fields, path)
+        if shared.is_bypassed(daemon, fields):
             raise RefusedError.by(DaemonAnswer({**self.nothing, "bypassed": True}))
-        return AcceptedRequest(fields, path, key if truthy(key) else None)
+        return AcceptedRequest(fields, path, key if js.truthy(key) else None)

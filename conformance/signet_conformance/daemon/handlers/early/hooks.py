@@ -7,6 +7,7 @@ import uuid
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks import is_internal
@@ -15,7 +16,6 @@ from signet_conformance.daemon.handlers.hooks.session import START_FIELDS, conte
 from signet_conformance.daemon.state.agents import identity_of, working_memory
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.values import ScriptError, date_line, fields_of, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _LEAST_TRANSCRIPT: Final = 500
 
 
 def _has_prompt(fields: Mapping[str, Any]) -> bool:
-    return has("harness")(fields) and any(text_or_none(fields.get(name)) for name in ("userMessage", "userPrompt"))
+    return has("harness")(fields) and any(js.text_or_none(fields.get(name)) for name in ("userMessage", "userPrompt"))
 
 
 _START: Final = Gate(
@@ -52,13 +52,13 @@ _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
     visit = _START.admit(daemon, call)
-    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
+    today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
     marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
     if marks and daemon.started.contains(marks):
         return DaemonAnswer(stub_of(today))
     # The start fails when a name is not a string. The session key is checked only when a project is given.
-    for name in ("agentId", "project", "sessionKey") if truthy(visit.fields.get("project")) else ("agentId",):
-        trimmed(visit.fields.get(name))
+    for name in ("agentId", "project", "sessionKey") if js.truthy(visit.fields.get("project")) else ("agentId",):
+        js.trimmed(visit.fields.get(name))
     memories = memories_for(daemon, AGENT, visit.fields.get("project"), _START_ROOM)
     daemon.count_reads([row["id"] for row in memories])
     recent = working_memory(daemon.workspace)
@@ -78,7 +78,7 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: rows that the prompt's words find and that the last prompts did not show."""
     visit = _PROMPT.admit(daemon, call)
-    today = f"# Current Date & Time\n{date_line(daemon.clock())}\n"
+    today = f"# Current Date & Time\n{js.date_line(daemon.clock())}\n"
     terms = _terms(visit.fields)
     rows = _fresh(daemon, visit, search_rows(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
     if not rows:
@@ -101,8 +101,8 @@ def _terms(fields: Mapping[str, Any]) -> list[str]:
         next((clean for text in sent if isinstance(text, str) and (clean := without_envelope(text))), "")
     )
     last = fields.get("lastAssistantMessage")
-    if truthy(last) and not isinstance(last, str):
-        raise ScriptError("the last answer is no text")
+    if js.truthy(last) and not isinstance(last, str):
+        raise js.ScriptError("the last answer is no text")
     more = [word for word in subject_words(last or "") if word not in own]
     return [*own, *more[: max(len(own), 2)]][:_MOST_TERMS]
 
@@ -127,9 +127,9 @@ def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: releases the session for either path; a transcript of 500 characters is queued."""
     if is_internal(call):
         return DaemonAnswer(_NOTHING_SAVED)
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")), "harness is required")
-    key = next((fields[name] for name in ("sessionKey", "sessionId") if truthy(fields.get(name))), None)
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")), "harness is required")
+    key = next((fields[name] for name in ("sessionKey", "sessionId") if js.truthy(fields.get(name))), None)
     if key is None:
         return DaemonAnswer(_end_answer(fields))
     bypassed = daemon.sessions.bypassed(key)
@@ -151,7 +151,7 @@ def _end_answer(fields: Mapping[str, Any]) -> dict[str, Any]:
     if len(turns) < _LEAST_TRANSCRIPT:
         return dict(_NOTHING_SAVED)
     if isinstance(fields.get("cwd"), dict | list):
-        raise ScriptError("a project that cannot be stored")
+        raise js.ScriptError("a project that cannot be stored")
     return {**_NOTHING_SAVED, "queued": True, "jobId": str(uuid.uuid4())}
 
 

@@ -8,29 +8,13 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
+from signet_conformance.daemon.handlers.memories import saving
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
-from signet_conformance.daemon.handlers.memories.saving import (
-    Draft,
-    chunk_answer,
-    demand_thawed,
-    fresh_chunks,
-    insert,
-    read_body,
-    save_one,
-)
 from signet_conformance.daemon.handlers.memories.search import given_filters
 from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
-from signet_conformance.daemon.values import (
-    BLANKS,
-    ScriptError,
-    fields_of,
-    is_number,
-    slice_end,
-    trimmed,
-    truthy,
-)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
 if TYPE_CHECKING:
@@ -47,7 +31,7 @@ _HOOK: Final = Gate(has("harness", "content"), "harness and content are required
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: a new row unless its idempotency key is known; one that cannot be stored gets a 200 too."""
     visit = _HOOK.admit(daemon, call)
-    text = trimmed(visit.fields["content"]) or ""
+    text = js.trimmed(visit.fields["content"]) or ""
     try:
         return DaemonAnswer({"saved": True, "id": _hook_row(daemon, visit, text)})
     except sqlite3.Error:
@@ -56,9 +40,9 @@ def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
     pinned = text.lower().startswith(CRITICAL)
-    tags, text = _heading(text[len(CRITICAL) :].strip(BLANKS) if pinned else text)
+    tags, text = _heading(text[len(CRITICAL) :].strip(js.BLANKS) if pinned else text)
     given = {
-        name: visit.fields[name] for name in ("idempotencyKey", "who", "project") if truthy(visit.fields.get(name))
+        name: visit.fields[name] for name in ("idempotencyKey", "who", "project") if js.truthy(visit.fields.get(name))
     }
     key = given.get("idempotencyKey")
     known = daemon.store.row("SELECT id FROM memories WHERE idempotency_key = ?", key) if key is not None else None
@@ -78,66 +62,68 @@ def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
     )
     # Without a hash: no later save counts as a duplicate of this row.
     unhashed = {"normalized_content": None, "content_hash": None, "extraction_status": "none", "why": None}
-    return insert(daemon, draft, replace(normalise(text), stored=text), infer_type(text), **unhashed)
+    return saving.insert(daemon, draft, replace(normalise(text), stored=text), infer_type(text), **unhashed)
 
 
 def _heading(text: str) -> tuple[str | None, str]:
     """The tags in ``[…]:`` at the beginning of `text`, as they stand there, and what follows."""
     tags, closed, rest = text[1:].partition("]:")
-    return (tags, rest.lstrip(BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
+    return (tags, rest.lstrip(js.BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
 
 
 def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
     if daemon.auth.mode == "team":
         return DaemonAnswer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
-    return _save(daemon, fields_of(call.json_or_empty()))
+    return _save(daemon, js.fields_of(call.json_or_empty()))
 
 
 def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember."""
-    return _save(daemon, read_body(call))
+    return _save(daemon, saving.read_body(call))
 
 
 def _save(daemon: Daemon, fields: Mapping[str, Any]) -> DaemonAnswer:
-    raw = trimmed(fields.get("content")) or ""
+    raw = js.trimmed(fields.get("content")) or ""
     demand(raw, "content is required")
-    demand_thawed(daemon)
+    saving.demand_thawed(daemon)
     marks = read_marks(raw)
     said = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
     said |= {name: fields[name] for name in said if fields.get(name) is not None}
     draft = _draft(
         daemon,
         raw,
-        **{**said, "pinned": truthy(said["pinned"])},
+        **{**said, "pinned": js.truthy(said["pinned"])},
         project=fields.get("project"),
-        source_type=trimmed(fields.get("sourceType")) or "manual",
-        source_id=trimmed(fields.get("sourceId")) or None,
+        source_type=js.trimmed(fields.get("sourceType")) or "manual",
+        source_id=js.trimmed(fields.get("sourceId")) or None,
     )
     if len(raw) > _LONGEST:
         return _chunked(daemon, draft)
-    return save_one(daemon, replace(draft, raw=_flat(raw)), {}, links=False)
+    return saving.save_one(daemon, replace(draft, raw=_flat(raw)), {}, links=False)
 
 
 def _flat(text: str) -> str:
     """`text` as memory/remember stores it: each run of blanks is one."""
-    return re.sub(rf"[{BLANKS}]+", " ", text)
+    return re.sub(rf"[{js.BLANKS}]+", " ", text)
 
 
-def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> Draft:
+def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> saving.Draft:
     now = daemon.now()
-    return Draft(raw, AGENT, "global", project, None, created=now, now=now, **said)
+    return saving.Draft(raw, AGENT, "global", project, None, created=now, now=now, **said)
 
 
-def _chunked(daemon: Daemon, draft: Draft) -> DaemonAnswer:
+def _chunked(daemon: Daemon, draft: saving.Draft) -> DaemonAnswer:
     """Each piece that is new, under a group of its own; a piece that cannot be stored is left out."""
     group, ids = str(uuid.uuid4()), []
-    for piece in fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
+    for piece in saving.fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
         try:
-            ids.append(insert(daemon, draft, piece, infer_type(piece.stored), source_type="chunk", source_id=group))
+            ids.append(
+                saving.insert(daemon, draft, piece, infer_type(piece.stored), source_type="chunk", source_id=group)
+            )
         except sqlite3.Error:
             continue
-    return chunk_answer(ids, group)
+    return saving.chunk_answer(ids, group)
 
 
 _MOST: Final = 20
@@ -184,13 +170,13 @@ def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     # As sent: a value that cannot be compared finds nothing.
     asked = [(clause, filters[name]) for name, clause in given_filters(filters, "type", "who", "since", "until")]
     tags = filters.get("tags")
-    if truthy(tags):
+    if js.truthy(tags):
         if not isinstance(tags, str):
-            raise ScriptError("tags are no text")
-        asked += [("m.tags LIKE ?", f"%{tag}%") for part in tags.split(",") if (tag := part.strip(BLANKS))]
-    if is_number(filters.get("importance_min")):
+            raise js.ScriptError("tags are no text")
+        asked += [("m.tags LIKE ?", f"%{tag}%") for part in tags.split(",") if (tag := part.strip(js.BLANKS))]
+    if js.is_number(filters.get("importance_min")):
         asked.append(("m.importance >= ?", filters["importance_min"]))
-    fixed = ["m.pinned"] if truthy(filters.get("pinned")) else []
+    fixed = ["m.pinned"] if js.truthy(filters.get("pinned")) else []
     return ["1", *fixed, *(clause for clause, _ in asked)], [value for _, value in asked]
 
 
@@ -210,11 +196,11 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/recall: results, query and method, nothing else."""
     query, fields = read_query(call)
     try:
-        words = trimmed(fields.get("keywordQuery"))
+        words = js.trimmed(fields.get("keywordQuery"))
         rows = search_rows(daemon, all_of(query if words is None else words), fields)
-    except ScriptError:
+    except js.ScriptError:
         return refusal(500, "Recall failed", results=[])
-    rows = rows[: slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
+    rows = rows[: js.slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
     daemon.count_reads([row["id"] for row in rows])
     results = [
         {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER}
@@ -241,8 +227,8 @@ def _hook_rows(daemon: Daemon, fields: Mapping[str, Any]) -> list[dict[str, Any]
     if words and isinstance(fields["query"], str):
         by_words = "m.rowid IN (SELECT rowid FROM memories_fts WHERE memories_fts MATCH ?)"
         ways.insert(0, (by_words, any_of(words[:_MOST_WORDS]), "m.rowid"))
-    of_project, project = ("m.project = ?", [fields["project"]]) if truthy(fields.get("project")) else ("1", [])
-    limit = fields["limit"] if truthy(fields.get("limit")) else _DEFAULT_LIMIT
+    of_project, project = ("m.project = ?", [fields["project"]]) if js.truthy(fields.get("project")) else ("1", [])
+    limit = fields["limit"] if js.truthy(fields.get("limit")) else _DEFAULT_LIMIT
     for condition, value, order in ways:
         sql = f"""SELECT {_HOOK_COLUMNS} FROM memories m
                   WHERE m.is_deleted = 0 AND {of_project} AND {condition} ORDER BY {order} LIMIT ?"""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.agents import plain_agent
-from signet_conformance.daemon.values import text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
     """Whether the session of the request is bypassed. Raises `ScriptError` when its key is not a string."""
     given = fields.get("sessionKey")
     key = fields.get("sessionId") if given is None else given
-    return truthy(key) and daemon.sessions.bypassed(key)
+    return js.truthy(key) and daemon.sessions.bypassed(key)
 
 
 def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mapping[str, Any] | None = None) -> None:
@@ -40,7 +40,7 @@ def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mappi
 
     The answer says then that the hook was skipped, beside `nothing`; without that it is a conflict.
     """
-    holder = daemon.sessions.claim(key, path, agent) if truthy(key) and path else None
+    holder = daemon.sessions.claim(key, path, agent) if js.truthy(key) and path else None
     if holder is None:
         return
     if nothing is None:
@@ -55,7 +55,7 @@ def _conflict(holder: str) -> RefusedError:
 
 def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> None:
     """Raise `RefusedError` for a hook whose session the other path holds; it makes no claim itself."""
-    owner = daemon.sessions.owner(key, agent) if truthy(key) and path else None
+    owner = daemon.sessions.owner(key, agent) if js.truthy(key) and path else None
     if owner and owner != path:
         raise _conflict(owner)
 
@@ -63,25 +63,25 @@ def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> 
 def meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
     """Note that the session of the request is at work."""
     daemon.presence.meet(
-        session=text_or_none(fields.get("sessionKey")), agent=plain_agent(fields), harness=fields["harness"],
-        project=text_or_none(fields.get("project")), path=path,
+        session=js.text_or_none(fields.get("sessionKey")), agent=plain_agent(fields), harness=fields["harness"],
+        project=js.text_or_none(fields.get("project")), path=path,
     )  # fmt: skip
 
 
 def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bool:
     """Whether the daemon files nothing for such a session: temporary projects, or synthetic names without a project."""
-    path = text_or_none(project)
+    path = js.text_or_none(project)
     if path:
         return path.startswith(("/tmp/", "/private/tmp/"))  # noqa: S108 # the daemon's own rule, no file is opened
-    names = [(text_or_none(name) or "").lower() for name in (key, session)]
+    names = [(js.text_or_none(name) or "").lower() for name in (key, session)]
     synthetic = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
-    return any(name.startswith(synthetic) for name in names) or (text_or_none(harness) or "").lower() == "test"
+    return any(name.startswith(synthetic) for name in names) or (js.text_or_none(harness) or "").lower() == "test"
 
 
 def start_marks(daemon: Daemon, agent: str, fields: Mapping[str, Any], project: Any) -> tuple[str, ...] | None:
     """The marks by which a repeated start is recognised; None without a session key. The key counts as sent."""
-    key = fields.get("sessionKey") if truthy(fields.get("sessionKey")) else fields.get("sessionId")
-    if not truthy(key):
+    key = fields.get("sessionKey") if js.truthy(fields.get("sessionKey")) else fields.get("sessionId")
+    if not js.truthy(key):
         return None
     if daemon.behaviour.start_marks_are_key_only:
         return (str(key),)

@@ -5,17 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import (
-    claim,
-    is_bypassed,
-    is_internal,
-    is_noise,
-    runtime_path,
-    start_marks,
-)
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand
 
 if TYPE_CHECKING:
@@ -35,11 +28,11 @@ def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/pre-compaction: how the host should sum up the session."""
     body = call.json()
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
-    demand(truthy(fields.get("harness")), "harness is required")
-    key, path = fields.get("sessionKey"), runtime_path(call, fields)
+    demand(js.truthy(fields.get("harness")), "harness is required")
+    key, path = fields.get("sessionKey"), hooks.runtime_path(call, fields)
     agent = resolve_agent(fields.get("agentId") if daemon.behaviour.claims_by_agent else None, key)
-    claim(daemon, key, path, agent, {"guidelines": "", "instructions": "", "summaryPrompt": ""})
-    if is_bypassed(daemon, fields):
+    hooks.claim(daemon, key, path, agent, {"guidelines": "", "instructions": "", "summaryPrompt": ""})
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"instructions": "", "bypassed": True})
     return DaemonAnswer(summary_request(daemon, resolve_agent(fields.get("agentId"), key)))
 
@@ -57,18 +50,18 @@ def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
 
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")) and truthy(fields.get("summary")), "harness and summary are required")
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("summary")), "harness and summary are required")
     key = fields.get("sessionKey")
-    claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"success": True})
-    if is_bypassed(daemon, fields):
+    hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"success": True})
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"success": True, "bypassed": True})
     scoped = daemon.behaviour.context_epochs
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(fields.get("agentId"), key) if scoped else "default")
     row = daemon.store.row("SELECT project FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
-    project = (row["project"] if row else None) or text_or_none(fields.get("project"))
+    project = (row["project"] if row else None) or js.text_or_none(fields.get("project"))
     project = daemon.auth.scoped_project(call.claims, project if scoped else None)
-    noise = is_noise(project=project, key=key, harness=fields["harness"])
+    noise = hooks.is_noise(project=project, key=key, harness=fields["harness"])
     memory = None if noise else _file(daemon, fields, agent, project)
     answer: dict[str, Any] = {"success": True, "memoryId": memory}
     if scoped:
@@ -76,8 +69,8 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         if epoch is not None:
             answer["contextEpoch"] = epoch
     if not daemon.behaviour.start_marks_are_key_only:
-        daemon.started.forget(start_marks(daemon, agent, {**fields, "sessionId": None}, project))
-    if truthy(key):
+        daemon.started.forget(hooks.start_marks(daemon, agent, {**fields, "sessionId": None}, project))
+    if js.truthy(key):
         daemon.transcripts.drop(str(key), agent)
     return DaemonAnswer(answer)
 
@@ -87,7 +80,7 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
     key, harness, summary = fields.get("sessionKey"), fields["harness"], fields["summary"]
     now, new = daemon.now(), str(uuid.uuid4())
     if not isinstance(summary, str) or not isinstance(harness, str):
-        raise ScriptError("summary or harness is not a text")
+        raise js.ScriptError("summary or harness is not a text")
     with daemon.store.transaction():
         daemon.store.run(
             """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project,
@@ -95,7 +88,7 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
                VALUES (?, ?, 'session_summary', 0.8, ?, ?, 'system', ?, ?, ?, ?, ?, 'system')""",
             new, summary, key, harness, f"session,summary,{harness}", project, agent, now, now,
         )  # fmt: skip
-        node = f"{key}:compaction:{int(daemon.clock() * 1000)}" if truthy(key) else str(uuid.uuid4())
+        node = f"{key}:compaction:{int(daemon.clock() * 1000)}" if js.truthy(key) else str(uuid.uuid4())
         daemon.store.run(
             """INSERT OR REPLACE INTO session_summaries
                VALUES (?, ?, 0, 'session', ?, ?, ?, ?, ?, ?, ?, 'compaction', ?, ?, ?)""",
@@ -107,12 +100,12 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
 
 def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-checkpoint-extract: what is new in the transcript since the last one is queued."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"skipped": True})
-    fields = fields_of(call.json())
+    fields = js.fields_of(call.json())
     key = fields.get("sessionKey")
-    demand(truthy(fields.get("harness")) and truthy(key), "harness and sessionKey are required")
-    claim(daemon, key, runtime_path(call, fields), plain_agent(fields), {"skipped": True})
+    demand(js.truthy(fields.get("harness")) and js.truthy(key), "harness and sessionKey are required")
+    hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"skipped": True})
     if daemon.sessions.bypassed(key):
         return DaemonAnswer({"skipped": True})
     daemon.sessions.renew(key, plain_agent(fields))
@@ -125,7 +118,7 @@ def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) -> str | None:
     """Queue the new part of the transcript when it has 500 bytes or more; the job's id."""
     sent = ""
-    if truthy(fields.get("transcript")):
+    if js.truthy(fields.get("transcript")):
         sent = plain_lines(fields["harness"], fields["transcript"])
     elif (raw := read_file(fields.get("transcriptPath"))) is not None:
         sent = plain_lines(fields["harness"], raw)
@@ -139,6 +132,6 @@ def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) ->
     if size - done < _LEAST_NEW:
         return None
     if isinstance(fields.get("project"), dict | list):
-        raise ScriptError("a project that cannot be stored")
+        raise js.ScriptError("a project that cannot be stored")
     daemon.store.run("INSERT OR REPLACE INTO extract_cursors VALUES (?, ?, ?)", key, agent, size)
     return str(uuid.uuid4())

@@ -8,12 +8,12 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import demand_unclaimed, is_bypassed, is_internal, runtime_path
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.memories.reading import demand_recall, demand_saving, recalled
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.values import ScriptError, fields_of, text_or_none, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ _NOTHING_FOUND: Final = "No matching memories found."
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: the answer of memory/remember, once the claim of the session allows it."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"success": True, "memories": []})
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")) and truthy(fields.get("content")), "harness and content are required")
-    path, key = runtime_path(call, fields), fields.get("sessionKey")
-    demand_unclaimed(daemon, key, path, plain_agent(fields))
-    if is_bypassed(daemon, fields):
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("content")), "harness and content are required")
+    path, key = hooks.runtime_path(call, fields), fields.get("sessionKey")
+    hooks.demand_unclaimed(daemon, key, path, plain_agent(fields))
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"success": True, "memories": [], "bypassed": True})
     key = key if (given := call.header("x-signet-session-key")) is None else given
     body = {**fields, "runtimePath": path} if path else fields
@@ -41,15 +41,15 @@ def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def _forward(daemon: Daemon, call: DaemonRequest, body: Any, key: Any) -> DaemonAnswer:
     """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
-    if truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
+    if js.truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
         return DaemonAnswer(None, 500, text="Internal Server Error")
-    headers = {"x-signet-session-key": str(key)} if truthy(key) else {}
+    headers = {"x-signet-session-key": str(key)} if js.truthy(key) else {}
     inner = dataclasses.replace(call, headers=headers, body=json.dumps(body, default=str).encode("utf-8", "replace"))
     try:
         answer = daemon.auth.permission_problem(inner, "remember") or remember(daemon, inner)
     except RefusedError as refused:
         answer = refused.answer
-    except (ScriptError, sqlite3.Error):
+    except (js.ScriptError, sqlite3.Error):
         answer = DaemonAnswer(None, 500, text="Internal Server Error")
     return dataclasses.replace(answer, headers={"vary": "Origin, Origin"})
 
@@ -61,21 +61,21 @@ def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer(_no_recall("", internal=True))
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")) and truthy(fields.get("query")), "harness and query are required")
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("query")), "harness and query are required")
     demand_recall(fields)
     key = fields.get("sessionKey")
-    demand_unclaimed(daemon, key, runtime_path(call, fields), plain_agent(fields))
-    if is_bypassed(daemon, fields):
+    hooks.demand_unclaimed(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields))
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer(_no_recall(fields["query"], bypassed=True))
     given = fields.get("agentId")
     agent = resolve_agent(call.header("x-signet-agent-id") if given is None else given, key)
     demand_saving(daemon, call, fields, agent)
-    project = daemon.auth.scoped_project(call.claims, text_or_none(fields.get("project")))
+    project = daemon.auth.scoped_project(call.claims, js.text_or_none(fields.get("project")))
     if not isinstance(fields["query"], str):
-        raise ScriptError("a query is not a text")
+        raise js.ScriptError("a query is not a text")
     read = {
         name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
     }

@@ -7,11 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import claim, is_bypassed, is_internal, meet, runtime_path
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.texts import WORDS, phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.values import date_line, fields_of, moment_line, text_or_none, trimmed, truthy
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
 
 if TYPE_CHECKING:
@@ -26,32 +26,32 @@ CONTEXT_VERSION: Final = 1
 
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: what is known about the entities that the prompt names."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"inject": "", "memoryCount": 0})
-    fields = fields_of(call.json())
-    texts = [text for name in ("userMessage", "userPrompt") if (text := text_or_none(fields.get(name)))]
-    demand(truthy(fields.get("harness")) and texts, "harness and userMessage or userPrompt are required")
-    path = runtime_path(call, fields)
-    session, agent = text_or_none(fields.get("sessionKey")), plain_agent(fields)
+    fields = js.fields_of(call.json())
+    texts = [text for name in ("userMessage", "userPrompt") if (text := js.text_or_none(fields.get(name)))]
+    demand(js.truthy(fields.get("harness")) and texts, "harness and userMessage or userPrompt are required")
+    path = hooks.runtime_path(call, fields)
+    session, agent = js.text_or_none(fields.get("sessionKey")), plain_agent(fields)
     known = bool(session and daemon.sessions.owner(session, agent))
     said = {"sessionKnown": known}
-    claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
+    hooks.claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
     if not session or not daemon.presence.touch(session):
-        meet(daemon, fields, path)
-    if is_bypassed(daemon, fields):
+        hooks.meet(daemon, fields, path)
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memoryCount": 0, "bypassed": True})
     prompt = next((text for sent in texts if (text := without_envelope(sent))), "")
     return DaemonAnswer({**_prompt(daemon, fields, prompt), **said})
 
 
 def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str, Any]:
-    trimmed(fields["harness"])
+    js.trimmed(fields["harness"])
     key = fields.get("sessionKey")
     agent = resolve_agent(fields.get("agentId"), key)
-    if truthy(key):
+    if js.truthy(key):
         _keep_turn(daemon, fields, prompt, agent)
     context = context_for(daemon.store, prompt, agent)
-    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
+    today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
     inject = "\n".join([today, "", "## Relevant Entity Context", "", *context.lines, ""]) if context.lines else ""
     if not context.lines and not daemon.behaviour.prompt_says_engine:
         inject = f"{today}\n\n## Memory Check\n\nNothing that is known matches this turn for certain.\n"
@@ -60,14 +60,14 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
         memoryCount=len(context.lines),
         queryTerms=" ".join(subject_words(prompt)) or None,
         engine=context.engine if context.lines or daemon.behaviour.prompt_says_engine else None,
-        warnings=daemon.sessions.warnings(key, agent) if truthy(key) else None,
+        warnings=daemon.sessions.warnings(key, agent) if js.truthy(key) else None,
     )
     if daemon.behaviour.prompt_has_envelope:
         answer |= {"dynamicContext": inject}
         if inject:
             answer |= {"contextHash": hashlib.sha256(inject.encode()).hexdigest(), "contextVersion": CONTEXT_VERSION}
     if daemon.behaviour.prompt_has_clock:
-        answer["clockContext"] = f"Current date/time: {moment_line(daemon.clock())}"
+        answer["clockContext"] = f"Current date/time: {js.moment_line(daemon.clock())}"
     return answer
 
 
@@ -79,7 +79,7 @@ def _keep_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: st
     if sent:
         text = sent if len(sent) >= len(stored) else stored
     else:
-        last = text_or_none(fields.get("lastAssistantMessage"))
+        last = js.text_or_none(fields.get("lastAssistantMessage"))
         turn = "\n".join([*([f"Assistant: {last}"] if last else []), f"User: {prompt}"])
         text = f"{stored}\n{turn}" if stored else turn
     daemon.transcripts.store(key, agent, text, harness=fields["harness"], project=fields.get("project"))
@@ -93,7 +93,7 @@ def sent_transcript(fields: Mapping[str, Any]) -> str:
     raw = read_file(fields.get("transcriptPath"))
     if raw is not None:
         return plain_lines(fields.get("harness"), raw)
-    return plain_lines(fields.get("harness"), fields["transcript"]) if truthy(fields.get("transcript")) else ""
+    return plain_lines(fields.get("harness"), fields["transcript"]) if js.truthy(fields.get("transcript")) else ""
 
 
 _TYPES: Final = ("person", "project")

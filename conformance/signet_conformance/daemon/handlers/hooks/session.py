@@ -8,34 +8,10 @@ import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from signet_conformance.daemon.handlers.hooks import (
-    claim,
-    is_bypassed,
-    is_internal,
-    is_noise,
-    meet,
-    runtime_path,
-    start_marks,
-)
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION, sent_transcript
-from signet_conformance.daemon.state.agents import (
-    identity_of,
-    instructions,
-    named_agent,
-    plain_agent,
-    resolve_agent,
-    working_memory,
-)
-from signet_conformance.daemon.values import (
-    BLANKS,
-    ScriptError,
-    date_line,
-    fields_of,
-    read_moment,
-    text_or_none,
-    trimmed,
-    truthy,
-)
+from signet_conformance.daemon.state import agents
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
 
 if TYPE_CHECKING:
@@ -55,18 +31,18 @@ _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests kee
 
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a new session, or a stub when it was handed out before."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"inject": "", "memories": []})
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")), "harness is required")
-    path = runtime_path(call, fields)
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")), "harness is required")
+    path = hooks.runtime_path(call, fields)
     key = fields.get("sessionKey")
     claim_only = daemon.behaviour.claim_only and fields.get("claimOnly") is True
     demand(path or not claim_only, "claimOnly requires a runtime path")
-    if truthy(key) and path:
-        claim(daemon, key, path, resolve_agent(fields.get("agentId"), key))
-    meet(daemon, fields, path)
-    if is_bypassed(daemon, fields):
+    if js.truthy(key) and path:
+        hooks.claim(daemon, key, path, agents.resolve_agent(fields.get("agentId"), key))
+    hooks.meet(daemon, fields, path)
+    if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memories": [], "bypassed": True})
     if claim_only:
         return DaemonAnswer({"sessionKnown": True})
@@ -76,25 +52,25 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def _agent_of(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> str:
     """The agent of a start; a name that is not a text makes the start fail in every version."""
     given = fields.get("agentId")
-    return named_agent(given, key, any_value=daemon.behaviour.agents_are_strangers and isinstance(given, str))
+    return agents.named_agent(given, key, any_value=daemon.behaviour.agents_are_strangers and isinstance(given, str))
 
 
 def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     agent = _agent_of(daemon, fields, key)
     daemon.agents.register(agent)
-    trimmed(fields["harness"])
+    js.trimmed(fields["harness"])
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = start_marks(daemon, agent, fields, project)
+    marks = hooks.start_marks(daemon, agent, fields, project)
     shown_as = None if marks is None else "\0".join(marks[1:] or marks)
-    if daemon.behaviour.context_epochs and (trimmed(fields.get("source")) or "").lower() == "clear":
+    if daemon.behaviour.context_epochs and (js.trimmed(fields.get("source")) or "").lower() == "clear":
         daemon.started.forget(marks)
-        if text_or_none(key):
+        if js.text_or_none(key):
             daemon.epochs.advance(shown_as, agent)
             daemon.transcripts.drop(str(key), agent)
-    if truthy(fields.get("project")) and not isinstance(fields["project"], str):
-        raise ScriptError("a project is not a path")
-    warnings = daemon.sessions.warnings(key, agent) if truthy(key) else None
-    today = f"# Current Date & Time\n{date_line(daemon.clock())}"
+    if js.truthy(fields.get("project")) and not isinstance(fields["project"], str):
+        raise js.ScriptError("a project is not a path")
+    warnings = daemon.sessions.warnings(key, agent) if js.truthy(key) else None
+    today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
     if marks is not None and daemon.started.contains(marks):
         stub = present(**stub_of(today), warnings=warnings)
         return DaemonAnswer(_with_envelope(daemon, stub, "", today))
@@ -104,18 +80,18 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
         shown = daemon.epochs.already_shown(shown_as, agent, ids)
         memories = [memory for memory in memories if memory["id"] not in shown]
         daemon.epochs.show(shown_as, agent, ids)
-    if truthy(key):
+    if js.truthy(key):
         daemon.store.run_many(
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
             [(str(key), agent, memory["id"]) for memory in memories],
         )
     daemon.count_reads([memory["id"] for memory in memories])
-    recent = working_memory(daemon.workspace)
+    recent = agents.working_memory(daemon.workspace)
     stable, inject = context_of(daemon, memories, recent, today)
     if marks is not None:
         daemon.started.remember(marks)
     answer = present(
-        identity=identity_of(daemon.workspace),
+        identity=agents.identity_of(daemon.workspace),
         memories=[{name: memory[name] for name in START_FIELDS} for memory in memories],
         recentContext=recent,
         inject=inject,
@@ -166,7 +142,7 @@ def _weight(row: Any, now: float) -> float:
         return 1.0
     if not isinstance(row["importance"], int | float):
         return 0.0
-    age = max(0.0, now - (read_moment(row["created_at"]) or now)) / _DAY_SECONDS
+    age = max(0.0, now - (js.read_moment(row["created_at"]) or now)) / _DAY_SECONDS
     return float(row["importance"]) * math.pow(0.95, age)
 
 
@@ -181,7 +157,7 @@ def context_of(daemon: Daemon, memories: list[dict[str, Any]], recent: str | Non
     """The part of the injected text that does not change within a session, and the whole of it."""
     early = daemon.behaviour.early
     stable = [_MARKER] if early else [_INTRODUCTION, _MARKER]
-    rules = instructions(daemon.workspace)
+    rules = agents.instructions(daemon.workspace)
     if rules:
         stable.append(f"## Agent Instructions\n\n{rules}")
     parts = [f"\n{today}\n"]
@@ -205,21 +181,21 @@ _LEAST_TRANSCRIPT: Final = 500
 
 def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: the session is released; a transcript of 500 characters or more is queued."""
-    if is_internal(call):
+    if hooks.is_internal(call):
         return DaemonAnswer({"memoriesSaved": 0})
-    fields = fields_of(call.json())
-    demand(truthy(fields.get("harness")), "harness is required")
+    fields = js.fields_of(call.json())
+    demand(js.truthy(fields.get("harness")), "harness is required")
     if daemon.behaviour.end_has_capture_job and "capturedAt" in fields:
-        demand(read_moment(fields["capturedAt"]) is not None, "capturedAt must be an ISO timestamp")
-    path = runtime_path(call, fields)
-    key = fields.get("sessionKey") if truthy(fields.get("sessionKey")) else fields.get("sessionId")
-    agent = plain_agent(fields)
+        demand(js.read_moment(fields["capturedAt"]) is not None, "capturedAt must be an ISO timestamp")
+    path = hooks.runtime_path(call, fields)
+    key = fields.get("sessionKey") if js.truthy(fields.get("sessionKey")) else fields.get("sessionId")
+    agent = agents.plain_agent(fields)
     skipped = _dropped_end(daemon, key, path, agent)
     if skipped:
         return skipped
-    if truthy(key) and path:
+    if js.truthy(key) and path:
         daemon.sessions.claim(key, path, agent)
-    if not truthy(key):
+    if not js.truthy(key):
         return _end(daemon, fields, key)
     if daemon.sessions.bypassed(key):
         _close(daemon, key, agent, path)
@@ -241,7 +217,7 @@ def _close(daemon: Daemon, key: Any, agent: str, path: str | None) -> None:
 
 def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
     """The answer to an end that counts for nothing: a repeat within 30 minutes, or one from the other path."""
-    if not truthy(key) or not (path or daemon.behaviour.tombstone_takes_claim_path):
+    if not js.truthy(key) or not (path or daemon.behaviour.tombstone_takes_claim_path):
         return None
     stone = daemon.sessions.tombstone_of(key, agent)
     if stone:
@@ -255,10 +231,10 @@ def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> Daem
 
 
 def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
-    agent = named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
+    agent = agents.named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = start_marks(daemon, agent, fields, project)
+    marks = hooks.start_marks(daemon, agent, fields, project)
     if daemon.behaviour.start_marks_are_key_only or fields.get("reason") == "clear":
         daemon.started.forget(marks)
     if fields.get("reason") == "clear":
@@ -266,22 +242,22 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
             daemon.epochs.advance("\0".join(marks[1:] or marks), agent)
         return DaemonAnswer({"memoriesSaved": 0})
     transcript = sent_transcript(fields)
-    stored = daemon.transcripts.get(str(key), agent) if truthy(key) else ""
+    stored = daemon.transcripts.get(str(key), agent) if js.truthy(key) else ""
     transcript = max(transcript, stored, key=len)
-    trimmed(fields.get("sessionId"))
-    trimmed(fields.get("transcriptPath"))
-    if transcript and truthy(key):
+    js.trimmed(fields.get("sessionId"))
+    js.trimmed(fields.get("transcriptPath"))
+    if transcript and js.truthy(key):
         daemon.transcripts.store(str(key), agent, transcript, harness=fields["harness"], project=fields.get("cwd"))
     daemon.graph.drop_facts_of_deleted(agent)
-    noise = is_noise(project=fields.get("cwd"), key=key, harness=fields["harness"])
+    noise = hooks.is_noise(project=fields.get("cwd"), key=key, harness=fields["harness"])
     queued = len(transcript) >= _LEAST_TRANSCRIPT and not noise
     if queued and isinstance(fields.get("cwd"), dict | list):
-        raise ScriptError("a project that cannot be stored")
+        raise js.ScriptError("a project that cannot be stored")
     job = str(uuid.uuid4()) if queued else None
     if not daemon.behaviour.end_has_capture_job:
         said = queued if len(transcript) >= _LEAST_TRANSCRIPT or daemon.behaviour.end_says_queued else None
         return DaemonAnswer(present(memoriesSaved=0, queued=said, jobId=job))
-    captured = daemon.captures.add(agent) if transcript.strip(BLANKS) else None
+    captured = daemon.captures.add(agent) if transcript.strip(js.BLANKS) else None
     return DaemonAnswer(present(memoriesSaved=0, queued=queued, transcriptCaptureJobId=captured))
 
 

@@ -9,18 +9,10 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed
 from signet_conformance.daemon.handlers.memories.search import given_filters
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
-from signet_conformance.daemon.values import (
-    BLANKS,
-    flag,
-    number_or_none,
-    positive_integer,
-    read_moment,
-    record,
-    text_or_none,
-)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, plain, present, refusal
 
 if TYPE_CHECKING:
@@ -65,11 +57,11 @@ def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
 
 def actor_of(call: DaemonRequest, said: str | None) -> Actor:
     """Who asks for a change: the bearer, else the header, else whom the body names, else the daemon."""
-    session, request = (text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
+    session, request = (js.text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
     if call.claims:
         return Actor(call.claims.subject, call.claims.role, session, request)
-    kind = text_or_none(call.header("x-signet-actor-type"))
-    name = text_or_none(call.header("x-signet-actor")) or said or "daemon"
+    kind = js.text_or_none(call.header("x-signet-actor-type"))
+    name = js.text_or_none(call.header("x-signet-actor")) or said or "daemon"
     return Actor(name, kind if kind in _ACTOR_TYPES else "operator", session, request)
 
 
@@ -96,7 +88,7 @@ def _read_content(value: Any) -> _Read:
 
 
 def _read_type(value: Any) -> _Read:
-    text = text_or_none(value)
+    text = js.text_or_none(value)
     return {"type": text}, None if text else "type must be a non-empty string"
 
 
@@ -106,13 +98,13 @@ def _read_tag_list(value: Any) -> _Read:
 
 
 def _read_importance(value: Any) -> _Read:
-    number = number_or_none(value)
+    number = js.number_or_none(value)
     inside = number is not None and 0 <= number <= 1
     return {"importance": number}, None if inside else "importance must be a finite number between 0 and 1"
 
 
 def _read_pinned(value: Any) -> _Read:
-    pinned = flag(value)
+    pinned = js.flag(value)
     return {"pinned": int(bool(pinned))}, "pinned must be a boolean" if pinned is None else None
 
 
@@ -139,7 +131,7 @@ def _changes_in(patch: Mapping[str, Any]) -> _Read:
 
 
 def _version_in(fields: Mapping[str, Any]) -> tuple[int | None, str | None]:
-    version = positive_integer(fields.get("if_version"))
+    version = js.positive_integer(fields.get("if_version"))
     wrong = "if_version" in fields and version is None
     return version, "if_version must be a positive integer" if wrong else None
 
@@ -229,18 +221,18 @@ def _single(result: dict[str, Any], done: str, **more: Any) -> DaemonAnswer:
 def patch_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """PATCH memory/:id."""
     body = call.json_record()
-    memory, reason = _memory_id(call), text_or_none(body.get("reason")) or ""
+    memory, reason = _memory_id(call), js.text_or_none(body.get("reason")) or ""
     demand(reason, "reason is required")
     version, problem = _version_in(body)
     changes, wrong = _changes_in(body)
     demand(not (problem or wrong), problem or str(wrong))
     demand_thawed(daemon)
-    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    actor = actor_of(call, js.text_or_none(body.get("changed_by")))
     return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
 
 
 def _memory_id(call: DaemonRequest) -> str:
-    memory = call.params["id"].strip(BLANKS)
+    memory = call.params["id"].strip(js.BLANKS)
     demand(memory, "memory id is required")
     return memory
 
@@ -249,16 +241,16 @@ def _with_reason(daemon: Daemon, call: DaemonRequest, *, takes_force: bool) -> t
     """What DELETE and recover read from body and query: id, reason, force, version and actor."""
     body = call.json_record(optional=True)
     memory = _memory_id(call)
-    reason = text_or_none(body.get("reason")) or text_or_none(call.query.get("reason")) or ""
+    reason = js.text_or_none(body.get("reason")) or js.text_or_none(call.query.get("reason")) or ""
     demand(reason, "reason is required")
-    force = flag(body.get("force"))
+    force = js.flag(body.get("force"))
     demand(not takes_force or "force" not in body or force is not None, "force must be a boolean")
-    force = flag(call.query.get("force")) if force is None else force
+    force = js.flag(call.query.get("force")) if force is None else force
     version, problem = _version_in(body)
     asked, wrong = _version_in(call.query)
     demand(not (problem or wrong), problem or str(wrong))
     demand_thawed(daemon)
-    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    actor = actor_of(call, js.text_or_none(body.get("changed_by")))
     return memory, reason, bool(force), asked if version is None else version, actor
 
 
@@ -275,7 +267,7 @@ def recover_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     result = {"id": memory, "status": "not_found"} | ({"currentVersion": row["version"]} if row else {})
     if not row:
         return _single(result, "recovered")
-    deleted = read_moment(row["deleted_at"])
+    deleted = js.read_moment(row["deleted_at"])
     if not row["is_deleted"]:
         result["status"] = "not_deleted"
     elif version is not None and version != row["version"]:
@@ -304,8 +296,8 @@ def modify_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     demand(patches, "patches[] is required")
     demand(len(patches) <= MOST_ITEMS, f"patches[] exceeds maximum batch size ({MOST_ITEMS})")
     demand_thawed(daemon)
-    actor = actor_of(call, text_or_none(body.get("changed_by")))
-    results = [_one_patch(daemon, record(patch), text_or_none(body.get("reason")), actor) for patch in patches]
+    actor = actor_of(call, js.text_or_none(body.get("changed_by")))
+    results = [_one_patch(daemon, js.record(patch), js.text_or_none(body.get("reason")), actor) for patch in patches]
     updated = sum(result["status"] == "updated" for result in results)
     return DaemonAnswer({"total": len(results), "updated": updated, "results": results})
 
@@ -316,10 +308,10 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
 
     if patch is None:
         return invalid(None, "Each patch must be an object")
-    memory = text_or_none(patch.get("id"))
+    memory = js.text_or_none(patch.get("id"))
     if not memory:
         return invalid(None, "Patch id is required")
-    reason = text_or_none(patch.get("reason")) or reason
+    reason = js.text_or_none(patch.get("reason")) or reason
     if not reason:
         return invalid(memory, "reason is required")
     version, problem = _version_in(patch)
@@ -334,7 +326,7 @@ def history(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     memory = _memory_id(call)
     if not daemon.store.row("SELECT 1 FROM memories WHERE id = ?", memory):
         return refusal(404, "Not found", memoryId=memory)
-    limit = min(positive_integer(call.query.get("limit")) or 200, 1000)
+    limit = min(js.positive_integer(call.query.get("limit")) or 200, 1000)
     rows = daemon.store.rows(
         "SELECT * FROM memory_history WHERE memory_id = ? ORDER BY created_at LIMIT ?", memory, limit
     )
@@ -361,12 +353,12 @@ _FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "unti
 def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/forget: a preview of what would go, or with mode execute its deletion."""
     body = call.json_record()
-    mode = text_or_none(body.get("mode")) or "preview"
+    mode = js.text_or_none(body.get("mode")) or "preview"
     demand(mode in ("preview", "execute"), "mode must be preview or execute")
-    limit = positive_integer(body.get("limit"))
+    limit = js.positive_integer(body.get("limit"))
     demand("limit" not in body or limit is not None, "limit must be a positive integer")
     ids = _ids_in(body)
-    filters = {name: text_or_none(body.get(name)) for name in _FILTERS}
+    filters = {name: js.text_or_none(body.get(name)) for name in _FILTERS}
     demand(ids or any(filters.values()), _NO_CHOICE)
     wanted = min(limit or 20, MOST_ITEMS)
     rows = _by_ids(daemon, ids[:wanted]) if ids else _by_filters(daemon, filters, wanted)
@@ -386,15 +378,15 @@ def _execute(
     daemon: Daemon, call: DaemonRequest, body: Mapping[str, Any], ids: list[str], token: str | None
 ) -> DaemonAnswer:
     """Forget `ids`; when they are many only with the `token` of their preview."""
-    reason, force = text_or_none(body.get("reason")) or "", flag(body.get("force"))
+    reason, force = js.text_or_none(body.get("reason")) or "", js.flag(body.get("force"))
     demand(reason, "reason is required for execute mode")
     demand("force" not in body or force is not None, "force must be a boolean")
     demand("if_version" not in body, _NO_IF_VERSION)
-    if token and text_or_none(body.get("confirm_token")) != token:
+    if token and js.text_or_none(body.get("confirm_token")) != token:
         error = "confirm_token is required for large forget operations; run preview first"
         return refusal(400, error, requiresConfirm=True, confirmToken=token, count=len(ids))
     demand_thawed(daemon)
-    actor = actor_of(call, text_or_none(body.get("changed_by")))
+    actor = actor_of(call, js.text_or_none(body.get("changed_by")))
     results = [forget(daemon, memory, actor, reason, force=bool(force)) for memory in ids]
     deleted = sum(result["status"] == "deleted" for result in results)
     return DaemonAnswer({"mode": "execute", "requested": len(ids), "deleted": deleted, "results": results})
@@ -403,7 +395,7 @@ def _execute(
 def _ids_in(body: Mapping[str, Any]) -> list[str]:
     given = body.get("ids", [])
     demand(isinstance(given, list), "ids must be an array of strings")
-    ids = [text_or_none(item) for item in given]
+    ids = [js.text_or_none(item) for item in given]
     demand(all(ids), "ids must contain non-empty strings")
     return list(dict.fromkeys(str(item) for item in ids))
 

@@ -6,20 +6,11 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
 from signet_conformance.daemon.handlers.memories.search import given_filters, time_problem
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
-from signet_conformance.daemon.values import (
-    BLANKS,
-    ScriptError,
-    fields_of,
-    is_number,
-    leading_integer,
-    text_or_none,
-    trimmed,
-    truthy,
-)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
@@ -40,7 +31,7 @@ _LATER_COLUMNS: Final = ("source_path", "runtime_path", "idempotency_key")
 
 def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memory/:id: the row, when the agent of the request may see it."""
-    memory = call.params["id"].strip(BLANKS)
+    memory = call.params["id"].strip(js.BLANKS)
     demand(memory, "memory id is required")
     named = next((call.query[name] for name in ("agentId", "agent_id") if name in call.query), None)
     agent = resolve_agent(
@@ -71,7 +62,7 @@ def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def list_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET memories: the newest rows of all agents, with counts."""
-    limit, offset = leading_integer(call.query.get("limit"), 100), leading_integer(call.query.get("offset"), 0)
+    limit, offset = js.leading_integer(call.query.get("limit"), 100), js.leading_integer(call.query.get("offset"), 0)
     total = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0")
     critical = daemon.store.number("SELECT COUNT(*) FROM memories WHERE is_deleted = 0 AND importance >= 0.9")
     if limit is None or offset is None:
@@ -98,7 +89,7 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         where += f" AND {clause}"
         values.append(query[name])
     columns = "m.id, m.content, m.created_at, m.who, m.importance, m.tags, m.type, m.pinned"
-    limit = leading_integer(query.get("limit"), 20) or 20
+    limit = js.leading_integer(query.get("limit"), 20) or 20
     text = query.get("q", "").strip()
     if not text and not values:
         return DaemonAnswer({"results": []})
@@ -142,7 +133,7 @@ def recalled(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
 def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]]:
     """The query and the fields of a recall. Raises `RefusedError` for a body without a query."""
     fields = read_body(call)
-    query = trimmed(fields.get("query")) or ""
+    query = js.trimmed(fields.get("query")) or ""
     demand(query, "query is required")
     return query, fields
 
@@ -160,20 +151,22 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         agent = named_agent(fields.get("agentId"), key, any_value=takes_any_agent)
         if not takes_any_agent:
             demand_saving(daemon, call, fields, agent)
-            trimmed(owned or fields.get("project"))
+            js.trimmed(owned or fields.get("project"))
         request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
         return DaemonAnswer(recalled(daemon, request))
-    except (ScriptError, sqlite3.Error):
+    except (js.ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
 
 
 def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/feedback: ratings of memories; those shown to the session at its start are accepted."""
     body = call.json_record()
-    key, given = text_or_none(body.get("sessionKey")), body.get("feedback")
-    demand(key and truthy(given), "sessionKey and feedback required")
+    key, given = js.text_or_none(body.get("sessionKey")), body.get("feedback")
+    demand(key and js.truthy(given), "sessionKey and feedback required")
     ratings = (
-        {name: value for name, value in given.items() if name and is_number(value)} if isinstance(given, dict) else {}
+        {name: value for name, value in given.items() if name and js.is_number(value)}
+        if isinstance(given, dict)
+        else {}
     )
     demand(ratings, "Invalid feedback format — expected map of ID to number (-1 to 1)")
     shown = daemon.store.rows(
@@ -191,14 +184,14 @@ def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def codex_note(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/codex-native-note: a note, written into the workspace and never into a user's home."""
-    body = fields_of(call.json_or_empty())
-    content = text_or_none(body.get("content")) or ""
+    body = js.fields_of(call.json_or_empty())
+    content = js.text_or_none(body.get("content")) or ""
     demand(content, "content is required")
     demand(len(content) <= 8000, "content must be at most 8000 characters")
     demand_thawed(daemon)
     folder = daemon.workspace / "codex-notes"
     folder.mkdir(exist_ok=True)
-    slug = re.sub(r"[^a-z0-9]+", "-", (text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]
+    slug = re.sub(r"[^a-z0-9]+", "-", (js.text_or_none(body.get("title")) or content[:80]).lower()).strip("-")[:48]
     path = folder / f"{re.sub('[:.]', '-', daemon.now())}-{slug or 'note'}.md"
     path.write_text(f"{content}\n", "utf-8")
     return DaemonAnswer({"ok": True, "path": str(path)})

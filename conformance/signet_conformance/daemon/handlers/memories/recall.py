@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.search import RecallSearch, given_filters, rows_in, scores_of, span_of
-from signet_conformance.daemon.values import ScriptError, is_number, slice_end, trimmed, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def budget_problem(fields: Any) -> str | None:
 
 def limit_of(value: Any) -> int:
     """How many rows are wanted: 10 unless a number says otherwise, within 1 and 50."""
-    if not is_number(value) or not math.isfinite(value):
+    if not js.is_number(value) or not math.isfinite(value):
         return _DEFAULT_LIMIT
     return max(1, min(_MOST_ROWS, int(value // 1)))
 
@@ -58,7 +58,7 @@ def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     Raises `ScriptError` or `sqlite3.Error` for filter values that the daemon's query cannot take.
     """
     started = time.perf_counter()
-    key = trimmed(request.session_key)
+    key = js.trimmed(request.session_key)
     fields = request.fields
     repeats = fields.get("includeRecalled") is True
     span = span_of(request.query, fields.get("time"))
@@ -95,7 +95,7 @@ def _cut_from_the_end(rows: list[dict[str, Any]], request: RecallRequest, end: i
 
 def plain(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     """The recall answer of releases without epochs, times and aggregates. Raises as `recall` does."""
-    end = slice_end(request.fields.get("limit"), 10)
+    end = js.slice_end(request.fields.get("limit"), 10)
     most = _MOST_PLAIN_ROWS if end is None or end < 1 else min(end, _MOST_PLAIN_ROWS)
     fields = {**request.fields, "limit": most, "scope": None}
     response = _search(daemon, RecallRequest(request.query, request.agent, fields), None, repeats=False)
@@ -163,9 +163,9 @@ def _filter(daemon: Daemon, request: RecallRequest) -> tuple[str, list[Any]]:
     for tag in _tags(fields.get("tags")):
         parts.append("INSTR(LOWER(m.tags), LOWER(?)) > 0")
         values.append(tag)
-    if truthy(fields.get("pinned")):
+    if js.truthy(fields.get("pinned")):
         parts.append("m.pinned = 1")
-    if is_number(fields.get("importance_min")):
+    if js.is_number(fields.get("importance_min")):
         parts.append("m.importance >= ?")
         values.append(fields["importance_min"])
     visible, more = daemon.agents.visible(request.agent)
@@ -176,7 +176,7 @@ def _tags(value: Any) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, str):
-        raise ScriptError("split is not a function")
+        raise js.ScriptError("split is not a function")
     return [tag for part in value.split(",") if (tag := part.strip())]
 
 
@@ -189,7 +189,7 @@ def _search(
     where, values = _filter(daemon, request)
     entities = daemon.graph.named_by(request.query, request.agent)
     keywords = request.fields.get("keywordQuery")
-    keywords = request.query if keywords is None else trimmed(keywords) or ""
+    keywords = request.query if keywords is None else js.trimmed(keywords) or ""
     scores = scores_of(daemon, RecallSearch(request.query, keywords, request.agent, where, values), entities)
     if only is not None:
         scores = {item: score for item, score in scores.items() if item in only}
@@ -256,7 +256,7 @@ def _entities_in(
     daemon: Daemon, entities: list[sqlite3.Row], request: RecallRequest, where: str, values: list[Any]
 ) -> list[sqlite3.Row]:
     """The named entities; with a project or scope only those mentioned by a memory of it."""
-    if not truthy(request.fields.get("project")) and "scope" not in request.fields:
+    if not js.truthy(request.fields.get("project")) and "scope" not in request.fields:
         return entities
     return [
         entity

@@ -8,29 +8,10 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
+from signet_conformance.daemon.state import texts
 from signet_conformance.daemon.state.agents import named_agent
 from signet_conformance.daemon.state.graph import hints_in
-from signet_conformance.daemon.state.texts import (
-    MAX_CONTENT,
-    NO_TAGS,
-    Content,
-    chunks_of,
-    infer_type,
-    normalise,
-    read_marks,
-    read_tags,
-)
-from signet_conformance.daemon.values import (
-    ScriptError,
-    UnreadableJsonError,
-    fields_of,
-    iso,
-    read_moment,
-    record,
-    text_or_none,
-    trimmed,
-    truthy,
-)
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 if TYPE_CHECKING:
@@ -70,15 +51,15 @@ class Draft:
 def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST memory/remember: a saved row, the row it duplicates, or the chunks of a long text."""
     fields = read_body(call)
-    raw = trimmed(fields.get("content")) or ""
+    raw = js.trimmed(fields.get("content")) or ""
     demand(raw, "content is required")
     plain = daemon.behaviour.saving_is_plain
     _demand_moments({name: fields[name] for name in fields if not plain or name == "createdAt"})
     agent = named_agent(fields.get("agentId"), call.header("x-signet-session-key"), any_value=plain)
     daemon.auth.demand_write(call.claims, agent, fields.get("project"))
     daemon.agents.register(agent)
-    tags = read_tags(fields["tags"]) if "tags" in fields else None
-    demand(tags is not NO_TAGS, "tags must be a string, string array, or null")
+    tags = texts.read_tags(fields["tags"]) if "tags" in fields else None
+    demand(tags is not texts.NO_TAGS, "tags must be a string, string array, or null")
     demand_thawed(daemon)
     if "structured" in fields and not plain:
         _demand_structure(fields["structured"])
@@ -86,7 +67,11 @@ def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if plain:
         draft = dataclasses.replace(draft, key=None)
         fields = fields if isinstance(fields.get("structured"), dict) else {**fields, "structured": None}
-    if (plain or "structured" not in fields) and not truthy(fields.get("structured")) and len(raw) > MAX_CONTENT:
+    if (
+        (plain or "structured" not in fields)
+        and not js.truthy(fields.get("structured"))
+        and len(raw) > texts.MAX_CONTENT
+    ):
         return _save_chunks(daemon, draft)
     return save_one(daemon, draft, fields)
 
@@ -99,15 +84,15 @@ def demand_thawed(daemon: Daemon) -> None:
 def read_body(call: DaemonRequest) -> Mapping[str, Any]:
     """The fields of a save, or of a recall. Raises `RefusedError` for a body that is not JSON."""
     try:
-        return fields_of(call.json())
-    except UnreadableJsonError:
+        return js.fields_of(call.json())
+    except js.UnreadableJsonError:
         raise RefusedError(400, "Invalid JSON body") from None
 
 
 def _demand_moments(fields: Mapping[str, Any]) -> None:
     for name in _MOMENTS:
-        demand(name not in fields or read_moment(fields[name]) is not None, f"{name} must be a valid ISO timestamp")
-    begin, end = read_moment(fields.get("validFrom")), read_moment(fields.get("validUntil"))
+        demand(name not in fields or js.read_moment(fields[name]) is not None, f"{name} must be a valid ISO timestamp")
+    begin, end = js.read_moment(fields.get("validFrom")), js.read_moment(fields.get("validUntil"))
     demand(begin is None or end is None or end > begin, "validUntil must be after validFrom")
 
 
@@ -118,16 +103,16 @@ def _demand_structure(structured: Any) -> None:
 
 
 def _first_text(fields: Mapping[str, Any], *names: str) -> str | None:
-    metadata = record(fields.get("metadata")) or {}
+    metadata = js.record(fields.get("metadata")) or {}
     return next(
-        (text for place in (fields, metadata) for name in names if (text := text_or_none(place.get(name)))), None
+        (text for place in (fields, metadata) for name in names if (text := js.text_or_none(place.get(name)))), None
     )
 
 
 def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags: Any) -> Draft:
-    marks = read_marks(raw)
+    marks = texts.read_marks(raw)
     now = daemon.clock()
-    created = read_moment(fields.get("createdAt"))
+    created = js.read_moment(fields.get("createdAt"))
     given = {name: fields.get(name) for name in ("who", "importance", "pinned")}
     return Draft(
         raw=raw,
@@ -137,15 +122,15 @@ def _draft(daemon: Daemon, fields: Mapping[str, Any], raw: str, agent: str, tags
         scope=fields.get("scope"),
         who="daemon" if given["who"] is None else given["who"],
         importance=marks.importance if given["importance"] is None else given["importance"],
-        pinned=marks.pinned if given["pinned"] is None else truthy(given["pinned"]),
+        pinned=marks.pinned if given["pinned"] is None else js.truthy(given["pinned"]),
         tags=tags if "tags" in fields else marks.tags,
-        source_type=trimmed(fields.get("sourceType")) or "manual",
-        source_id=trimmed(fields.get("sourceId")) or None,
+        source_type=js.trimmed(fields.get("sourceType")) or "manual",
+        source_id=js.trimmed(fields.get("sourceId")) or None,
         source_path=_first_text(fields, "sourcePath", "source_path", "source"),
         runtime_path=_first_text(fields, "runtimePath", "runtime_path"),
         key=_first_text(fields, "idempotencyKey", "idempotency_key"),
-        created=iso(now if created is None else created),
-        now=iso(now),
+        created=js.iso(now if created is None else created),
+        now=js.iso(now),
     )
 
 
@@ -201,7 +186,7 @@ def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
     return _by_key(daemon, draft) or _by_hash(daemon, digest, draft)
 
 
-def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any) -> str:
+def insert(daemon: Daemon, draft: Draft, content: texts.Content, kind: str, **own: Any) -> str:
     """Store a row with the draft's facts, `own` beside or in place of them; its id. Raises `sqlite3.Error`."""
     new = str(uuid.uuid4())
     row = {
@@ -219,22 +204,22 @@ def insert(daemon: Daemon, draft: Draft, content: Content, kind: str, **own: Any
 
 def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: bool = True) -> DaemonAnswer:
     """Store the draft as one row, or answer with the row that it repeats; with `links` entities and hints are noted."""
-    marks = read_marks(draft.raw)
-    content = normalise(marks.rest)
+    marks = texts.read_marks(draft.raw)
+    content = texts.normalise(marks.rest)
     if not content.stored:
         return refusal(400, "content is required")
     if _chunks_by_key(daemon, draft):
         return refusal(409, "idempotencyKey already used for chunked content")
     structured = fields.get("structured")
-    kind = infer_type(marks.rest)
+    kind = texts.infer_type(marks.rest)
     try:
         with daemon.store.transaction():
             row = _duplicate(daemon, draft, content.digest)
             new = row["id"] if row else insert(
-                daemon, draft, content, kind, extraction_status="complete" if truthy(structured) else "pending"
+                daemon, draft, content, kind, extraction_status="complete" if js.truthy(structured) else "pending"
             )  # fmt: skip
             _save_moments(daemon, fields, new, draft.agent)
-    except (ScriptError, sqlite3.Error):
+    except (js.ScriptError, sqlite3.Error):
         return refusal(500, "Failed to save memory")
     if row:
         return DaemonAnswer(
@@ -243,7 +228,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
                 "importance": row["importance"], "content": row["content"], "embedded": True, "deduped": True,
             }
         )  # fmt: skip
-    if truthy(fields.get("transcript")) and draft.source_id:
+    if js.truthy(fields.get("transcript")) and draft.source_id:
         _keep_transcript(daemon, draft, fields["transcript"])
     saved = {
         "id": new, "type": kind, "tags": draft.tags, "pinned": draft.pinned, "importance": draft.importance,
@@ -252,35 +237,37 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
     if not links:
         return DaemonAnswer(saved)
     linked, hints = _save_graph(daemon, fields, new, content.stored, draft)
-    return DaemonAnswer({**saved, "entities_linked": linked, "hints_written": hints, "structured": truthy(structured)})
+    return DaemonAnswer(
+        {**saved, "entities_linked": linked, "hints_written": hints, "structured": js.truthy(structured)}
+    )
 
 
 def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
-        raise ScriptError("trim is not a function")
+        raise js.ScriptError("trim is not a function")
     daemon.transcripts.store(
         draft.source_id or "", draft.agent, transcript, harness=draft.source_type, project=draft.project
     )
 
 
 def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent: str) -> None:
-    begin = read_moment(fields.get("validFrom"))
+    begin = js.read_moment(fields.get("validFrom"))
     spans = [("source", "sourceCreatedAt"), ("observed", "observedAt"), ("occurred", "occurredAt")]
     moments = [
-        (facet, moment, moment) for facet, name in spans if (moment := read_moment(fields.get(name))) is not None
+        (facet, moment, moment) for facet, name in spans if (moment := js.read_moment(fields.get(name))) is not None
     ]
     if begin is not None:
-        moments.append(("valid", begin, read_moment(fields.get("validUntil"))))  # type: ignore[arg-type] # an open end
+        moments.append(("valid", begin, js.read_moment(fields.get("validUntil"))))  # type: ignore[arg-type] # an open end
     for facet, start, end in moments:
         daemon.store.run(
             "INSERT OR REPLACE INTO temporal_edges VALUES (?, ?, ?, ?, ?)",
-            memory, agent, facet, iso(start), None if end is None else iso(end),
+            memory, agent, facet, js.iso(start), None if end is None else js.iso(end),
         )  # fmt: skip
 
 
 def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content: str, draft: Draft) -> tuple[int, int]:
     """How many entities were linked and hints written. A payload of wrong parts links none, without an error."""
-    structured = record(fields.get("structured"))
+    structured = js.record(fields.get("structured"))
     given = fields.get("hints")
     agent = draft.agent
     if structured is None:
@@ -290,10 +277,10 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
         try:
             with daemon.store.transaction():
                 linked = daemon.graph.save(structured, memory=memory, content=content, agent=agent, now=draft.created)
-        except (ScriptError, sqlite3.Error):
+        except (js.ScriptError, sqlite3.Error):
             linked = 0
         if given is not None and not isinstance(given, list | str):
-            raise ScriptError("hints cannot be spread")
+            raise js.ScriptError("hints cannot be spread")
         hints = [*(structured.get("hints") or []), *(given or [])]
     written = hints_in(hints)
     for hint in written:
@@ -302,8 +289,8 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
 
 
 def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
-    pieces = chunks_of(draft.raw)
-    chunks = [normalise(piece) for piece in pieces]
+    pieces = texts.chunks_of(draft.raw)
+    chunks = [texts.normalise(piece) for piece in pieces]
     if not chunks:
         return refusal(400, "content produced no valid chunks")
     if _by_key(daemon, draft):
@@ -328,20 +315,20 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
         with daemon.store.transaction():
             ids = [
                 insert(
-                    daemon, draft, chunk, infer_type(chunk.stored), source_type="chunk", source_id=group,
+                    daemon, draft, chunk, texts.infer_type(chunk.stored), source_type="chunk", source_id=group,
                     idempotency_key=draft.key and f"{draft.key}:chunk:{number}",
                     created_at=draft.now, updated_at=draft.now,
                 )
                 for number, chunk in enumerate(chunks, 1)
             ]  # fmt: skip
-    except (ScriptError, sqlite3.Error):
+    except (js.ScriptError, sqlite3.Error):
         return refusal(500, "Failed to save chunks")
     return chunk_answer(ids, group)
 
 
-def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[Content]:
+def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[texts.Content]:
     """Those of `pieces` that are stored nowhere yet, each once."""
-    chunks = {chunk.digest: chunk for chunk in map(normalise, pieces)}
+    chunks = {chunk.digest: chunk for chunk in map(texts.normalise, pieces)}
     return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft)]
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from signet_conformance.daemon import js
 from signet_conformance.daemon.state.texts import graph_words, index_query
-from signet_conformance.daemon.values import BLANKS, iso, read_moment, text_or_none, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class RecallSearch:
 def given_filters(fields: Mapping[str, Any], *names: str) -> list[tuple[str, str]]:
     """Those of the filters `names` that `fields` give, each with its SQL condition on ``m``."""
     bounds = {"since": "m.created_at >= ?", "until": "m.created_at <= ?"}
-    return [(name, bounds.get(name, f"m.{name} = ?")) for name in names if truthy(fields.get(name))]
+    return [(name, bounds.get(name, f"m.{name} = ?")) for name in names if js.truthy(fields.get(name))]
 
 
 def scores_of(daemon: Daemon, search: RecallSearch, entities: list[sqlite3.Row]) -> dict[str, tuple[float, str]]:
@@ -184,13 +184,13 @@ def time_problem(time: Any) -> str | None:
     """Return the error in a ``time`` option, else None."""
     if not isinstance(time, dict):
         return "time must be an object"
-    if not text_or_none(time.get("start")):
+    if not js.text_or_none(time.get("start")):
         return "time.start is required when time is provided"
-    start = read_moment(time["start"])
+    start = js.read_moment(time["start"])
     if start is None:
         return "time.start must be a valid ISO timestamp"
     if "end" in time:
-        end = read_moment(time["end"])
+        end = js.read_moment(time["end"])
         if end is None:
             return "time.end must be a valid ISO timestamp"
         if end <= start:
@@ -229,17 +229,17 @@ def span_of(query: str, time: Any) -> TimeSpan | None:
     """The span that ``time`` (already checked) or a day in `query` asks for, else None."""
     options = time if isinstance(time, dict) else {}
     facets = tuple(dict.fromkeys(options.get("facets") or FACETS))
-    start = read_moment(options.get("start"))
+    start = js.read_moment(options.get("start"))
     if start is not None:
-        end = read_moment(options.get("end"))
-        span = iso(start), iso(start + _DAY_SECONDS if end is None else end)
-        source, text = "request", query.strip(BLANKS)
+        end = js.read_moment(options.get("end"))
+        span = js.iso(start), js.iso(start + _DAY_SECONDS if end is None else end)
+        source, text = "request", query.strip(js.BLANKS)
     else:
         day = _day_in(query)
         if day is None:
             return None
         begin, matched = day
-        span = iso(begin.timestamp()), iso((begin + timedelta(days=1)).timestamp())
+        span = js.iso(begin.timestamp()), js.iso((begin + timedelta(days=1)).timestamp())
         words = re.split(r"[^a-z0-9_]+", query.replace(matched, " ", 1).lower())
         source, text = "query", " ".join(word for word in words if word and word not in _WEAK)
     mode = options.get("mode")

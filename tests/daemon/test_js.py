@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from signet_conformance.daemon.values import (
+from signet_conformance.daemon.js import (
     UnreadableJsonError,
     flag,
     parse_json,
