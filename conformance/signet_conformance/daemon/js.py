@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ def truthy(value: Any) -> bool:
     return True
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether `value` is a JSON number (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -170,7 +170,7 @@ def flag(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     if is_number(value):
-        return {1: True, 0: False}.get(value)
+        return {1.0: True, 0.0: False}.get(value)
     return _FLAGS.get(value.strip(BLANKS).lower()) if isinstance(value, str) else None
 
 

@@ -58,7 +58,7 @@ def make_token(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     role = str(body.get("role"))
     demand(role in ROLES, f"role must be one of: {', '.join(ROLES)}")
     given = body.get("ttlSeconds")
-    seconds = given if isinstance(given, int | float) and not isinstance(given, bool) and given > 0 else _TOKEN_SECONDS
+    seconds = given if js.is_number(given) and given > 0 else _TOKEN_SECONDS
     scope = body.get("scope")
     token = daemon.auth.make_token(f"token:{role}", role, scope if isinstance(scope, dict) else {}, seconds)
     return DaemonAnswer({"token": token, "expiresAt": js.iso(daemon.clock() + seconds)})

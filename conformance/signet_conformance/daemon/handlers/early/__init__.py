@@ -37,12 +37,13 @@ def has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
 
 @dataclass(frozen=True)
 class Gate:
-    """The questions of one hook. `nothing` answers a bypassed session; `internal` a hook inside a hook, if asked."""
+    """The questions of one hook. `nothing` answers a bypassed session."""
 
     complete: Callable[[Mapping[str, Any]], bool]
     complaint: str
     nothing: Mapping[str, Any]
-    internal: Mapping[str, Any] | None = None
+    asks_inside: bool = True
+    """A hook inside a hook is answered with `nothing`; otherwise it is not asked whether it is one."""
     claims: bool = False
     """The hook claims the session; otherwise it asks who holds it."""
     seen: bool = False
@@ -50,8 +51,8 @@ class Gate:
 
     def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
         """The visit. Raises `RefusedError` with the answer that ends it here."""
-        if self.internal is not None and shared.is_internal(call):
-            raise RefusedError.by(DaemonAnswer(dict(self.internal)))
+        if self.asks_inside and shared.is_internal(call):
+            raise RefusedError.by(DaemonAnswer(self.nothing))
         fields = js.fields_of(call.json())
         demand(self.complete(fields), self.complaint)
         path, key = shared.runtime_path(call, fields), fields.get("sessionKey")

@@ -36,16 +36,14 @@ def _has_prompt(fields: Mapping[str, Any]) -> bool:
     return has("harness")(fields) and any(js.text_or_none(fields.get(name)) for name in ("userMessage", "userPrompt"))
 
 
-_START: Final = Gate(
-    has("harness"), "harness is required", {"inject": "", "memories": []}, {"inject": "", "memories": []},
-    claims=True, seen=True,
-)  # fmt: skip
+_START: Final = Gate(has("harness"), "harness is required", {"inject": "", "memories": []}, claims=True, seen=True)
 _PROMPT: Final = Gate(
-    _has_prompt, "harness and userMessage or userPrompt are required", {"inject": "", "memoryCount": 0},
-    {"inject": "", "memoryCount": 0}, seen=True,
-)  # fmt: skip
-_BEFORE: Final = Gate(has("harness"), "harness is required", {"instructions": ""})
-_AFTER: Final = Gate(has("harness", "summary"), "harness and summary are required", {"success": True})
+    _has_prompt, "harness and userMessage or userPrompt are required", {"inject": "", "memoryCount": 0}, seen=True
+)
+_BEFORE: Final = Gate(has("harness"), "harness is required", {"instructions": ""}, asks_inside=False)
+_AFTER: Final = Gate(
+    has("harness", "summary"), "harness and summary are required", {"success": True}, asks_inside=False
+)
 _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 

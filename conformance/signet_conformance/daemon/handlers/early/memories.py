@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 500
 _CHUNK: Final = 300
-_NOTHING: Final = {"success": True, "memories": []}
-_HOOK: Final = Gate(has("harness", "content"), "harness and content are required", _NOTHING, _NOTHING)
+_HOOK: Final = Gate(has("harness", "content"), "harness and content are required", {"success": True, "memories": []})
 
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -184,12 +183,7 @@ _DEFAULT_LIMIT: Final = 10
 _MOST_WORDS: Final = 10
 _LATER: Final = ("source_id", "session_id", "visibility", "scope")
 _HOOK_COLUMNS: Final = "m.id, m.content, m.type, m.importance, m.tags, m.created_at"
-_RECALL_HOOK: Final = Gate(
-    has("harness", "query"),
-    "harness and query are required",
-    {"memories": [], "count": 0},
-    {"memories": [], "count": 0},
-)
+_RECALL_HOOK: Final = Gate(has("harness", "query"), "harness and query are required", {"memories": [], "count": 0})
 
 
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

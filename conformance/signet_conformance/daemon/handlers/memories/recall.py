@@ -107,12 +107,7 @@ def plain(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
 
 
 def _answer(rows: list[dict[str, Any]], query: str, method: str, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        "results": rows,
-        "query": query,
-        "method": method,
-        "meta": {**_counts(rows), **(meta or {})},
-    }
+    return {"results": rows, "query": query, "method": method, "meta": {**_counts(rows), **(meta or {})}}
 
 
 def _counts(rows: list[dict[str, Any]]) -> dict[str, Any]:
