@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from signet_conformance.errors import TargetError, printable
-from signet_conformance.targets.files import find_file, package_folder, package_name, release_of
+from signet_conformance.targets.files import connector_release, find_file, package_folder, package_name, release_of
 from signet_conformance.targets.kinds import DEFAULT, KINDS, ConnectorKind
 from signet_conformance.targets.releases import numbers, signet_day
 from signet_conformance.targets.settings import Settings, read_settings
@@ -215,11 +215,7 @@ def _demand_resumable(target: Target) -> None:
 
 def _as_released(target: Target, own: Collection[str]) -> Target:
     """Apply what the connector's release declares, except for the members that the settings set (`own`)."""
-    try:
-        file = find_file(target)
-    except TargetError:
-        return target  # a run tells what is missing
-    release = release_of(file)
+    release = connector_release(target)
     if release is None:
         return target
     rows = [row for row in target.profile.earlier if numbers(release) < numbers(row.before)]

@@ -148,7 +148,7 @@ def package_folder(path: Path) -> Path:
 def connector_release(target: Target) -> str | None:
     """The release of a target's connector, from its package; None if unknown."""
     try:
-        return release_of(Path(find_file(target)))
+        return release_of(find_file(target))
     except TargetError:
         return None
 

@@ -151,7 +151,7 @@ def install(program: HostProgram) -> Installation:
     for release in wanted:
         try:
             made = _install_release(program, release)
-        except _RefusedError as refused:
+        except CommandError as refused:
             refusals.append(f"{release or 'the newest'}: {refused}")
             continue
         if program.release is None:
@@ -172,10 +172,11 @@ def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
         return f"{package} {made.release} is driven, for others were refused: {told}"
     if made.program.profile.registry != "npm":
         return ""
+    question = ["npm", "view", f"{package}@latest", "version", "engines", "--json"]
     try:
-        told = json.loads(_run(["npm", "view", f"{package}@latest", "version", "engines", "--json"], made.folder))
+        told = json.loads(run_command(question, made.folder))
         newest, needs = str(told["version"]), str((told.get("engines") or {}).get("node", ""))
-    except (_RefusedError, ValueError, LookupError, TypeError, AttributeError):
+    except (CommandError, ValueError, LookupError, TypeError, AttributeError):
         return ""
     if numbers(newest) <= numbers(made.release):
         return ""
@@ -183,8 +184,8 @@ def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
     return f"npm chose {package} {made.release} for the node of this machine; its newest is {newest}{wanted}"
 
 
-class _RefusedError(Exception):
-    """A command of an installation failed; the message is its last output."""
+class CommandError(Exception):
+    """A command failed; the message is its last output."""
 
 
 def _install_release(program: HostProgram, release: str | None) -> Installation:
@@ -218,7 +219,7 @@ def _install_npm(made: Installation) -> None:
     package = profile.package + (f"@{release}" if release else "")
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
     node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)
-    _run(["npm", "install", *options, package, *profile.beside, *node], made.folder)
+    run_command(["npm", "install", *options, package, *profile.beside, *node], made.folder)
 
 
 def _node_package() -> str:
@@ -233,9 +234,9 @@ def _install_pypi(made: Installation) -> None:
     profile = made.program.profile
     package = profile.package + (f"=={made.release}" if made.release else "")
     # Programs in an environment name its folder: it is made where it will stay, and not moved.
-    _run([sys.executable, "-m", "venv", str(made.folder / "venv")], made.folder)
+    run_command([sys.executable, "-m", "venv", str(made.folder / "venv")], made.folder)
     pip = [str(made.folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    _run([*pip, package, *profile.beside], made.folder)
+    run_command([*pip, package, *profile.beside], made.folder)
 
 
 def _version(made: Installation) -> str:
@@ -244,7 +245,7 @@ def _version(made: Installation) -> str:
         told = json.loads((made.packages / profile.package / "package.json").read_bytes())
         return str(told["version"])
     code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
-    return _run([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
+    return run_command([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
 
 
 def _finish(made: Installation) -> None:
@@ -252,21 +253,28 @@ def _finish(made: Installation) -> None:
     with temporary_folder(".home-", made.folder) as home:
         npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
         env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}
+        env |= {"HOME": str(home), "TMPDIR": str(home)}
         for words in made.program.profile.after_install:
-            _run(fill_in(words, made.placeholders()), made.folder, {**env, "HOME": str(home), "TMPDIR": str(home)})
+            run_command(fill_in(words, made.placeholders()), made.folder, env)
 
 
-def _run(command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> str:
+def run_command(
+    command: Sequence[str],
+    folder: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = _TIMEOUT_S,
+) -> str:
+    """Return the output of a command of a registry's client, or of an installation. Raises CommandError."""
     try:
         done = subprocess.run(
             [*command], cwd=folder, env=watchdog.marked_environment(env), stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False,
+            capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False,
         )  # fmt: skip
     except OSError as failure:
-        raise _RefusedError(f"{command[0]} cannot be started: {failure.strerror}") from None
+        raise CommandError(f"{command[0]} cannot be started: {failure.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise _RefusedError(f"{command[0]} did not end within {_TIMEOUT_S:g} s") from None
+        raise CommandError(f"{command[0]} did not end within {timeout_s:g} s") from None
     if done.returncode != 0:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        raise _RefusedError(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(lines[:4])}")
+        raise CommandError(f"{Path(command[0]).name} ended with {done.returncode}: {' '.join(lines[:4])}")
     return done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Generic, TypeVar
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.files.json_values import list_in, parse_value
 from signet_conformance.targets.face import known_releases
-from signet_conformance.targets.program import HostProgram
+from signet_conformance.targets.program import CommandError, HostProgram, run_command
 from signet_conformance.targets.program_document import ProgramDocument
 from signet_conformance.targets.releases import numbers
 
@@ -74,26 +73,14 @@ def published_releases(profile: ProgramDocument) -> Sequence[str]:
         if profile.registry == "npm"
         else [sys.executable, "-m", "pip", "index", "versions", profile.package]
     )
-    said = _ask_registry(command)
+    try:
+        said = run_command(command, timeout_s=_PATIENCE_S)
+    except CommandError as failure:
+        raise _unanswered(command, str(failure)) from None
     listed = _of_npm(said) if profile.registry == "npm" else _of_pip(said)
     if not listed:
         raise _unanswered(command, "it named no release")
     return sorted({release for release in listed if _STABLE.fullmatch(release)}, key=numbers)
-
-
-def _ask_registry(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(
-            [*command], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PATIENCE_S, check=False,
-        )  # fmt: skip
-    except OSError as failure:
-        raise _unanswered(command, f"it cannot be started: {failure.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise _unanswered(command, f"it gave no answer within {_PATIENCE_S:g} s") from None
-    if done.returncode != 0:
-        raise _unanswered(command, " ".join((done.stderr or done.stdout).split())[:300])
-    return done.stdout
 
 
 def _of_npm(said: str) -> Sequence[str]:
