@@ -13,7 +13,7 @@ from typing import Any
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
 from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin, objections
-from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs
+from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs, write_files
 from signet_conformance.errors import TargetError
 from signet_conformance.files.json_values import object_in, pointer
 from signet_conformance.targets import Target
@@ -111,7 +111,7 @@ class Installations:
         return rows
 
     def _again(self) -> tuple[Mapping[str, Any], Files]:
-        _write(self._home, self._others)
+        write_files(self._home, self._others)
         before = files_below(self._home)
         fresh: Files = {}
         row = self._attempt(AGAIN, self._home)
@@ -149,11 +149,12 @@ class Installations:
 
     def _over(self, release: str, former: Mapping[str, Any], fresh: Files) -> Mapping[str, Any]:
         home = self._home_beside(f"over-{release}")
-        _write(home, former)
+        write_files(home, former)
         row = self._attempt(OVER, home)
         settings = self._face.get("settings")
         twice = [] if settings is None else doubled(hook_sources(home, home / settings, self._face))
-        old = find_leftovers({path: _parsed(path, value) for path, value in former.items()}, files_below(home), fresh)
+        written = {path: parse(path, value) if isinstance(value, str) else value for path, value in former.items()}
+        old = find_leftovers(written, files_below(home), fresh)
         return {**row, "older": release, "twice": twice, "old": old}
 
     def _of_older_checkout(self) -> tuple[str, Mapping[str, Any]]:
@@ -177,7 +178,7 @@ class Installations:
 
     def _over_broken(self, settings: Sequence[str]) -> Mapping[str, Any]:
         home = self._home_beside("broken")
-        _write(home, dict.fromkeys(settings, _BROKEN))
+        write_files(home, dict.fromkeys(settings, _BROKEN))
         row = self._attempt(ONCE, home)
         left = [path for path, text in files_below(home).items() if isinstance(text, str) and _BROKEN in text]
         # A copy beside the file, such as NAME.bak, keeps it too.
@@ -186,7 +187,7 @@ class Installations:
 
     def _over_read_only(self, settings: Sequence[str]) -> Mapping[str, Any]:
         home = self._home_beside("read-only")
-        _write(home, self._others)
+        write_files(home, self._others)
         for path in settings:
             (home / path).chmod(0o444)
         before = files_below(home)
@@ -219,17 +220,6 @@ class Installations:
             # The harness has been used before: where its folder is, the connector may look.
             (home / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
         install(ours.command, ours.module, env, remote=ours.told_daemon, options=ours.options)
-
-
-def _write(home: Path, files: Mapping[str, Any]) -> None:
-    for path, content in files.items():
-        file = home / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
-
-
-def _parsed(path: str, content: Any) -> Any:
-    return parse(path, content) if isinstance(content, str) else content
 
 
 _NOT_SETTINGS = frozenset({".agents", ".cache", "node_modules", "__pycache__"})

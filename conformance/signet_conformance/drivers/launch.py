@@ -69,10 +69,6 @@ class ConnectorProcesses:
             return self._start(_ALL, self._default_agent)
         return {}
 
-    def _greet(self, name: str, agent: str | None, on_event: OnEvent) -> None:
-        """Greet the process of an agent or a session, and tell what it says of itself."""
-        on_event({"event": "hello", "about": self._start(name, agent)})
-
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:
         """Hand the step to the process of its session; raise TargetError when it cannot be performed."""
         session = str(step.get("session"))
@@ -87,7 +83,8 @@ class ConnectorProcesses:
             self._processes.pop(name).kill()
         if name not in self._processes:
             agent = known.get("agent")
-            self._greet(name, agent if isinstance(agent, str) else self._default_agent, on_event)
+            about = self._start(name, agent if isinstance(agent, str) else self._default_agent)
+            on_event({"event": "hello", "about": about})
         # A process that is started for a session again has to be told what the first one knew.
         given = {**{member: known[member] for member in _REMEMBERED if member in known}, **step}
         result = self._processes[name].perform(given, on_event)
@@ -104,6 +101,7 @@ class ConnectorProcesses:
         return project if isinstance(project, str) and not self._target.kind.own_program else None
 
     def _start(self, name: str, agent: str | None) -> Mapping[str, Any]:
+        """Launch and greet the process of an agent or a session; what it says of itself."""
         spare, self._spare = (self._spare, None) if agent == self._default_agent else (None, self._spare)
         self._processes[name] = self._new(agent) if spare is None else spare
         return self._processes[name].hello()

@@ -14,18 +14,14 @@ CONTROL_VARIABLE = "SIGNET_CONFORMANCE_MODEL_CONTROL"
 """The server itself, past its recorder: what it was asked, and what it is to say."""
 
 
-class ModelProcess:
+class ModelProcess(LineProcess):
     """The server, whose requests wait until they are answered; `url` is its address."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-P", "-m", "signet_reference_harness.cli", "llm", "--until-stdin-closes"]
-        self._process = LineProcess("the scripted model", command, env=env)
+        super().__init__("the scripted model", command, env=env)
         try:
-            self.url = str(self._process.receive(START_S)["url"])
+            self.url = str(self.receive(START_S)["url"])
         except BaseException:
-            self._process.close()
+            self.close()
             raise
-
-    def close(self) -> None:
-        """End the server."""
-        self._process.close()

@@ -108,24 +108,27 @@ def _timeout_s(given: object, face: Mapping[str, Any]) -> float:
 def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
     """The complaint of the harness about a file of another form than its own."""
     if "hook_file" in face:
-        # Imported here: few harnesses are known to mind, and every hook's host would wait for it.
-        import jsonschema_rs
-
-        error = next(iter(jsonschema_rs.validator_for(face["hook_file"]).iter_errors(data)), None)
-        if error is None:
-            return None
-        unknown = getattr(error.kind, "unexpected", None)
-        return (
-            f"unknown field `{unknown[0]}`"
-            if unknown
-            else f"/{'/'.join(map(str, error.instance_path))}: {error.message}"
-        )
+        place, words = breach_of(face["hook_file"], data) or ("", None)
+        return words if not place else f"{place}: {words}"
     if not isinstance(data, dict):
         return f"is not {'a table' if kind == 'TOML' else 'an object'}"
     form = list if kind == "TOML" else dict
     if not isinstance(data.get("hooks", form()), form):
         return f"its member hooks is not {'a list of tables' if form is list else 'an object'}"
     return None
+
+
+def breach_of(schema: dict[str, Any], data: Any) -> tuple[str, str] | None:
+    """The first thing that a schema refuses: its place, empty for a field that it does not know, and words about it."""
+    # Imported here: few harnesses are known to mind, and every hook's host would wait for it.
+    import jsonschema_rs
+
+    error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(data)), None)
+    if error is None:
+        return None
+    if unknown := getattr(error.kind, "unexpected", None):
+        return "", f"unknown field `{unknown[0]}`"
+    return f"/{'/'.join(map(str, error.instance_path))}", error.message
 
 
 def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
@@ -195,10 +198,10 @@ def enabled_plugins(home: Path, face: Mapping[str, Any]) -> Iterator[tuple[str, 
     if places is None:
         return
     try:
-        known = tomllib.loads((home / places["settings"]).read_text("utf-8")).get("plugins", {})
-    except (OSError, ValueError):
+        plugins = member_of(parse_file(home / places["settings"]), "plugins")
+    except (OSError, ValueError, RecursionError):
         return
-    for plugin, about in object_in(known).items():
+    for plugin, about in object_in(plugins).items():
         name, _, marketplace = plugin.rpartition("@")
         kept = home / places["cache"] / marketplace / name
         if isinstance(about, dict) and about.get("enabled", True) and kept.is_dir():
@@ -217,6 +220,11 @@ def _plugin_file(root: Path, face: Mapping[str, Any], member: str) -> Path:
     """The file that a plugin's manifest names by a member, or else the harness's default for it."""
     named = _read_json(root / face["plugins"]["manifest"]).get(member)
     return root / (named if isinstance(named, str) else face["plugins"][member])
+
+
+def parse_file(path: Path) -> Any:
+    """The content of a file of settings. Raises OSError, ValueError or RecursionError for one that cannot be read."""
+    return tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:

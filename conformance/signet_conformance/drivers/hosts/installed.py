@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from signet_conformance.drivers.hosts.hook_settings import plugin_servers
-from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped
+from signet_conformance.drivers.hosts.hook_settings import parse_file, plugin_servers
+from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped, write_files
 from signet_conformance.files.json_values import fill_in, member_of, merge
 
 INSTALLED = ".signet-conformance-installed"
@@ -103,7 +102,7 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
     where = face["mcp"]
     brought = plugin_servers(home, face).get(where["members"][-1])
     try:
-        data = _parse_file(home / where["file"])
+        data = parse_file(home / where["file"])
     except (OSError, ValueError, RecursionError):
         if brought is None:
             raise
@@ -124,7 +123,7 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
     """A row for `installed` about the file of memory servers, if the harness refuses its content."""
     path = home / face["mcp"]["file"]
     try:
-        _parse_file(path)
+        parse_file(path)
         server = _installed_server(home, face)
     except FileNotFoundError:
         return ()
@@ -138,10 +137,6 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
     return ({"file": path.name, "accepted": False, "words": f"{words} (in {where})"},)
 
 
-def _parse_file(path: Path) -> Any:
-    return tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
-
-
 def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
     """Write the program's settings, and have the connector installed, unless this home has them.
 
@@ -149,10 +144,7 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
     """
     if (home / INSTALLED).exists():
         return
-    for path, content in fill_in(options["settings"], known).items():
-        file = home / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+    write_files(home, fill_in(options["settings"], known))
     install_connector(home, options, known, env)
     (home / INSTALLED).touch()
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.watchdog import MARK_VARIABLE
+from signet_conformance.drivers.hosts.protocol import with_scripts, write_files
 from signet_conformance.files.json_values import parse_value
 
 FOLDER = ".signet-conformance-observed"
@@ -45,14 +46,10 @@ def ask(home: Path, observer: Mapping[str, Any]) -> None:
 def observe(home: Path, observer: Mapping[str, Any]) -> None:
     """Put the observer into the place from which a program of this home loads its plugins."""
     ask(home, observer)
-    place = home / observer["place"]
-    place.parent.mkdir(parents=True, exist_ok=True)
     # A file that imports it: a program takes every file of that folder for a plugin, also what a plugin imports.
     module = OBSERVERS / observer["module"]
-    place.write_text(_LEADS[module.suffix].replace("{module}", json.dumps(str(module))), "utf-8")
-    for path, content in observer["beside"].items():
-        (home / path).parent.mkdir(parents=True, exist_ok=True)
-        (home / path).write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
+    lead = _LEADS[module.suffix].replace("{module}", json.dumps(str(module)))
+    write_files(home, {observer["place"]: lead, **observer["beside"]})
 
 
 def is_busy(home: Path) -> bool:
@@ -113,14 +110,10 @@ class Observations:
         A server that is started without the address of the `daemon` gets it.
         """
         self.names = frozenset(programs)
-        folder.mkdir(parents=True, exist_ok=True)
         template = (OBSERVERS / "program.sh").read_text()
-        for name, command in programs.items():
-            script = template.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
-            program = folder / name
-            program.write_text(script.replace("{command}", shlex.join(command)))
-            program.chmod(0o755)
-        return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+        script = template.replace("{folder}", shlex.quote(str(self._folder))).replace("{daemon}", daemon)
+        commands = {name: shlex.join(command) for name, command in programs.items()}
+        return with_scripts({name: script.replace("{command}", commands[name]) for name in commands}, folder)
 
     @property
     def busy(self) -> bool:

@@ -206,12 +206,26 @@ class Projects:
 
 def with_programs(programs: Mapping[str, Sequence[str]], folder: Path) -> str:
     """A PATH on which the named programs are those of the connector, as its package would install them."""
+    scripts = {name: f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n' for name, command in programs.items()}
+    return with_scripts(scripts, folder)
+
+
+def with_scripts(scripts: Mapping[str, str], folder: Path) -> str:
+    """A PATH on which these scripts, by name, come first."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, command in programs.items():
+    for name, script in scripts.items():
         program = folder / name
-        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        program.write_text(script)
         program.chmod(0o755)
     return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+
+
+def write_files(home: Path, files: Mapping[str, Any]) -> None:
+    """Write files by their paths below a home: a text as it is, any other value as JSON."""
+    for path, content in files.items():
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content, indent=2), "utf-8")
 
 
 _TICK_S = 0.05

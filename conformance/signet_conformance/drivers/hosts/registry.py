@@ -5,13 +5,12 @@ Each refusal is a row for `installed` of the driver's answer.
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.drivers.hosts.hook_settings import breach_of, parse_file
 from signet_conformance.files.json_values import member_of, object_in, parse_value
 
 Row = Mapping[str, Any]
@@ -35,6 +34,7 @@ BARE = "its schema declares no field, so the model cannot know what to pass"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
 _SHOWN = 40
+_MOST = 200
 
 
 def operations_of(event: str, commands: Collection[str] = ()) -> Sequence[str]:
@@ -71,7 +71,8 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
         return None
     data = parse_value(said)
     if isinstance(data, dict):
-        fault = _breach_of(form["json"], data)
+        breach = breach_of(form["json"], data)
+        fault = None if breach is None else breach[1][:_MOST]
     elif said.startswith(("{", "[")):
         fault = f"output that begins with {said[0]} must be valid JSON, and this is not: {said[:_SHOWN]!r}"
     else:
@@ -84,17 +85,6 @@ def reads_as_context(event: str, stdout: str, face: Mapping[str, Any]) -> bool:
     form = face.get("registry", {}).get("outputs", {}).get(event)
     plain = not stdout.lstrip().startswith(("{", "["))
     return form is None or (output_objection(event, stdout, face) is None and (form["text"] == "taken" or not plain))
-
-
-def _breach_of(schema: dict[str, Any], data: Any) -> str | None:
-    # Imported here: few harnesses are known to mind.
-    import jsonschema_rs
-
-    error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(data)), None)
-    if error is None:
-        return None
-    unknown = getattr(error.kind, "unexpected", None)
-    return f"unknown field `{unknown[0]}`" if unknown else f"{error.message}"[:200]
 
 
 def tools_taken(
@@ -174,7 +164,7 @@ def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[s
 
 def _servers_in(path: Path) -> Collection[str]:
     try:
-        data = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
+        data = parse_file(path)
     except (OSError, ValueError, RecursionError):
         return ()
     return {name for table in _SERVERS for name in object_in(member_of(data, table))}

@@ -116,10 +116,13 @@ class RealHarness:
         }
         # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
         self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["then"]), self._known)
+        # What programs leave in the temporary folder of their user is much: it goes with the home.
+        temporary = home / ".tmp"
+        temporary.mkdir(exist_ok=True)
         self._env = {
             **{name: v for name, v in os.environ.items() if name == MARK_VARIABLE or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
-            "TMPDIR": str(_temporary(home)),
+            "TMPDIR": str(temporary),
             **fill_in(options["env"], self._known),
             "PATH": self._observed.programs(
                 options["programs"], home / ".signet-conformance-bin", self._known["daemon"]
@@ -369,13 +372,6 @@ class RealHarness:
             sys.stderr.write(f"{failure}\n")
         self._model.close()
         self._watch.proxy.close()
-
-
-def _temporary(home: Path) -> Path:
-    """A folder for what programs leave in the temporary folder of their user, which is much: it goes with the home."""
-    folder = home / ".tmp"
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 def _last(conversation: ProgramConversation) -> str:

@@ -98,27 +98,21 @@ class ClaudeStream(LinesProcess):
         """Type its own command; a new session has an id of its own."""
         self.say("/clear")
         while not self.is_over():
-            said = self._running.receive(0.1)
-            if said is not None:
-                self._take(said)
+            time.sleep(_LOOK_S)
 
     def _start(self, *more: str) -> None:
         launch = self._launch
         self._over = True
-        self._process = ProgramProcess([*launch.command, *_OPTIONS, *more], launch.env, launch.cwd)
-        hooks_before = launch.observed.hooks_ended()
-        self._process.send(_INITIALIZE)
-        deadline = deadline_in(START_S)
-        while time.monotonic() < deadline and not self._process.has_ended:
-            said = self._process.receive(0.1)
-            if said is not None and said.get("type") == "control_response":
-                # It tells of a hook for the start with the first turn only. A user types after it.
-                self._await_start(hooks_before)
-                self._await_servers(deadline)
-                return
-        if any(_NO_CONVERSATION in words for words in self._process.words):
-            raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it does not keep a session in which nothing was said")
-        raise StepError(f"Claude Code did not begin its session{self._process.last_words}")
+        self._process = process = ProgramProcess([*launch.command, *_OPTIONS, *more], launch.env, launch.cwd)
+        hooks_before, deadline = launch.observed.hooks_ended(), deadline_in(START_S)
+        process.send(_INITIALIZE)
+        if process.await_message(_is_response, lambda _said: None, START_S) is None:
+            if any(_NO_CONVERSATION in words for words in process.words):
+                raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it does not keep a session in which nothing was said")
+            raise StepError(f"Claude Code did not begin its session{process.last_words}")
+        # It tells of a hook for the start with the first turn only. A user types after it.
+        self._await_start(hooks_before)
+        self._await_servers(process, deadline)
 
     def _await_start(self, hooks_before: int) -> None:
         """Wait for the hook of the start, if there is one; a command that is not observed gets a while."""
@@ -133,22 +127,16 @@ class ClaudeStream(LinesProcess):
         elif commands:
             time.sleep(UNOBSERVED_S)
 
-    def _await_servers(self, deadline: float) -> None:
+    def _await_servers(self, process: ProgramProcess, deadline: float) -> None:
         """Wait until no memory server is still starting: in a turn before that the model has no tools of theirs."""
-        self._running.send(_SERVERS)
-        while time.monotonic() < deadline and not self._running.has_ended:
-            said = self._running.receive(_LOOK_S)
-            if said is None:
-                continue
-            if said.get("type") != "control_response":
-                self._take(said)
-                continue
+        while (left_s := deadline - time.monotonic()) > 0:
+            process.send(_SERVERS)
+            said = process.await_message(_is_response, self._take, left_s)
             servers = member_of(said, "response", "response", "mcpServers")
             # A release that does not know the question refuses it.
             if not any(server.get("status") == "pending" for server in servers or ()):
                 return
             time.sleep(_LOOK_S)
-            self._running.send(_SERVERS)
 
     def _take(self, said: Mapping[str, Any]) -> None:
         session = said.get("session_id")
@@ -158,6 +146,10 @@ class ClaudeStream(LinesProcess):
             self._over = True
             if said.get("is_error"):
                 self._words.append(str(said.get("result") or said.get("subtype"))[:300])
+
+
+def _is_response(said: Mapping[str, Any]) -> bool:
+    return said.get("type") == "control_response"
 
 
 class PiRpc(LinesProcess):
@@ -203,17 +195,16 @@ class PiRpc(LinesProcess):
         self._file, self._id = state.get("sessionFile"), state.get("sessionId")
 
     def _ask(self, command: str) -> Mapping[str, Any]:
-        self._running.send({"id": command, "type": command})
-        deadline = deadline_in(START_S)
-        while time.monotonic() < deadline and not self._running.has_ended:
-            said = self._running.receive(0.25)
-            if said is not None and said.get("type") == "response" and said.get("id") == command:
-                if said.get("success") is not True:
-                    raise StepError(f"pi refused {command}: {said.get('error')}")
-                return object_in(said.get("data"))
-            if said is not None:
-                self._take(said)
-        raise self._running.failure(f"pi did not answer {command} within {START_S:g} s")
+        process = self._running
+        process.send({"id": command, "type": command})
+        said = process.await_message(
+            lambda said: said.get("type") == "response" and said.get("id") == command, self._take, START_S
+        )
+        if said is None:
+            raise process.failure(f"pi did not answer {command} within {START_S:g} s")
+        if said.get("success") is not True:
+            raise StepError(f"pi refused {command}: {said.get('error')}")
+        return object_in(said.get("data"))
 
     def _take(self, said: Mapping[str, Any]) -> None:
         kind = said.get("type")

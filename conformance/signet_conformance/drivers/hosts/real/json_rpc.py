@@ -25,22 +25,17 @@ class JsonRpc:
         self._heard = heard
         self._next = 0
 
-    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float | None = None) -> Mapping[str, Any]:
+    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float = ANSWER_S) -> Mapping[str, Any]:
         """The result of a method. Raises StepError with the program's words when it refuses, or does not answer."""
-        self.begin(method, params)
-        timeout_s = ANSWER_S if timeout_s is None else timeout_s
-        deadline = deadline_in(timeout_s)
-        while time.monotonic() < deadline:
-            said = self.process.receive(0.1)
-            if said is None and self.process.has_ended:
-                break
-            if said is not None and said.get("id") == self._next and "method" not in said:
-                if "error" in said:
-                    raise StepError(f"{self._name} refused {method}: {str(said['error'])[:500]}")
-                return object_in(said.get("result"))
-            if said is not None:
-                self._take(said)
-        raise self.process.failure(f"{self._name} did not answer {method} within {timeout_s:g} s")
+        number = self.begin(method, params)
+        said = self.process.await_message(
+            lambda said: said.get("id") == number and "method" not in said, self._take, timeout_s
+        )
+        if said is None:
+            raise self.process.failure(f"{self._name} did not answer {method} within {timeout_s:g} s")
+        if "error" in said:
+            raise StepError(f"{self._name} refused {method}: {str(said['error'])[:500]}")
+        return object_in(said.get("result"))
 
     def begin(self, method: str, params: Mapping[str, Any]) -> int:
         """Ask without waiting: the answer is heard, under the number that this returns."""

@@ -21,6 +21,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.files.json_values import parse_value
 
 _TAIL_LINES = 30
+_LOOK_S = 0.1
 QUIT_S = 40.0
 LAST_S = 2.0
 """Within which a program ends that reads no input any more."""
@@ -94,6 +95,24 @@ class ProgramProcess:
         """The next object that it writes; None when none comes in time."""
         with contextlib.suppress(queue.Empty):
             return self._said.get(timeout=timeout_s) if timeout_s > 0 else self._said.get_nowait()
+        return None
+
+    def await_message(
+        self,
+        is_wanted: Callable[[Mapping[str, Any]], bool],
+        take: Callable[[Mapping[str, Any]], None],
+        timeout_s: float,
+    ) -> dict[str, Any] | None:
+        """The next object that is wanted; `take` gets those before it. None when it ends, or none comes in time."""
+        deadline = deadline_in(timeout_s)
+        while time.monotonic() < deadline:
+            said = self.receive(_LOOK_S)
+            if said is None and self.has_ended:
+                break
+            if said is not None and is_wanted(said):
+                return said
+            if said is not None:
+                take(said)
         return None
 
     def failure(self, what: str) -> StepError:
