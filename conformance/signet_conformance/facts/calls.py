@@ -66,8 +66,10 @@ _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def plain(text: str) -> str:
+def plain(text: str | None) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
+    if text is None:
+        return ""
     if not text.isprintable():  # most texts are one line, and printable
         text = _CONTROL.sub("", _LINE_END.sub("\n", text))
     return text.strip(_WHITE)

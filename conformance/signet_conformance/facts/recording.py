@@ -255,6 +255,11 @@ class Recording:
         return hooks[bisect_right(hooks, call.seq, key=_by_seq) :]
 
     @cached_property
+    def mark_times(self) -> Mapping[int, float]:
+        """When each mark was written, in seconds, by its number."""
+        return {mark.seq: mark.t for mark in self.trace.marks}
+
+    @cached_property
     def kit_marks(self) -> Sequence[KitMark]:
         """The kit's marks, in order."""
         return tuple(kit_marks(self.trace))

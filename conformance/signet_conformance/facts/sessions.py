@@ -217,6 +217,10 @@ class Sessions:
             return self.session_of(call.key)
         return self.session_at(call.seq)
 
+    def may_be_of(self, call: Call, session: str | None) -> bool:
+        """Whether the key of a call belongs to a session, or the call came in a step of it."""
+        return session in (self.session_of(call.key), self.session_at(call.seq))
+
     @cached_property
     def _sessions(self) -> Mapping[str, str | None]:
         sessions: dict[str, str | None] = {}
@@ -269,7 +273,7 @@ class Sessions:
         if step is None:
             return False
         if step.step == StepName.SESSIONLESS_PROMPT:
-            return call.operation == PROMPT and plain(call.text or "") == plain(step.text or "") != ""
+            return call.operation == PROMPT and plain(call.text) == plain(step.text) != ""
         owner = self.foreign_session(call)
         if owner is None or call.operation not in _ASKED_BY.get(str(step.tool), ()):
             return False

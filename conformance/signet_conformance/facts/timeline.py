@@ -150,7 +150,7 @@ class Turn(Struct, frozen=True, dict=True):
 
     def is_said_by(self, call: Call) -> bool:
         """Whether a prompt holds what was said in this turn."""
-        return plain(call.text or "") == self.plain_text
+        return plain(call.text) == self.plain_text
 
 
 class Timeline(Sessions):
@@ -281,15 +281,15 @@ class Timeline(Sessions):
 
 def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> bool:
     """Whether a call carries the words of the first of two steps, and not those of the second, in which it is sent."""
-    told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")) or "")
+    told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")))
     first, second = (plain(_words_of(step)) for step in (before, after))
     return first != "" and first in told and second not in told
 
 
-def _words_of(step: StepMark) -> str:
+def _words_of(step: StepMark) -> str | None:
     """The user's words in a step, or the text that a tool is to store or to look for."""
     given = step.arguments or {}
-    return step.text or text_or_none(given.get("content")) or text_or_none(given.get("query")) or ""
+    return step.text or text_or_none(given.get("content")) or text_or_none(given.get("query"))
 
 
 def _kinds_asking_for(call: Call) -> AbstractSet[str]:

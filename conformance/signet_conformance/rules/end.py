@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
@@ -191,8 +191,8 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
         start = next((c for c in hooks if c.operation == START), None)
         if start is None:
             continue
-        last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
-        if last_end is None:
+        last_end = _last_place(hooks, END)
+        if last_end < 0:
             if was_never_let_in(hooks):
                 yield undecided(
                     start, message="every start of the key was answered 409: SIG-HTTP-012 requires silence after it"
@@ -215,6 +215,11 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             )
         else:
             yield PASS
+
+
+def _last_place(hooks: Sequence[Call], *operations: str) -> int:
+    """The place of the last hook of some operations; -1 without one."""
+    return max((place for place, call in enumerate(hooks) if call.operation in operations), default=-1)
 
 
 def _describe_left_key(recording: Recording, start: Call) -> str:
@@ -294,8 +299,8 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Outcome]:
     """After the last end of a key, only a start or a prompt may use it."""
     for hooks in recording.hooks_of.values():
-        last_end = max((i for i, c in enumerate(hooks) if c.operation == END), default=None)
-        if last_end is None:
+        last_end = _last_place(hooks, END)
+        if last_end < 0:
             continue
         stray: list[Call] = []
         for call in hooks[last_end + 1 :]:
@@ -321,7 +326,7 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
 def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
     """The last end of a key gives a reason that closes the session for good."""
     for hooks in recording.hooks_of.values():
-        last_turn = max((i for i, c in enumerate(hooks) if c.operation in (START, PROMPT)), default=-1)
+        last_turn = _last_place(hooks, START, PROMPT)
         last_bounded = max((i for i, c in enumerate(hooks) if c.operation == END and is_boundary(c)), default=-1)
         for index, call in enumerate(hooks):
             if call.operation != END:

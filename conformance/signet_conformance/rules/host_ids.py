@@ -79,7 +79,7 @@ class _Following:
 
     def _is_late(self, call: Call) -> bool:
         """Whether a prompt says what the user said before the change, and what no accepted prompt has said."""
-        text = plain(call.text or "")
+        text = plain(call.text)
         return any(not accepted and plain(each) == text for each, accepted in self._said)
 
     def _judge(self, call: Call, present: HostId) -> Iterator[Outcome]:

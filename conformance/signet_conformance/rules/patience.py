@@ -49,7 +49,6 @@ def answer_in_time_is_used(recording: Recording) -> Iterator[Outcome]:
 
 
 def _slow_calls(recording: Recording) -> Iterator[_Slow]:
-    times = {mark.seq: mark.t for mark in recording.trace.marks}
     for call in recording.of(START, PROMPT, cut=True):
         bound_s = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
         step = recording.timeline.step_at(call.seq)
@@ -59,7 +58,7 @@ def _slow_calls(recording: Recording) -> Iterator[_Slow]:
         later = (mark for of, mark in recording.timeline.handlers if of is step and mark.seq > call.seq)
         handlers = tuple(mark for mark in later if mark.outcome == TIMED_OUT and _is_of(mark, call))
         held_s = _held_s(call.exchange.fault or {}, bound_s)
-        yield _Slow(call, step, bound_s, held_s, call.t0 - max([times[step.seq], *before]), handlers)
+        yield _Slow(call, step, bound_s, held_s, call.t0 - max([recording.mark_times[step.seq], *before]), handlers)
 
 
 def _is_of(handler: HandlerMark, call: Call) -> bool:

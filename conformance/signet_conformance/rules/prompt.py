@@ -93,7 +93,7 @@ def is_in_its_turn(turns: Sequence[Turn], call: Call) -> bool:
     A transcript may then show an earlier turn of the same words.
     """
     return any(
-        turn.model_seq is not None and call.seq < turn.model_seq and turn.plain_text in plain(call.text or "")
+        turn.model_seq is not None and call.seq < turn.model_seq and turn.plain_text in plain(call.text)
         for turn in turns
         if any(call.seq == prompt.seq for prompt in turn.prompts)
     )
@@ -129,7 +129,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
 
 def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
     """The turn before this one whose words a prompt tells alone, and that nothing kept from being told in its time."""
-    timeline, text = recording.timeline, plain(call.text or "")
+    timeline, text = recording.timeline, plain(call.text)
     if not text or turn.plain_text in text:
         return None
     own = [t for t in timeline.turns if t.step.seq < turn.step.seq and t.step.session == timeline.session_of(call.key)]
@@ -148,14 +148,14 @@ def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None
     owner = recording.timeline.session_of(call.key)
     if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
         return None
-    if any(plain(mark.text or "") == turn.plain_text for mark in recording.timeline.steps_of(owner)):
+    if any(plain(mark.text) == turn.plain_text for mark in recording.timeline.steps_of(owner)):
         return None
     own = (other for other in turn.prompts if recording.timeline.session_of(other.key) == turn.step.session)
     return next((other for other in own if _same_text(other, call)), None)
 
 
 def _same_text(first: Call, second: Call) -> bool:
-    return plain(first.text or "") == plain(second.text or "")
+    return plain(first.text) == plain(second.text)
 
 
 def _first_told(recording: Recording) -> Iterator[Call]:

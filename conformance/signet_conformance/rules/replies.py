@@ -41,7 +41,7 @@ def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
     for reply in _replies(recording):
         replies.setdefault(str(reply.mark.session), []).append(reply)
     for call in recording.of(PROMPT, END) if replies else ():
-        told = plain(call.body_text("lastAssistantMessage") or "")
+        told = plain(call.body_text("lastAssistantMessage"))
         session = None if timeline.is_unmarked_sub_agent(call.key) else timeline.session_of_call(call)
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
         if told and session is not None and any(reply.words for reply in own):
@@ -70,7 +70,7 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
                 newest[session] = left.get((session, after.id), newest.get(session))
         if mark.step == StepName.PROMPT:
             spoke = mark.seq in took_place or not tells_of_the_model
-            reply = _Reply(mark, plain(mark.reply or "") or None if spoke else None, newest.get(session))
+            reply = _Reply(mark, plain(mark.reply) or None if spoke else None, newest.get(session))
         elif isinstance(summary := mark.other.get("summary"), str) and plain(summary):
             reply = _Reply(mark, plain(summary), newest.get(session), is_summary=True)
         else:
@@ -134,7 +134,7 @@ def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply 
         return own[-1] if step is not None and own[-1].mark.seq == step.seq else None
     text = call.text or ""
     turns = (each for each in own if not each.is_summary)
-    said = [each for each in turns if is_said(recording, text, plain(each.mark.text or ""))]
+    said = [each for each in turns if is_said(recording, text, plain(each.mark.text))]
     return said[-1] if said else own[-1]
 
 

@@ -276,7 +276,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
     """Judge one session after trouble; None if the connector had not used it before, or the user did not go on."""
     timeline = recording.timeline
-    hooks = [call for call in recording.calls if call.operation in LIFECYCLE and _is_of(recording, call, session)]
+    hooks = [call for call in recording.calls if call.operation in LIFECYCLE and timeline.may_be_of(call, session)]
     opened_anew = any(over < mark.seq < until for mark in recording.marks(marks.LoadedMark))
     claimed = any(call.operation == START and call.status == CLAIMED for call in hooks)
     if claimed or opened_anew or not any(call.seq < over for call in hooks):
@@ -323,13 +323,9 @@ def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool
     return len(observed) >= _TURNS or not any(mark.real for mark in recording.marks(marks.LoadedMark))
 
 
-def _is_of(recording: Recording, call: Call, session: str | None) -> bool:
-    return session in (recording.timeline.session_of(call.key), recording.timeline.session_at(call.seq))
-
-
 def _passed_s(recording: Recording, over: int) -> float:
     """The seconds from the end of the trouble to the end of the recording, with those that the scenario let pass."""
-    times = {mark.seq: mark.t for mark in recording.trace.marks}
+    times = recording.mark_times
     last = max([*times.values(), *(call.t1 for call in recording.calls)])
     steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
     told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))

@@ -32,7 +32,7 @@ Turn = tuple[str, str]
 
 def words_of(text: str | None) -> str:
     """A text in one line: connectors that write a line for each turn make one of several."""
-    return " ".join(plain(text or "").split())
+    return " ".join(plain(text).split())
 
 
 def turns(transcript: object) -> list[Turn]:
@@ -109,7 +109,7 @@ def names_a_speaker(text: str) -> bool:
 
 def quoted_turns(text: str | None) -> list[Turn]:
     """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
-    return _speaker_turns(plain(text or "").split("\n")[1:])
+    return _speaker_turns(plain(text).split("\n")[1:])
 
 
 def announces_a_cut(transcript: object) -> bool:

@@ -54,7 +54,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
         wanted = turn.plain_text
         answered = any(is_said(recording, call.text or "", wanted) for call in turn.prompts)
         for call in turn.prompts:
-            if call.seq in settled or not plain(call.text or ""):
+            if call.seq in settled or not plain(call.text):
                 continue
             settled.add(call.seq)
             if is_said(recording, call.text or "", wanted):
@@ -84,7 +84,7 @@ _SUMMARY = "the summary of a compaction, submitted as the user's prompt"
 
 def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
     """Whether a submission holds a summary that the kit gave, and nothing that the user said."""
-    text = plain(call.text or "")
+    text = plain(call.text)
     summaries = (each for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
     is_one = any(each in words_of(text) for each in summaries)
     return is_one and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
@@ -103,7 +103,7 @@ def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -
 
 def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
-    text, wanted, reply = plain(call.text or ""), turn.plain_text, plain(turn.step.reply or "")
+    text, wanted, reply = plain(call.text), turn.plain_text, plain(turn.step.reply)
     if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
     if not wanted:
@@ -154,7 +154,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     any_submitted = any(_may_be_of(recording, inside, step) for step, inside in given)
     failed: set[tuple[str | None, str]] = set()
     for step, inside in given:
-        text, end = plain(step.text or ""), timeline.next_step(step)
+        text, end = plain(step.text), timeline.next_step(step)
         again = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))
@@ -169,7 +169,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
             # A sub-agent's turn is told as its parent's, or the other way round.
             yield undecided(message=f"step {step.index}: submitted under the key of a related session")
-        elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text or "") == text], step):
+        elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text) == text], step):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
@@ -208,7 +208,7 @@ def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
 
 def turns_to_submit(recording: Recording) -> int:
     """The number of turns in which the user said something that nothing but the driver kept from being submitted."""
-    told = ((step, plain(step.text or "")) for step in _prompts_given(recording))
+    told = ((step, plain(step.text)) for step in _prompts_given(recording))
     return sum(_could_be_submitted(recording, step) for step, text in told if text and not text.startswith("/"))
 
 
@@ -223,7 +223,7 @@ def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
 def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
     """What to say of a turn that no prompt of its session tells; one of another session may hold its text."""
     expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
-    elsewhere = next((prompt for prompt in inside if plain(prompt.text or "") == plain(step.text or "")), None)
+    elsewhere = next((prompt for prompt in inside if plain(prompt.text) == plain(step.text)), None)
     if elsewhere is not None:
         if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
             # Of which session a key is shows where it was started: this one may have been started late, in a step of
@@ -362,9 +362,7 @@ def _judge(
 
 def _lines_of(said: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
     """The lines of some of the texts that the user said."""
-    return {
-        words_of(line) for mark in said if words_of(mark.text) in texts for line in plain(mark.text or "").split("\n")
-    }
+    return {words_of(line) for mark in said if words_of(mark.text) in texts for line in plain(mark.text).split("\n")}
 
 
 def _expanded(recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]) -> int:

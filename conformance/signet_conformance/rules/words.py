@@ -57,7 +57,7 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
     turns = recording.timeline.turns
     accepted: set[int] = set()
     for call in recording.of(PROMPT) if turns else ():
-        if not call.accepted or not plain(call.text or ""):
+        if not call.accepted or not plain(call.text):
             continue
         session = recording.timeline.session_of_call(call)
         if session is None:
@@ -83,7 +83,7 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
 
 def _said_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[Turn]:
     """The turns of its session whose words a prompt holds; the host's envelope around them is SIG-PROMPT-010's."""
-    text = plain(call.text or "")
+    text = plain(call.text)
     same = [turn for turn in own if is_said(recording, text, turn.plain_text)]
     if same or not own:
         return same
@@ -96,7 +96,7 @@ def _of_no_own_turn(
     recording: Recording, call: Call, session: str, begun: Sequence[Turn], own: Sequence[Turn]
 ) -> Outcome:
     """What to say of a prompt that holds the very text of no turn of its session."""
-    text = plain(call.text or "")
+    text = plain(call.text)
     elsewhere = [turn for turn in begun if turn.plain_text == text]
     if elsewhere:
         if any(recording.timeline.are_related(turn.step.session, session) for turn in elsewhere):

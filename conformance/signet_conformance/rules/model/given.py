@@ -145,7 +145,7 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
-        if session in (recording.timeline.session_of(call.key), recording.timeline.session_at(call.seq)):
+        if recording.timeline.may_be_of(call, session):
             yield call.t1, padded(text for _, text in strings(call.answer, names=False))
 
 
@@ -236,9 +236,8 @@ def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
 
 def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
     """Return the newest request of a session's turns before a call, later ones, and those before the first step."""
-    times = {mark.seq: mark.t for mark in recording.trace.marks}
     steps = recording.timeline.steps_of(session, call.seq)
-    dropped = max((times[mark.seq] for mark in steps if mark.step in _DROPPING), default=-inf)
+    dropped = max((recording.mark_times[mark.seq] for mark in steps if mark.step in _DROPPING), default=-inf)
     early = [each for each in model_requests(recording) if each.t0 < call.t0]
     of_none = [each for each in early if session_asking(recording, each) is None]
     own = [each for each in early if session_asking(recording, each) == session and each.t0 >= dropped]

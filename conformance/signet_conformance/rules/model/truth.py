@@ -291,9 +291,8 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
 
 def _was_said_undisturbed(recording: Recording, words: str, call: Call) -> bool:
     """Whether the model was told a line before anything went wrong, as in instructions for when the daemon is away."""
-    times = {mark.seq: mark.t for mark in recording.trace.marks}
-    switched = [times[mark.seq] for mark in recording.marks(FaultMark) if mark.is_on]
-    switched += [times[mark.seq] for mark in recording.marks(OutageMark) if mark.is_on]
+    switches = (*recording.marks(FaultMark), *recording.marks(OutageMark))
+    switched = [recording.mark_times[mark.seq] for mark in switches if mark.is_on]
     spoilt = [each.t0 for each in recording.calls if each.fault is not None or each.error is not None]
     until = min([call.t0, *switched, *spoilt])
     return any(says(words, each.everything) for each in model_requests(recording) if each.t0 < until)

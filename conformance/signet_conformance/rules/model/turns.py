@@ -53,7 +53,7 @@ class ModelTurn(Struct, frozen=True, dict=True):
 
     def is_said_by(self, call: Call) -> bool:
         """Whether a prompt holds what was said in this turn, with whatever the host puts around it."""
-        sent, said = plain(call.text or ""), plain(self.text)
+        sent, said = plain(call.text), plain(self.text)
         return sent == said or (len(said) >= SHORTEST_TEXT and said in sent)
 
 
@@ -101,7 +101,6 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
     beside = [] if model is None else list(marks_of(model, StepMark))
     if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in beside]:
         return
-    times = {mark.seq: mark.t for mark in recording.trace.marks}
     requests = model_requests(recording)
     in_turn = -1
     for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
@@ -121,7 +120,7 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
         during = tuple(each for each in requests if other.seq < each.seq < until)
         over = recording.timeline.end_of(steps[last])
         main = during if not is_said or text is None else tuple(_main(during, text))
-        yield ModelTurn(step, text or "", step.seq, over, high, times[step.seq], during, main)
+        yield ModelTurn(step, text or "", step.seq, over, high, recording.mark_times[step.seq], during, main)
 
 
 def _name(mark: StepMark) -> tuple[object, ...]:
