@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.contract import catalogue, operation_table
+from signet_conformance.contract import catalogue
+from signet_conformance.contract.routes import operation_table
 
 PAGES = Path(__file__).parents[2] / "docs" / "connectors"
 ENDPOINTS = {

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from signet_conformance.contract import RouteTable, served_path
+from signet_conformance.contract.routes import RouteTable, served_path
 from signet_conformance.files.json_values import only_text
 from signet_conformance.trace import Body, Exchange, fault_kinds
 from signet_conformance.trace.glance import SESSION_HEADER, normalised_key

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from signet_conformance.contract import REFERENCE_DAEMON, operation_table, routes_of, version_key
+from signet_conformance.contract import REFERENCE_DAEMON, version_key
+from signet_conformance.contract.routes import operation_table, routes_of
 from signet_conformance.errors import ContractError, first_of, printable
 from signet_conformance.facts.calls import END, LIFECYCLE, PROMPT, START, Call, HeldCall
 from signet_conformance.facts.light_calls import LightCalls, pack_calls

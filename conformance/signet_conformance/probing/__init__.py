@@ -17,7 +17,8 @@ from typing import Any
 
 import httpx
 
-from signet_conformance.contract import catalogue, document, route_table, version_document, version_key
+from signet_conformance.contract import catalogue, document, version_document, version_key
+from signet_conformance.contract.routes import route_table
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.files import create_file
 from signet_conformance.files.json_values import member_of, only_text

@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from signet_conformance import __version__
-from signet_conformance.contract import operation_table
+from signet_conformance.contract.routes import operation_table
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.engine.folding import MAX_FINDINGS
 from signet_conformance.errors import printable_json

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from signet_conformance.contract import contract_set, contract_version_of
+from signet_conformance.contract import contract_version_of
+from signet_conformance.contract.routes import contract_set
 from signet_conformance.facts import FIRST_CALLS, Recording, WholeRun
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.trace.marks import StepMark

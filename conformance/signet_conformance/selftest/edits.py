@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from signet_conformance.contract import route_table
+from signet_conformance.contract.routes import route_table
 from signet_conformance.files.json_values import (
     ABSENT,
     member_of,
