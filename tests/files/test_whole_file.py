@@ -18,7 +18,7 @@ from signet_conformance.files import create_file
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 try:
-    create_file(pathlib.Path(sys.argv[1]), "x" * 100_000)
+    create_file(pathlib.Path(sys.argv[1]), [b"x" * 100_000])
 except OSError as failure:
     sys.exit(f"refused: {failure.strerror}")
 """
@@ -26,7 +26,7 @@ except OSError as failure:
 
 def test_a_file_is_written(tmp_path: Path) -> None:
     """What was given is what stands there."""
-    create_file(tmp_path / "a", "Größe\n")
+    create_file(tmp_path / "a", ["Größe\n".encode()])
     assert (tmp_path / "a").read_text("utf-8") == "Größe\n"
 
 
@@ -34,7 +34,7 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     """A file of the name, whoever made it, is neither replaced nor taken away."""
     (tmp_path / "a").write_text("mine")
     with pytest.raises(FileExistsError):
-        create_file(tmp_path / "a", "yours")
+        create_file(tmp_path / "a", [b"yours"])
     assert (tmp_path / "a").read_text() == "mine"
 
 

@@ -356,7 +356,7 @@ class InitWriter:
         else:
             with os_errors("cannot be written", where=str(path), remedy="check the permissions"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                create_file(path, text)
+                create_file(path, [text.encode()])
             print(f"wrote     {name}")
 
     def extend(self, path: Path, lines: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,19 @@ def private_opener(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def create_file(path: Path, text: str) -> None:
+def create_file(path: Path, parts: Iterable[bytes], opener: Callable[[str, int], int] | None = None) -> None:
     """Write a file that is not there yet; raise OSError when it is, or when it cannot be written whole.
 
     A file that was begun is removed: half a file would block the next attempt.
     """
-    stream = path.open("x", encoding="utf-8")
-    try:
-        with stream:
-            stream.write(text)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        raise
+    with open(path, "xb", opener=opener) as stream:
+        try:
+            stream.writelines(parts)
+            stream.flush()
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> None:

@@ -95,7 +95,7 @@ class KnownFailures(Struct, frozen=True):
             return None
         entries = entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
         with os_errors("cannot be written", where=self.written, remedy="name a new file of your own"):
-            create_file(Path(self.written), baseline_document(entries))
+            create_file(Path(self.written), [baseline_document(entries).encode()])
         return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
 
 

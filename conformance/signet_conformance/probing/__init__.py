@@ -158,7 +158,7 @@ def write_draft(learnt: ProbedAnswers, folder: Path) -> Sequence[Path]:
         folder / f"{version}.json": frozen,
     }
     for path, text in files.items():
-        create_file(path, text)
+        create_file(path, [text.encode()])
     return list(files)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import create_file, private_opener
 from signet_conformance.trace import Body, Exchange, Header, Message, Trace, encode
 from signet_conformance.trace.model import NOT_CAPTURED
 from signet_recording_proxy.body import KeptBody, describe, unwritten
@@ -101,29 +101,15 @@ def write_trace(
 
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a file that must not exist; what is half written when it fails is taken away."""
+    """Write a file that its owner alone reads. Raises UsageError when it exists, or cannot be written whole."""
+    where = printable(path, 400)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        create_file(Path(path), pieces, private_opener)
     except FileExistsError:
-        raise UsageError(
-            "exists already", where=printable(path, 400), remedy="choose another name: nothing is replaced"
-        ) from None
+        raise UsageError("exists already", where=where, remedy="choose another name: nothing is replaced") from None
     except (OSError, ValueError) as failure:  # ValueError: no file has a null byte in its name
-        raise _unwritable(path, failure, "name a file in a folder that you may write to") from None
-    try:
-        # What is left in the buffer is written when the file is closed, so that may fail as well.
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.writelines(pieces)
-    except BaseException as failure:
-        Path(path).unlink(missing_ok=True)
-        if isinstance(failure, OSError):
-            raise _unwritable(path, failure, "free some space, or name a file on another disk") from None
-        raise
-
-
-def _unwritable(path: str, failure: Exception, remedy: str) -> UsageError:
-    problem = f"cannot be written: {getattr(failure, 'strerror', None) or failure}"
-    return UsageError(problem, where=printable(path, 400), remedy=remedy)
+        problem = f"cannot be written: {getattr(failure, 'strerror', None) or failure}"
+        raise UsageError(problem, where=where, remedy="name a file in a folder of yours, on a disk with room") from None
 
 
 def instant(seconds: float, where: str = "") -> datetime:
