@@ -23,7 +23,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.redactor import Learned, Redactor
+from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.trace_file import EndedExchange, Line
 
 _LENGTHS = struct.Struct(">QQ")
@@ -41,14 +41,14 @@ class ProvisionalRedactor(Redactor):
         super().__init__(canaries)
         self._mark = os.urandom(8).hex()
 
-    def learn_from_recorder(self, secrets: Sequence[str], learned: Sequence[Learned]) -> None:
+    def learn_from_recorder(self, secrets: Sequence[str], learned: Sequence[str]) -> None:
         """Take over what the other redactor has numbered and learned since the last call."""
         mark, self._mark = self._mark, None
         for secret in secrets:
             if secret not in self._tokens:  # canaries have their numbers already
                 self._number(secret)
-        for each in learned:
-            self._known.add(each.secret, self._tokens[each.secret], for_ever=each.for_ever)
+        for secret in learned:
+            self._known.add(secret, self._tokens[secret])
         self._mark = mark
 
     def take_new(self) -> Sequence[str]:
@@ -72,7 +72,7 @@ class LineJob(Struct):
     exchange: EndedExchange
     canaries: Mapping[str, str]
     secrets: Sequence[str]
-    learned: Sequence[Learned]
+    learned: Sequence[str]
 
 
 class LineResult(Struct):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
-from signet_recording_proxy.redaction.secret_names import is_secret_member, is_value, mixes
+from signet_recording_proxy.redaction.secret_names import NO_SECRETS, is_secret_member, is_value, mixes
 
-_NO_SECRET = re.compile(
-    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-f]{16,}|v?[0-9]+(?:[.:-][0-9]+)+.*|sha(?:1|256|512).*"
-    r"|[a-z]+://.*|[A-Za-z_.-]{2,64}/.*|[~./$%*&].*|.*[=(].*[)].*|[^@]{1,64}@(?:[\w-]+\.)+[A-Za-z]{2,12}",
-    re.DOTALL,
-)
+_NOT_DRAWN = re.compile(NO_SECRETS.not_drawn, re.DOTALL)
 _LOWER, _UPPER, _DIGITS = "a", "A", "0"
 _KINDS = {
     byte: _DIGITS if chr(byte).isdigit() else _LOWER if chr(byte).islower() else _UPPER if chr(byte).isupper() else None
@@ -22,34 +18,27 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 def looks_random(value: str) -> bool:
     """Whether a word turns often between letters and digits, or small and large letters, as no word or id does."""
-    if _NO_SECRET.fullmatch(value) is not None or not is_value(value):
+    if _NOT_DRAWN.fullmatch(value) is not None or not is_value(value):
         return False
     kinds = _BEYOND_ASCII.sub(_LOWER, value).translate(_KINDS)
     turns = len(_RUNS.findall(kinds)) - 1
     return _DIGITS in kinds and turns >= (4 if len(value) < 16 else 3) and 8 * turns >= len(value)
 
 
-_ORDINARY = re.compile(
-    r"v?[0-9][0-9.,:x/+-]*[A-Za-z%]{0,4}|[a-z][a-z0-9+.-]*:(?://)?[^\s].*|(?:[.~]{0,2}/|[A-Za-z]:|[$%#@]).*|[^/]{2,40}/.*"
-    r"|[^@]{1,64}@(?:[\w-]+\.)+[A-Za-z]{2,12}|@?[\w./-]+@[\^~]?v?[0-9]+(?:[.-][\w.-]*)?|[A-Z]{2,12}-?[0-9]+"
-    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]*)+|[A-Za-z_][\w.-]{0,64}[=:].*|.*\.[a-z]{1,5}|.*[\[\]*]{2}.*"
-    r"|(?i:(?:sha|md|base|utf|argon|bcrypt|scrypt|pbkdf|hmac|aes|rsa|oauth|iso|x|h|p|s|ipv|http|python|ed|es|rs|hs|ps|llama|postgresql|"
-    r"gpt|qwen|gemma|claude|gemini)-?[0-9].*)",
-    re.DOTALL,
-)
+_NOT_INVENTED = re.compile(NO_SECRETS.not_invented, re.DOTALL)
 _RARE = frozenset("!#$%^&*?+~=@|")
-"""What stands in passwords, and inside words of no text."""
+"""Signs that passwords have, and words of a text do not have inside."""
 
 
 def is_invented(value: str, *, direct: bool) -> bool:
     """Whether a word is a password that a person or a program made up: letters of both cases, digits, signs.
 
-    Where nothing `direct` says so, such as `is` or a colon, some sign has to be one that words and names have not.
+    `direct` means that `is`, a colon or the like is before it. Else it needs a sign that words and names do not have.
     """
     several = direct and len([sign for sign in value if not sign.isalnum()]) > 1 and not _RARE.isdisjoint(value)
-    if len(value) < 8 or not (mixes(value) or several) or not is_value(value) or _ORDINARY.fullmatch(value) is not None:
+    if len(value) < 8 or not (mixes(value) or several) or not is_value(value):
         return False
-    if value.lower() == value or value.upper() == value:
+    if _NOT_INVENTED.fullmatch(value) is not None or value.lower() == value or value.upper() == value:
         return False
     return direct or not _RARE.isdisjoint(value[1:])
 
@@ -83,7 +72,7 @@ def is_random_or_invented(value: str) -> bool:
 
 
 def is_scrambled(value: str) -> bool:
-    """Whether a word is of letters alone that no language has in this order, small and large ones by turns."""
+    """Whether a word has letters only, in an order that no language has, and alternates between small and large."""
     if not (value.isascii() and value.isalpha() and len(value) >= _SHORTEST_DRAWN):
         return False
     turns = len(_RUNS.findall(value.translate(_KINDS))) - 1
@@ -94,20 +83,15 @@ _VOWELS = re.compile("[aeiouAEIOU]")
 
 
 def is_likely(name: str, value: str) -> bool:
-    """Whether a word is the secret of this name, where nothing but a layout says that the two belong together."""
+    """Whether a word is the secret of this name, if only a layout connects the two."""
     if not is_value(value) or not is_secret_member(name, value):
         return False
     if is_random_or_key(value):
         return True
-    if not names_password(name) or _POINTS.match(value) is not None:
+    if not names_password(name) or _POINTERS.match(value) is not None:
         return False
     return len(value) >= _SHORTEST_PASSWORD and (mixes(value) or is_scrambled(value) or not _RARE.isdisjoint(value))
 
 
-SAMPLE = "q7RtZ2mXw9Kp4Ls8"
-"""A value that is likely for any name of a secret."""
 _SHORTEST_DRAWN, _SHORTEST_PASSWORD = 12, 6
-_POINTS = re.compile(
-    r"[$%#{(\[<@/~.]|[a-z]{2,12}://|.*\(\)|v?[0-9]+(?:[.-][0-9]+)+\w*\Z|[A-Z0-9_]+_[A-Z0-9_]+\Z|[A-Z_]+=|[a-z_]+[=:]\Z"
-)
-"""How variables, places, calls, versions and dates begin."""
+_POINTERS = re.compile(NO_SECRETS.pointers)

@@ -11,7 +11,7 @@ from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import LONGEST, Span, Token, end_of_word, replace_spans
 
 STRING_PREFIX = "(?:[bB][rR]?|[rR][bB]?|[uULN])"
-"""What marks a string that holds no variable: of bytes, raw, wide, national."""
+"""Prefixes of strings that hold no variable: bytes, raw, wide, national."""
 _ASSIGNMENT = re.compile(
     r"(?<![A-Za-z0-9_.])(?<![A-Za-z0-9_.]-)([A-Za-z_][A-Za-z0-9_.-]{1,63}+)(\\{0,4}[\"'])?[ \t]{0,40}+"
     rf"(:=|=>|=|:)[ \t]{{0,40}}+(?:{STRING_PREFIX}(?=\\{{0,4}}[\"'`]))?(\\{{0,4}}[\"'`])?"
@@ -35,7 +35,7 @@ _INPUT = re.compile(
     rf"<(?:{'|'.join(_ELEMENTS)}|parameter)\s([^<>]{{1,600}}+)>(?:{_VALUE_TAG}([^<>]{{3,400}}+)</)?", re.IGNORECASE
 )
 ELEMENTS = tuple(f"<{element}".encode() for element in _ELEMENTS)
-"""How elements begin that name a value beside it."""
+"""Beginnings of elements that name a value in an attribute."""
 _ASCII_DIGIT, _LETTER = re.compile(r"[0-9]"), re.compile(r"[^\W\d_]")
 
 
@@ -68,65 +68,65 @@ def _mixes(value: str) -> bool:
     return _has_digit(value) and _LETTER.search(value) is not None
 
 
-class _Assignments:
-    """`name = value` in any of the spellings of settings and scripts."""
+def replace_assignments(text: str, token: Token) -> str:
+    """`text` with tokens for the secrets in `name = value`, in any of the spellings of settings and scripts."""
+    return replace_spans(text, _assigned(text), token)
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        return replace_spans(text, self._spans(text), token)
 
-    def _spans(self, text: str) -> Iterator[Span]:
-        done = 0
-        for match in _ASSIGNMENT.finditer(text):
-            start = match.end()
-            if start < done or _IN_A_RESOURCE.search(text, max(0, match.start() - 64), match.start(1)) is not None:
-                continue
-            name, opened = match[1], match[4]
-            block = _BLOCK.match(text, start) if opened is None else None
-            if block is not None:
-                start, opened = block.end(), ""
-                end = self._end_of_block(text, match.start(), block)
-            else:
-                end = self.end_of_value(text, start, opened)
-            value = text[start:end]
-            around = text[match.end(1) : match.end(3)]
-            if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
-                end = end_of_word(text, start, end) if opened is None else end
-                yield start, end
-                done = end
+def _assigned(text: str) -> Iterator[Span]:
+    done = 0
+    for match in _ASSIGNMENT.finditer(text):
+        start = match.end()
+        if start < done or _IN_A_RESOURCE.search(text, max(0, match.start() - 64), match.start(1)) is not None:
+            continue
+        name, opened = match[1], match[4]
+        block = _BLOCK.match(text, start) if opened is None else None
+        if block is not None:
+            start, opened = block.end(), ""
+            end = _end_of_block(text, match.start(), block)
+        else:
+            end = end_of_value(text, start, opened)
+        value = text[start:end]
+        around = text[match.end(1) : match.end(3)]
+        if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
+            end = end_of_word(text, start, end) if opened is None else end
+            yield start, end
+            done = end
 
-    def end_of_value(self, text: str, start: int, opened: str | None) -> int:
-        """Where the value ends that begins at `start`, behind the quote `opened` if there is one."""
-        if opened is not None:
-            line_end = text.find("\n", start, start + _LONGEST)
-            line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
-            first = end = text.find(opened, start, line_end)
-            while end >= 0 and not _ends(text, start, end, opened):
-                end = text.find(opened, end + len(opened), line_end)
-            # In some languages a backslash before a quote escapes nothing.
-            return max(start, first if end < 0 else end)
-        value = _BARE.match(text, start)
-        if value is None or text[value.end() : value.end() + 1] in ("(", "[", "{"):
-            return start
-        return start + len(value[0] if value[0].endswith("...") else value[0].rstrip(".:!?"))
 
-    def _end_of_block(self, text: str, name: int, block: re.Match[str]) -> int:
-        """Where a block of YAML ends whose lines are one word each; its beginning where it is one of sentences."""
-        indented = text[text.rfind("\n", max(0, name - _LONGEST), name) + 1 : name]
-        if len(block[1]) <= len(indented) - len(indented.lstrip(" \t")):
-            return block.end()
-        word = _BARE_LINE.match(text, block.end())
-        if word is None:
-            return block.end()
-        end = word.end()
-        while (line := _BLOCK_LINE.match(text, end)) is not None and len(line[1]) >= len(block[1]):
-            end = line.end(2)
-        rest = _INDENTED.match(text, end)
-        return block.end() if rest is not None and len(rest[1]) >= len(block[1]) else end
+def end_of_value(text: str, start: int, opened: str | None) -> int:
+    """Where the value ends that begins at `start`, behind the quote `opened` if there is one."""
+    if opened is not None:
+        line_end = text.find("\n", start, start + _LONGEST)
+        line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
+        first = end = text.find(opened, start, line_end)
+        while end >= 0 and not _ends(text, start, end, opened):
+            end = text.find(opened, end + len(opened), line_end)
+        # In some languages a backslash before a quote escapes nothing.
+        return max(start, first if end < 0 else end)
+    value = _BARE.match(text, start)
+    if value is None or text[value.end() : value.end() + 1] in ("(", "[", "{"):
+        return start
+    return start + len(value[0] if value[0].endswith("...") else value[0].rstrip(".:!?"))
+
+
+def _end_of_block(text: str, name: int, block: re.Match[str]) -> int:
+    """The end of a block of YAML whose lines are one word each; the beginning of a block of sentences."""
+    indented = text[text.rfind("\n", max(0, name - _LONGEST), name) + 1 : name]
+    if len(block[1]) <= len(indented) - len(indented.lstrip(" \t")):
+        return block.end()
+    word = _BARE_LINE.match(text, block.end())
+    if word is None:
+        return block.end()
+    end = word.end()
+    while (line := _BLOCK_LINE.match(text, end)) is not None and len(line[1]) >= len(block[1]):
+        end = line.end(2)
+    rest = _INDENTED.match(text, end)
+    return block.end() if rest is not None and len(rest[1]) >= len(block[1]) else end
 
 
 def _ends(text: str, start: int, quote: int, opened: str) -> bool:
-    """Whether a quote ends the value that begins at `start`: what is escaped has more backslashes before it."""
+    """Whether a quote ends the value that begins at `start`: an escaped quote has more backslashes before it."""
     before = quote
     while before > start and text[before - 1] == "\\":
         before -= 1
@@ -134,31 +134,26 @@ def _ends(text: str, start: int, quote: int, opened: str) -> bool:
     return (quote - before + depth) % (2 * depth + 2) == depth
 
 
-class _Markup:
-    """`<password>…</password>` and fields of HTML forms."""
-
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        if "<" not in text:
-            return text
-        text = _ELEMENT.sub(lambda match: self._element(match, token), text)
-        return replace_spans(text, self._beside_names(text), token)
-
-    def _element(self, match: re.Match[str], token: Token) -> str:
-        name, value = match[1].rpartition(":")[2], match[2].strip()
-        if not is_secret_member(name, value) or len(value.split()) > 1:
-            return match[0]
-        return match[0].replace(value, token(value))
-
-    @staticmethod
-    def _beside_names(text: str) -> Iterator[Span]:
-        for element in _INPUT.finditer(text):
-            value = _VALUED.search(text, *element.span(1))
-            span = element.span(2) if value is None else value.span(1)
-            for name in _NAMED.finditer(text, *element.span(1)) if span[0] >= 0 else ():
-                if is_secret_member(name[1], text[slice(*span)].strip()) and len(text[slice(*span)].split()) == 1:
-                    yield span
-                    break
+def replace_markup(text: str, token: Token) -> str:
+    """`text` with tokens for the secrets in `<password>…</password>` and in fields of HTML forms."""
+    if "<" not in text:
+        return text
+    text = _ELEMENT.sub(lambda match: _clean_element(match, token), text)
+    return replace_spans(text, _in_fields(text), token)
 
 
-ASSIGNMENTS, MARKUP = _Assignments(), _Markup()
+def _clean_element(match: re.Match[str], token: Token) -> str:
+    name, value = match[1].rpartition(":")[2], match[2].strip()
+    if not is_secret_member(name, value) or len(value.split()) > 1:
+        return match[0]
+    return match[0].replace(value, token(value))
+
+
+def _in_fields(text: str) -> Iterator[Span]:
+    for element in _INPUT.finditer(text):
+        value = _VALUED.search(text, *element.span(1))
+        span = element.span(2) if value is None else value.span(1)
+        for name in _NAMED.finditer(text, *element.span(1)) if span[0] >= 0 else ():
+            if is_secret_member(name[1], text[slice(*span)].strip()) and len(text[slice(*span)].split()) == 1:
+                yield span
+                break

@@ -9,17 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from signet_recording_proxy.redaction.appearance import (
-    SAMPLE,
-    is_hexadecimal,
-    is_invented,
-    is_random_or_invented,
-    is_random_or_key,
-    is_scrambled,
-    looks_random,
-    names_password,
-)
-from signet_recording_proxy.redaction.secret_names import is_secret_member, names_key
+from signet_recording_proxy.redaction import appearance
+from signet_recording_proxy.redaction.secret_names import is_secret_member, names_key, names_secret
 from signet_recording_proxy.redaction.spans import LONGEST, Span, Token, end_of_word, replace_spans
 
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
@@ -37,20 +28,20 @@ _BESIDE = re.compile(
 _NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd?|pat|pepper|bearer|jwt)[\w.-]{0,24}"
 _TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
 FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}".replace(_BARS, "?"))
-"""What stands where one of them may be, in text of which a `?` stands for each letter beyond ASCII."""
+"""Matches where such a secret may be, in text with a `?` for each letter beyond ASCII."""
 STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+)?[\"'`]")
-"""The same where a string may stand, in text of small letters."""
+"""Matches where a string may follow, in text of small letters."""
 MOST_FOLLOWED = 160
-"""No match of it is longer."""
+"""No match of FOLLOWED is longer."""
 STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
-"""What stands in an encoded line where a statement has a string; for an expression of Rust's."""
+"""Matches an encoded line in which a string follows; an expression of Rust's."""
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}"
     rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
     rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?{_TO_A_DIGIT}"
 )
-"""The same in an encoded line, where quotes of text are escaped; for an expression of Rust's, which looks not ahead."""
+"""As FOLLOWED, for an encoded line, where quotes of text are escaped; an expression of Rust's, without lookahead."""
 _KEY_OF = re.compile(
     r"(?i)\b(?:api|secret|access|private|auth|license|signing|encryption|master|service|account"
     r"|hard-?coded|my|our|your|their|new)[ \t]\Z"
@@ -59,12 +50,9 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,40}_KEY\Z")
 _OPTION_ENDS = ("key", "auth", "pat", "credential", "credentials", "secret", "token")
 
 
-class _Beside:
-    """All of those places."""
-
-    def replace_at(self, text: str, names: Iterable[int], token: Token) -> str:
-        """`text` with tokens for the secrets beside the names that begin, hyphens included, at these places."""
-        return replace_spans(text, _beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
+def replace_at(text: str, names: Iterable[int], token: Token) -> str:
+    """`text` with tokens for the secrets beside the names that begin, hyphens included, at these places."""
+    return replace_spans(text, _beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
 
 
 def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
@@ -74,29 +62,29 @@ def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
         if start < done or not _names_secret(text, match):
             continue
         value = text[start : end_of_word(text, start, match.end(2))].rstrip(".:!?")
-        if looks_random(value) or _is_given(match[1], value):
+        if appearance.looks_random(value) or _is_given(match[1], value):
             done = start + len(value)
             yield start, done
 
 
 def _is_given(name: str, value: str) -> bool:
     """Whether a word that does not look drawn is a password, or the long number of an option."""
-    if names_password(name):
-        return is_invented(value, direct=False) or is_scrambled(value)
+    if appearance.names_password(name):
+        return appearance.is_invented(value, direct=False) or appearance.is_scrambled(value)
     if name.lower() == "secret":
-        return is_hexadecimal(value)
-    return name.startswith("--") and is_secret_member(name.lstrip("-"), value) and is_hexadecimal(value)
+        return appearance.is_hexadecimal(value)
+    return name.startswith("--") and is_secret_member(name.lstrip("-"), value) and appearance.is_hexadecimal(value)
 
 
 @lru_cache(maxsize=4096)
 def may_name(name: str) -> bool:
-    """Whether `BESIDE` takes this name, with its hyphens, for that of a secret, wherever it stands."""
-    return is_secret_member(name, SAMPLE) or name.lower().endswith(_OPTION_ENDS)
+    """Whether `replace_at` may find a secret beside this name, hyphens included."""
+    return names_secret(name) or name.lower().endswith(_OPTION_ENDS)
 
 
 def _names_secret(text: str, match: re.Match[str]) -> bool:
     name = match[1].lstrip("-")
-    if is_secret_member(name, SAMPLE) or _VARIABLE.match(name) is not None:
+    if names_secret(name) or _VARIABLE.match(name) is not None:
         return True
     lowered = name.lower()
     if lowered == "key":
@@ -113,21 +101,19 @@ _NEXT_STRING = re.compile(
 def strings_of(text: str, names: Iterable[Span]) -> Iterator[Span]:
     """The strings that hold the secret that a statement names: `KEY = bytes.fromhex("…")`, `pw == "…"`."""
     for start, end in names:
-        name, at = text[start:end], _end(_CLOSES_NAME.match(text, end), end)
+        is_password = appearance.names_password(text[start:end])
+        is_secret = appearance.is_random_or_invented if is_password else appearance.is_random_or_key
+        closed = _CLOSES_NAME.match(text, end)
+        at = end if closed is None else closed.end()
         for _ in range(_MOST_STRINGS):
             string = _NEXT_STRING.match(text, at)
             if string is None:
                 break
             scheme, _, word = string[1].rpartition(" ")
-            is_secret = is_random_or_invented(word) if names_password(name) else is_random_or_key(word)
-            if is_secret and (not scheme or (scheme.isalpha() and len(scheme) <= _LONGEST_SCHEME)):
+            if is_secret(word) and (not scheme or (scheme.isalpha() and len(scheme) <= _LONGEST_SCHEME)):
                 yield string.end(1) - len(word), string.end(1)
                 break
             at = string.end()
-
-
-def _end(match: re.Match[str] | None, otherwise: int) -> int:
-    return otherwise if match is None else match.end()
 
 
 _LONGEST_SCHEME = 10
@@ -138,7 +124,4 @@ _MOST_STRINGS = 2
 @lru_cache(maxsize=4096)
 def names_in_code(name: str) -> bool:
     """Whether a statement that begins with this name may hold a secret in a string."""
-    return is_secret_member(name, SAMPLE) or names_key(name)
-
-
-BESIDE = _Beside()
+    return names_secret(name) or names_key(name)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signet_recording_proxy.body import parse_json
 from signet_recording_proxy.content_coding import redo, undo
-from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
+from signet_recording_proxy.redaction.spans import Span, Token, flags_of, long_runs, replace_spans
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,16384}+={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){12,8192}+(?![0-9A-Fa-f])")
@@ -23,7 +23,6 @@ _WORD = re.compile(r"[^\s\"'<>]{3,4096}+")
 _SHORTEST = 24
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _IN_RUN = bytes(byte if chr(byte) in "+/_-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256))
-_LONG_RUN = b"x" * _SHORTEST
 _LONGEST_WORD = 4096
 _ESCAPED_TEXT = re.compile(r"%[0-9A-Fa-f]{2}")
 _LAST_DELIMITER = re.compile(r"[\s\"'<>]")
@@ -39,23 +38,21 @@ def shows_escapes(raw: bytes) -> bool:
 
 
 def may_hide(runs: list[bytes]) -> bool:
-    """Whether any of these runs, of what base64 is made of and perhaps of more, decodes to legible text."""
+    """Whether one of these runs decodes to legible text; a run may have characters that base64 does not have."""
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
-            for begun in {text, _OF_A_LINE.sub("", text)}:
-                found = ((match[0], coding.decode) for coding in _CODINGS for match in coding.runs.finditer(begun))
-                if any(_legible(*each) is not None for each in found):
-                    return True
+            if any(any(_legible_texts(begun)) for begun in {text, _OF_A_LINE.sub("", text)}):
+                return True
     return False
 
 
 _OF_A_LINE = re.compile(r"\A(?:[0-9]{1,6}-|[+-])")
-"""The number of a line, or what says that it was changed."""
+"""The number of a line, or the sign of a changed line."""
 
 
 class Hidden(Struct, frozen=True):
-    """Secrets that show when an encoding is undone; `shows_secret` looks at what then shows."""
+    """Finds secrets behind an encoding; `shows_secret` searches the decoded text."""
 
     shows_secret: Callable[[str], bool]
 
@@ -89,9 +86,8 @@ class Hidden(Struct, frozen=True):
         return False
 
     def _hides_coded(self, text: str, depth: int) -> bool:
-        """Whether a part of text decodes to a secret, or to text of which that is so, in so many steps at most."""
-        runs = ((match[0], coding.decode) for coding in _CODINGS for match in coding.runs.finditer(text))
-        return any((plain := _legible(*run)) is not None and self._shows(plain, depth - 1) for run in runs)
+        """Whether a part of a text decodes to a secret in at most `depth` steps."""
+        return any(self._shows(plain, depth - 1) for plain in _legible_texts(text))
 
     def _shows(self, plain: str, depth: int) -> bool:
         """Whether text that an encoding hid holds a secret, or hides it once more."""
@@ -107,7 +103,7 @@ class Hidden(Struct, frozen=True):
 
 
 def _escaped_words(text: str) -> Iterator[Span]:
-    """Where the words are that hold a percent escape; a word ends at a blank, a quote or an angle bracket."""
+    """The words that hold a percent escape; a word ends at a blank, a quote or an angle bracket."""
     done = 0
     while (escape := _ESCAPED_TEXT.search(text, done)) is not None:
         first = max(done, escape.start() - _LONGEST_WORD)
@@ -120,29 +116,31 @@ def _escaped_words(text: str) -> Iterator[Span]:
 
 
 def _coded_spans(text: str, raw: bytes, coding: _Coding) -> Iterator[Span]:
-    """Where a coding's runs are that may hide text: only where enough of its characters follow each other.
+    """The runs of a coding that are long enough to hide text.
 
     `raw` is the text with one byte a character.
     """
-    flags = raw.translate(coding.flags)
-    find, begins, length = flags.find, coding.begins.match, len(flags)
-    start = find(_LONG_RUN)
-    while start >= 0:
-        end = find(b" ", start + _SHORTEST)
-        end = length if end < 0 else end
+    for start, end in long_runs(raw.translate(coding.flags), _SHORTEST):
         # Most runs are hashes and long names, and their first characters tell. A longer run is undone in parts.
-        if end - start > _LONGEST_RUN or begins(text, start, end) is not None:
-            for match in coding.runs.finditer(text, start, min(length, end + 2)):
+        if end - start > _LONGEST_RUN or coding.begins.match(text, start, end) is not None:
+            for match in coding.runs.finditer(text, start, min(len(text), end + 2)):
                 yield match.span()
-        start = find(_LONG_RUN, end)
 
 
 def coded_places(text: str) -> Iterator[int]:
-    """Where something begins that may hide text."""
+    """The beginnings of what may hide text."""
     raw = text.encode("ascii", "replace")
     yield from (match.start() for match in _ESCAPED.finditer(raw))
     for coding in _CODINGS:
         yield from (start for start, _ in _coded_spans(text, raw, coding))
+
+
+def _legible_texts(text: str) -> Iterator[str]:
+    """What parts of a text decode to, as far as it is text."""
+    for coding in _CODINGS:
+        for match in coding.runs.finditer(text):
+            if (plain := _legible(match[0], coding.decode)) is not None:
+                yield plain
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
@@ -157,7 +155,7 @@ def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
 
 
 _GLANCE = 32
-"""So many characters of either coding decode to whole bytes; printable text has no control characters in them."""
+"""As many characters of either coding decode to whole bytes. A control character in these shows that it is no text."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
 
@@ -170,7 +168,7 @@ def _from_base64(run: str) -> bytes:
 
 
 class _Coding(NamedTuple):
-    """A way to write bytes as text: what its runs look like, how they are undone, which characters they have.
+    """A way to write bytes as text: its runs, its decoder, its characters as `flags_of` has them.
 
     `begins` matches the beginning of every run that decodes to legible text, and of few others.
     """
@@ -179,10 +177,6 @@ class _Coding(NamedTuple):
     decode: Callable[[str], bytes]
     flags: bytes
     begins: re.Pattern[str]
-
-
-def _flags(characters: str) -> bytes:
-    return bytes(0x78 if chr(byte) in characters else 0x20 for byte in range(256))
 
 
 _LATER = "[89abAB]."
@@ -194,7 +188,7 @@ _BEGINS_IN_HEX = re.compile(
 
 
 def _sextets(allowed: Callable[[int], bool]) -> str:
-    """The characters of base64 whose six bits are so."""
+    """A class of the characters of base64 whose six bits are `allowed`."""
     alphabet = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
     spelled = {62: r"+\-", 63: "/_"}
     return "[" + "".join(spelled.get(bits, alphabet[bits]) for bits in range(64) if allowed(bits)) + "]"
@@ -211,8 +205,8 @@ def _begins_in_base64() -> re.Pattern[str]:
 
 
 _CODINGS = (
-    _Coding(_HEX, bytes.fromhex, _flags(string.hexdigits), _BEGINS_IN_HEX),
-    _Coding(_BASE64, _from_base64, _flags(string.ascii_letters + string.digits + "+/_-"), _begins_in_base64()),
+    _Coding(_HEX, bytes.fromhex, flags_of(string.hexdigits), _BEGINS_IN_HEX),
+    _Coding(_BASE64, _from_base64, flags_of(string.ascii_letters + string.digits + "+/_-"), _begins_in_base64()),
 )
 
 
@@ -224,7 +218,7 @@ _COMPRESSED = ("gzip", "zstd", "deflate", "br")
 
 
 class _View(NamedTuple):
-    """What bytes hold, the way back, and whether they hold more than was looked at."""
+    """The decoded content of bytes, the way back, and whether there is more that was not decoded."""
 
     content: bytes
     back: Callable[[bytes], bytes]

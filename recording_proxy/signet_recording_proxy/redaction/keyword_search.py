@@ -1,7 +1,7 @@
 """Searches long text for secrets: one pass finds keywords, and patterns run only around those that mean something.
 
-What it finds is what the patterns would find in the whole text. Each part below says of its patterns which keywords
-stand in what they match, and how far around a keyword they reach. Texts without a secret are remembered.
+It finds what the patterns would find in the whole text. Each part below knows which keywords a match of its patterns
+holds, and how far it reaches around a keyword. Texts without a secret are remembered.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, chain
 
-from signet_recording_proxy.redaction import laid_out
+from signet_recording_proxy.redaction import assigned_values, beside_names, laid_out, named_values, statements
 from signet_recording_proxy.redaction.arguments import ARGUMENTS
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, ELEMENTS, MARKUP
-from signet_recording_proxy.redaction.beside_names import BESIDE, strings_of
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
-from signet_recording_proxy.redaction.named_values import MEMBERS, MULTIPART, NESTED, PARAMETERS, end_of_string
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK, decode, search_shown, show
 from signet_recording_proxy.redaction.spans import Span as Window, Token, replace_spans
-from signet_recording_proxy.redaction.statements import STATEMENTS
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS
+from signet_recording_proxy.redaction.vendor_kinds import replace_vendor_secrets
 
 
 class Remembered:
@@ -53,7 +49,7 @@ class Remembered:
 
 
 def digest(text: str) -> bytes:
-    """What tells a text from others, in few bytes."""
+    """A short key that tells a text from others."""
     raw = text.encode("utf-8", "surrogatepass")
     return raw if len(raw) < _DIGEST_BYTES else blake2b(raw, digest_size=_DIGEST_BYTES).digest()
 
@@ -163,9 +159,9 @@ def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Text in pieces that divide no secret: at blank lines, or else before lines that are not indented, if any.
+    """Split a text at blank lines, or else before lines that are not indented, so that no secret is divided.
 
-    Whatever changes in one is searched anew, and not in the others.
+    A change of one piece has only this piece searched again.
     """
     start = 0
     while len(text) - start > _PIECE:
@@ -178,7 +174,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _before_a_line(text: str, at: int) -> int:
-    """The first place from here on where a line begins that is not indented and begins no block's value."""
+    """The beginning of the next line that is not indented, and not the value of a block."""
     while (end := text.find("\n", at)) >= 0:
         if not text[end + 1 : end + 2].isspace() and text[end - 1] not in "|>\r":
             return end + 1
@@ -231,7 +227,7 @@ def _assignments(text: str, hits: Hits) -> Iterator[Window]:
             if _BLOCK.match(text, match.end()) is not None:
                 yield text.rfind("\n", max(0, at - _LONGEST_VALUE), at), match.end() + 4 * _LONGEST_VALUE
         elif opened[-1] not in "[{":
-            yield at - LONGEST_NAME, ASSIGNMENTS.end_of_value(text, match.end(), opened) + len(opened) + 2
+            yield at - LONGEST_NAME, assigned_values.end_of_value(text, match.end(), opened) + len(opened) + 2
 
 
 def _end_of_line_value(text: str, start: int, most: int) -> int:
@@ -255,7 +251,7 @@ def _members(text: str, hits: Hits) -> Iterator[Window]:
         opens = match["quote"] == '"' and match["after"] == ":" and (match["opened"] or "").endswith('"')
         if opens and at >= covered:
             depth = len(match["marks"])
-            covered = end_of_string(text, match.end(), depth) + depth + 2
+            covered = named_values.end_of_string(text, match.end(), depth) + depth + 2
             yield at - LONGEST_NAME - 16, covered
 
 
@@ -279,21 +275,16 @@ def _nested(text: str, hits: Hits) -> Iterator[Window]:
 
 def _forms(text: str, hits: Hits) -> Iterator[Window]:
     for at in hits.others.get("form-data", ()):
-        if MULTIPART.opening.match(text, at) is not None:
+        if named_values.MULTIPART.opening.match(text, at) is not None:
             yield at, at + _WIDE
 
 
 def _markup(_text: str, hits: Hits) -> Iterator[Window]:
-    for element in ELEMENTS:
+    for element in assigned_values.ELEMENTS:
         for at in hits.others.get(element.decode(), ()):
             yield at, at + 700
     for match in hits.tagged:
         yield match.start() - LONGEST_NAME, match.end() + 500
-
-
-def _vendors(_text: str, hits: Hits) -> Iterator[Window]:
-    for at in hits.vendors:
-        yield at, at + 320
 
 
 _PROGRAMS = frozenset(ARGUMENTS.stems)
@@ -310,21 +301,8 @@ def _commands(text: str, hits: Hits) -> Iterator[Window]:
                     yield window
 
 
-def _beside(_text: str, hits: Hits) -> Iterator[Window]:
-    for at in hits.followed:
-        yield at, at + 1
-
-
-def _stated(text: str, hits: Hits) -> Iterator[Window]:
-    yield from STATEMENTS.spans(text, hits.stated)
-
-
-def _strings(text: str, hits: Hits) -> Iterator[Window]:
-    yield from strings_of(text, hits.strings)
-
-
-def _laid_out(text: str, hits: Hits) -> Iterator[Window]:
-    yield from laid_out.spans(text, hits.labels, [(stem, hits.others.get(stem, ())) for stem in laid_out.STEMS])
+def _laid_out(text: str, hits: Hits) -> Iterable[Window]:
+    return laid_out.spans(text, hits.labels, [(stem, hits.others.get(stem, ())) for stem in laid_out.STEMS])
 
 
 def _within(replace: Callable[[str, Token], str]) -> _Replace:
@@ -336,27 +314,30 @@ def _replace_within(text: str, windows: Iterable[Window], replace: Callable[[str
     return replace_spans(text, _merge(windows, len(text)), lambda part: replace(part, token))
 
 
-_PARTS: tuple[tuple[Callable[[str, Hits], Iterator[Window]], _Replace], ...] = (
-    (_nested, lambda text, windows, token: NESTED.replace_in(text, _merge(windows, len(text)), token)),
-    (_parameters, _within(PARAMETERS.replace)),
-    (_forms, _within(MULTIPART.replace)),
-    (_members, _within(MEMBERS.replace)),
-    (_assignments, _within(ASSIGNMENTS.replace)),
-    (_markup, _within(MARKUP.replace)),
+_PARTS: tuple[tuple[Callable[[str, Hits], Iterable[Window]], _Replace], ...] = (
+    (_nested, lambda text, windows, token: named_values.replace_nested(text, _merge(windows, len(text)), token)),
+    (_parameters, _within(named_values.PARAMETERS.replace)),
+    (_forms, _within(named_values.MULTIPART.replace)),
+    (_members, _within(named_values.MEMBERS.replace)),
+    (_assignments, _within(assigned_values.replace_assignments)),
+    (_markup, _within(assigned_values.replace_markup)),
     (_commands, _within(ARGUMENTS.replace)),
-    (_beside, lambda text, windows, token: BESIDE.replace_at(text, [at for at, _ in windows], token)),
-    (_vendors, _within(VENDORS.replace)),
-    (_stated, replace_spans),
+    (
+        lambda _text, hits: [(at, at + 1) for at in hits.followed],
+        lambda text, windows, token: beside_names.replace_at(text, [at for at, _ in windows], token),
+    ),
+    (lambda _text, hits: [(at, at + 320) for at in hits.vendors], _within(replace_vendor_secrets)),
+    (lambda text, hits: statements.spans(text, hits.stated), replace_spans),
     (_laid_out, replace_spans),
-    (_strings, replace_spans),
+    (lambda text, hits: beside_names.strings_of(text, hits.strings), replace_spans),
 )
 """Where each part looks in a text, and what it does there."""
 
 
 def texts_to_search(texts: Iterable[str]) -> list[str]:
-    """Those of many texts in which something begins that may be a secret.
+    """The texts in which a secret may begin.
 
-    One look at many takes a fraction of what one at each does.
+    They are looked at together, which takes a fraction of the time.
     """
     found, keys, batch, size = list[str](), dict[str, bytes](), list[str](), 0
     for text in texts:

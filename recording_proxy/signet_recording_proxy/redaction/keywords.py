@@ -1,6 +1,6 @@
 """Finds where secrets may be in long text: the keywords by which they are known, with what stands around them.
 
-One pass finds all keywords. Of names only those are left that a value may follow, and that name a secret.
+One pass finds all keywords. Of the names, those stay that name a secret and that a value may follow.
 """
 
 from __future__ import annotations
@@ -15,40 +15,20 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from signet_recording_proxy.redaction import beside_names, vendor_kinds
 from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
-from signet_recording_proxy.redaction.beside_names import (
-    FOLLOWED,
-    MOST_FOLLOWED,
-    STRING_FOLLOWS,
-    may_name,
-    names_in_code,
-)
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
-from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
-from signet_recording_proxy.redaction.secret_names import (
-    MARKS,
-    NAMES,
-    is_secret_member,
-    is_secret_parameter,
-)
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS
+from signet_recording_proxy.redaction.secret_names import MARKS, NAMES, SAMPLE, is_secret_parameter, names_secret
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.spans import Span
 from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
-from signet_recording_proxy.redaction.vendor_kinds import GATE_SIGN, VENDORS, kinds
 
-_NAMES = (
-    *("pass", "passwd", "password", "passwords", "passphrase", "passcode", "passwordhash"),
-    *("passwort", "kennwort", "senha", "contrasena", "wachtwoord"),
-    *("key", "keys", "keybase", "token", "secret", "secretvalue", "connection", "connectionstring"),
-    *("auth", "authorization", "bearer", "cookie", "credential", "credentials"),
-    *("jwt", "otp", "pat", "pepper", "psk", "pw", "pwd"),
-)
-"""The last words of names, or how they begin where a mark may stand in them."""
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _OF_QUERIES = tuple(name + after for name in (*NAMES.query_always, *NAMES.query_mixed) for after in "=[")
-"""What names alone, and only in a query or a form, and what may follow."""
+"""Whole names that only a query or a form has, each with a sign that may follow."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
     r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|pepper|psk|pwd?|sig(?:nature)?|code)"
@@ -70,7 +50,7 @@ _TAGGED = re.compile(rf"{_LAST_WORDS}[\w:.-]{{0,63}}+(?:\s[^<>]{{0,200}})?>", re
 _PART_OF_A_NAME = re.compile(r"[A-Za-z0-9_.\-\[\]]*+")
 _NAME_GOES_ON = re.compile(r"[A-Za-z0-9_.-]*+")
 _LONGEST_ELEMENT = 800
-_SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + GATE_SIGN)
+_SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + vendor_kinds.GATE_SIGN)
 PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _QUOTING = ("'", '"', "`", "|", ">")
 _DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile("[0-9]")
@@ -81,9 +61,9 @@ HOLDS_HOME = "agentsDir"
 
 
 class Hits:
-    """Where keywords stand, in the order of the text; the shapes' by number of the pattern.
+    """The places of keywords, in the order of the text; those of shapes by the number of the pattern.
 
-    What follows from them is looked for when it is asked for: a pattern that is applied before may change the text.
+    What is around them is looked at on demand, since a pattern that is applied before may change the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -181,23 +161,24 @@ def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
 def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
     beside, before_strings = list[int](), list[Span]()
     digit, searched = -1, 0
+    most = beside_names.MOST_FOLLOWED
     for at in names:
         if digit < at:
-            found = _ASCII_DIGIT.search(small, max(at, searched), at + MOST_FOLLOWED)
+            found = _ASCII_DIGIT.search(small, max(at, searched), at + most)
             if found is None:
-                searched = at + MOST_FOLLOWED
+                searched = at + most
                 continue
             digit = found.start()
-        if digit - at > MOST_FOLLOWED:
+        if digit - at > most:
             continue
-        followed, string_follows = FOLLOWED.match(small, at), STRING_FOLLOWS.match(small, at)
+        followed, string_follows = beside_names.FOLLOWED.match(small, at), beside_names.STRING_FOLLOWS.match(small, at)
         if followed is None and string_follows is None:
             continue
         before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
         name = _NAME_GOES_ON.match(text, at if before is None else at - before.end())
-        if name is not None and followed is not None and may_name(name[0]):
+        if name is not None and followed is not None and beside_names.may_name(name[0]):
             beside.append(name.start())
-        if name is not None and string_follows is not None and names_in_code(name[0].strip("-.")):
+        if name is not None and string_follows is not None and beside_names.names_in_code(name[0].strip("-.")):
             before_strings.append(name.span())
     return beside, before_strings
 
@@ -224,8 +205,8 @@ class _Keywords(NamedTuple):
 
 
 def _keywords() -> _Keywords:
-    names = {*_OF_QUERIES, *(name + after for name in _NAMES for after in _AFTER_NAMES)}
-    vendors = {stem for kind in kinds() for stem in kind.stems}
+    names = {*_OF_QUERIES, *(name + after for name in NAMES.last_words for after in _AFTER_NAMES)}
+    vendors = {stem for kind in vendor_kinds.kinds() for stem in kind.stems}
     patterns = {stem for pattern in (*ISSUED, *TEXT_PATTERNS) for stem in pattern.stems} - {".", "@"}
     stems = sorted({*names, *vendors, *patterns, *STATED, *_OTHERS})
     automaton = BytesAhoCorasick(
@@ -278,16 +259,16 @@ _DOTTED_NUMBERS = [number for number, pattern in enumerate(ISSUED) if "." in pat
 
 
 def secret_names_among(names: Collection[str]) -> set[str]:
-    """Those of many names of members of which some value is a secret."""
+    """Those of many names of members whose value may be a secret."""
     listed = list(names)
     lowered = "\n".join(listed).lower().encode("utf-8", "surrogatepass")
     if lowered.count(b"\n") < len(listed):
         squeezed = lowered.translate(None, MARKS)
         endings = _endings_of_names().find_matches_as_indexes(squeezed, overlapping=True)
         ended = [start for _, start, end in endings if _ENDS_NAME.match(squeezed, end)]
-        numbers = _lines_at(ended, squeezed) | _lines_at(VENDORS.places(lowered), lowered)
+        numbers = _lines_at(ended, squeezed) | _lines_at(vendor_kinds.places(lowered), lowered)
         listed = [listed[number] for number in numbers]
-    return {name for name in listed if is_secret_member(name, SAMPLE) or VENDORS.may_name(name) or name == HOLDS_HOME}
+    return {name for name in listed if names_secret(name) or vendor_kinds.may_name(name) or name == HOLDS_HOME}
 
 
 _ENDS_NAME = re.compile(rb"[0-9]*+(?=\n|\Z)")

@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 from ahocorasick_rs import AhoCorasick, MatchKind
@@ -104,7 +104,7 @@ class KnownSecrets:
 
     def taken_out(self, raw: bytes) -> bytes:
         """`raw` with the tokens in place of the secrets."""
-        for needle in _longest_first(self._candidates(raw)):
+        for needle in sorted(self._candidates(raw), key=lambda needle: -len(needle.form)):
             raw = raw.replace(needle.raw, needle.token.encode())
         return raw
 
@@ -151,10 +151,6 @@ class _Needle:
     def grams(self) -> Iterator[bytes]:
         """The grams with which this secret may begin in a searched line."""
         yield from {written[:_GRAM] for written in (self.raw, *self.encoded)}
-
-
-def _longest_first(needles: Iterable[_Needle]) -> list[_Needle]:
-    return sorted(needles, key=lambda needle: -len(needle.form))
 
 
 def _escaped(text: str, ascii_only: bool) -> str:

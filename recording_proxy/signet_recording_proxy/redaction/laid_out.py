@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from signet_recording_proxy.redaction.appearance import SAMPLE, is_likely
-from signet_recording_proxy.redaction.secret_names import NAMES, is_secret_member, is_value
+from signet_recording_proxy.redaction.appearance import is_likely
+from signet_recording_proxy.redaction.secret_names import NAMES, is_value, names_secret
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span
 
@@ -26,7 +25,7 @@ GATE: Final = (
     r"|(?:passw|passphrase|secret|token|key|pass|pwd|pw|pat|code|credential|auth|senha)"
     r"[a-z_]{0,8}(?:\\+[\"t]|[ :*_`>)\]'=.|-])*(?:\\+[nrt]|[,;|<]| {2})"
 )
-"""What a string in an encoded line has that may hold one; for an expression of Rust's."""
+"""Matches a string in an encoded line that may hold one; an expression of Rust's."""
 ENDS_LABEL: Final = re.compile(
     r"(?:pass(?:words?|wd|phrase|code|wort)?|tokens?|secrets?|keys?|pwd?|pat|psk|auth|jwt|pepper|credentials?|kennwort"
     r"|senha|contrasena|wachtwoord)[0-9]{0,2}(?:[ :*_`>)\]\"'=.\x0b\\-]{0,8}+(?:[\r\n\t,;|]|</)|[ ]{2})"
@@ -58,7 +57,7 @@ _MOST_ROWS, _LONGEST_HEAD, _MOST_SECTIONS = 200, 400, 24
 _AROUND = " \t\x0b\"'`*\\"
 
 
-def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str, Sequence[int]]]) -> Iterator[Span]:
+def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str, Sequence[int]]]) -> list[Span]:
     """Where the secrets are, in order; `labels` are what `ENDS_LABEL` matches at names, `stems` those of `STEMS`."""
     found = set[Span]()
     done = -1
@@ -80,11 +79,7 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
             if at >= done:
                 done = _end_of_reach(stem, text, at)
                 found.update(_OF_STEMS[stem](text, at))
-    done = 0
-    for start, end in sorted(found):
-        if start >= done:
-            yield start, end
-            done = end
+    return sorted(found)
 
 
 def _begin_of_line(text: str, at: int) -> int:
@@ -99,7 +94,7 @@ _OPENS_STRING = re.compile(r":\s?\\{0,15}\"(?!,)")
 
 
 def _end_of_reach(stem: str, text: str, at: int) -> int:
-    """Up to where what is found for a stem at this place is all that is found for another one."""
+    """The place up to which another such stem would find the same secrets."""
     if stem == "kind: secret":
         end = text.find("\n---", at, at + _FAR // 2)
         return at + _FAR // 2 if end < 0 else end
@@ -133,7 +128,7 @@ def _trimmed(text: str, start: int, end: int) -> Span:
 
 
 def _named(label: str) -> str:
-    """A label as the name of a member: without what stands in brackets, and blanks."""
+    """A label as the name of a member: without brackets and what they hold, with underscores for blanks."""
     return re.sub(r"\W+", "_", re.sub(r"\([^()]*\)", "", label)).strip("_")
 
 
@@ -168,7 +163,7 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
     if delimiter is None:
         return found, end
     heads = [_named(text[slice(*_trimmed(text, *cell))]) for cell in _cells(text, start, end, delimiter)]
-    columns = [number for number, head in enumerate(heads) if _names_secret(head)]
+    columns = [number for number, head in enumerate(heads) if names_secret(head)]
     for _ in range(_MOST_ROWS if columns else 0):
         start = _next_line(text, end)
         if start >= len(text):
@@ -188,13 +183,8 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
     return found, end
 
 
-@lru_cache(maxsize=4096)
-def _names_secret(head: str) -> bool:
-    return is_secret_member(head, SAMPLE)
-
-
 def _delimiter(text: str, start: int, end: int) -> str | None:
-    """What separates the cells of the head that is this line; None where it is none: sentences have commas too."""
+    """The delimiter of the table whose head this line is; None if it is no head: sentences have commas too."""
     line = text[start:end]
     following = _next_line(text, end)
     after = text[following : _end_of_line(text, following)]
@@ -315,7 +305,7 @@ _NAMES_CODES = re.compile(r"(?i:(?:recovery|backup|scratch|emergency|2fa|mfa)[ \
 
 
 def _of_key(text: str, at: int) -> Iterator[Span]:
-    """The private members of a JSON Web Key whose type stands at this place."""
+    """The private members of the JSON Web Key whose type is at this place."""
     begins, ends = text.rfind("{", max(0, at - _FAR), at), text.find("}", at, at + _FAR)
     begins, ends = (begins, ends) if 0 <= begins < ends else (max(0, at - _NEAR), at + _NEAR)
     for member in _KEY_MEMBER.finditer(text, begins, ends):

@@ -13,17 +13,11 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.secret_names import (
-    NAMES,
-    is_secret_member,
-    is_secret_parameter,
-    is_value_of,
-)
+from signet_recording_proxy.redaction import secret_names
+from signet_recording_proxy.redaction.secret_names import NAMES, is_secret_member, is_secret_parameter
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 
-SAMPLE = "a1b2c3d4e5f6"
-"""What every kind of name takes for a secret."""
 _QUOTES = re.compile(r"(\\*+)\"")
 _PARAMETER = r"[A-Za-z0-9_.\-\[\]]{1,64}+"
 _LINE = re.compile(rf"(?:(?!{LINE_BREAK})[^\r\n])++")
@@ -47,7 +41,7 @@ class NamedValue(Struct, frozen=True):
         done = 0
         for match in self.opening.finditer(text):
             start, name = match.end(), match[match.lastindex or 0]
-            if start < done or not self.is_secret(name, SAMPLE):
+            if start < done or not self.is_secret(name, secret_names.SAMPLE):
                 continue
             end = self.end(text, match)
             if start < end and self.is_secret(name, text[start:end]):
@@ -141,23 +135,16 @@ _PAIR_ENDS = re.compile(rf"{_BLANKS}\]{_BLANKS}(?:\]|,{_BLANKS}\[)")
 _MOST = 256
 
 
-class _Nested:
-    """All of those places."""
-
-    def replace_in(self, text: str, windows: Iterable[Span], token: Token) -> str:
-        """Replace the secrets whose names stand in these windows; they may stand behind them themselves."""
-        return replace_spans(text, sorted({span for window in windows for span in _nested_in(text, *window)}), token)
-
-
-def _nested_in(text: str, first: int, last: int) -> Iterator[Span]:
-    yield from _under_names(text, first, last)
-    yield from _beside_names(text, first, last)
+def replace_nested(text: str, windows: Iterable[Span], token: Token) -> str:
+    """Replace the secrets apart from their names. The names stand in these windows, the secrets perhaps behind them."""
+    spans = {span for window in windows for find in (_under_names, _beside_names) for span in find(text, *window)}
+    return replace_spans(text, sorted(spans), token)
 
 
 def _under_names(text: str, first: int, last: int) -> Iterator[Span]:
     for opening in _OPENING.finditer(text, first, last):
         name, opens = opening["name"], opening["opens"]
-        if (opening["sign"] == "," and not opening["pair"]) or not is_secret_member(name, SAMPLE):
+        if (opening["sign"] == "," and not opening["pair"]) or not secret_names.names_secret(name):
             continue
         if opens == "[":
             yield from _items(text, opening, name)
@@ -207,7 +194,7 @@ def _members(text: str, opening: re.Match[str], name: str) -> Iterator[Span]:
         if member is None or member["marks"] != opening["marks"]:
             return
         span = member.end(), end_of_string(text, member.end(), len(member["marks"]))
-        if span[0] < span[1] and is_value_of(name, member["name"], text[slice(*span)]):
+        if span[0] < span[1] and secret_names.is_value_of(name, member["name"], text[slice(*span)]):
             yield span
         after = _NEXT.match(text, span[1] + len(member["marks"]) + 1)
         if after is None:
@@ -219,7 +206,7 @@ def _beside_names(text: str, first: int, last: int) -> Iterator[Span]:
     if text.find("value", first, last) < 0:
         return
     for named in _NAMED.finditer(text, first, last):
-        if is_secret_member(named["name"], SAMPLE):
+        if secret_names.names_secret(named["name"]):
             span = named.end(), end_of_string(text, named.end(), len(named["marks"]))
             if span[0] < span[1] and _is_said_beside(named["name"], text[slice(*span)]):
                 yield span
@@ -241,6 +228,3 @@ def _name_after(marks: str) -> re.Pattern[str]:
 def _is_said_beside(name: str, value: str) -> bool:
     # Several words only follow such a name, as in a list of tags.
     return is_secret_member(name, value) and (len(value.split()) == 1 or name.lower().endswith("authorization"))
-
-
-NESTED = _Nested()

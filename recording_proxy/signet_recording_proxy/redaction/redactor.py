@@ -56,13 +56,6 @@ LONG_LINE = 2 * 1024
 _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
-class Learned(NamedTuple):
-    """A secret that is looked for wherever it may stand. A canary is, as long as the recorder lives."""
-
-    secret: str
-    for_ever: bool = False
-
-
 class Ready(NamedTuple):
     """A request as it may be written, and how many secrets were known by then."""
 
@@ -92,7 +85,8 @@ class Redactor:
         self._tokens: dict[str, str] = {}
         self._numbered: list[str] = []
         """The secrets in the order of their numbers."""
-        self._learned: list[Learned] = []
+        self._learned: list[str] = []
+        """The secrets that are looked for wherever they may stand, beside the canaries."""
         self._known = KnownSecrets()
         self._numeric: list[tuple[str, str]] = []
         self._plain_headers: set[tuple[str, str]] = set()
@@ -224,7 +218,7 @@ class Redactor:
         token = self._token(secret)
         if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
             self._known.add(secret, token)
-            self._learned.append(Learned(secret))
+            self._learned.append(secret)
         return token
 
     # ---- lines that another process makes
@@ -235,8 +229,8 @@ class Redactor:
             if pair not in self._plain_headers:
                 self._header(pair)
 
-    def news(self, secrets: int, learned: int) -> tuple[Sequence[str], Sequence[Learned]]:
-        """The secrets with numbers, and those that were learned, after so many of each."""
+    def news(self, secrets: int, learned: int) -> tuple[Sequence[str], Sequence[str]]:
+        """The numbered secrets after the first `secrets`, and those learned after the first `learned`."""
         return self._numbered[secrets:], self._learned[learned:]
 
     def settle(self, line: bytes | memoryview, secrets: Sequence[str]) -> bytes | memoryview:

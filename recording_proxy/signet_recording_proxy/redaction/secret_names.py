@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.tables import read_table
+from signet_recording_proxy.redaction.tables import Expression, read_table
 
 
 class SecretNames(Struct, frozen=True):
@@ -25,8 +25,11 @@ class SecretNames(Struct, frozen=True):
     mixed_keys: tuple[str, ...]
     mixed: tuple[str, ...]
     never: tuple[str, ...]
+    no_keys: tuple[str, ...]
+    no_passes: tuple[str, ...]
     query_always: tuple[str, ...]
     query_mixed: tuple[str, ...]
+    last_words: tuple[str, ...]
     value_members: frozenset[str]
     changed_members: frozenset[str]
     identifying_members: frozenset[str]
@@ -35,7 +38,18 @@ class SecretNames(Struct, frozen=True):
     private_key_members: tuple[str, ...]
 
 
+class NoSecrets(Struct, frozen=True):
+    """The expressions in `no_secrets.json`, whose schema explains them."""
+
+    no_values: Expression
+    placeholders: Expression
+    not_drawn: Expression
+    not_invented: Expression
+    pointers: Expression
+
+
 NAMES: Final = read_table("secret_names.json", SecretNames)
+NO_SECRETS: Final = read_table("no_secrets.json", NoSecrets)
 IDENTIFYING_HEADERS = "x-signet-"
 """How the headers begin that say who calls, as the `identifying_members` do."""
 KEY_TYPE = "kty"
@@ -48,25 +62,9 @@ _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)\Z")
 _BRACKETS = re.compile(r"[\[\]]+")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _CODE = re.compile(r"(?=[A-Z]*+[0-9]++[A-Z]++[0-9])[A-Z0-9]{16,}+")
-_NO_VALUE = re.compile(
-    r"\${1,2}(?:[A-Za-z_]+[0-9]*|env:\w+|\{.*|\(.*)|\$\{\{.*|\[?\*{3,}\]?|\[REDACTED\]|ENC\[.*"
-    r"|[\w.-]{0,16}(?:\.{3}|…)|(?:process\.env|import\.meta\.env|os\.environ|env|secrets|vars)\.[a-z_]\w*|[\^~<>=]{0,2}v?\d+\.\d+\.\d+(?:[-+][\w.-]*)?",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A variable of a shell, a program or a template, a version, an ellipsis, and what others put in a secret's place."""
-_PLACEHOLDER = re.compile(
-    r"dummy|placeholder|undefined|<[a-z][^<>]{0,60}>|\{\{.*\}\}|(?:bearer|basic|token) (?:\$?\{.*|<.*>|\$\w+)"
-    r"|passw(?:or)?d|mysecretpassword"
-    r"|(?:[a-z]{2,8}[-_]){0,2}(?:your|my|some|insert|enter|replace|put|add)[-_ ](?:[a-z]+[-_ ]){0,5}"
-    r"(?:api[-_ ]?)?(?:key|token|secret|password|value|here)"
-    r"|(?:test|fake|dummy|mock|sample|example)[-_](?:[a-z]+[-_]){0,4}(?:api)?(?:key|token|secret)"
-    r"|[\w-]{0,24}?([\w*.#•])\1{5,}",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What stands in documents and tests where a secret will: a name for it in brackets, one character again and again."""
+_NO_VALUE = re.compile(NO_SECRETS.no_values, re.IGNORECASE | re.DOTALL)
+_PLACEHOLDER = re.compile(NO_SECRETS.placeholders, re.IGNORECASE | re.DOTALL)
 _KEYS = re.compile(r"(?:[A-Z0-9]{1,30}_){0,6}KEY\Z")
-_NO_KEYS = re.compile(r"(?:SESSION|PRIMARY|PUBLIC|FOREIGN|CACHE|PARTITION|SORT|HOT|ROW|MAP|IDEMPOTENCY|SAVE)_KEY\Z")
-_PASSES = ("bypass", "compass", "overpass", "surpass", "trespass", "underpass")
 _IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z][a-z]+){1,6}|(?:[A-Z][a-z]+){2,6}")
 _LONGEST = 128
 _Accepts = Callable[[str], bool]
@@ -90,6 +88,15 @@ def is_secret_member(name: str, value: str) -> bool:
     return accepts is not None and is_value(value) and accepts(value)
 
 
+def names_secret(name: str) -> bool:
+    """Whether some value of a member of this name is a secret."""
+    return _rule(name) is not None
+
+
+SAMPLE = "q7RtZ2mXw9Kp4Ls8"
+"""A value that is a secret for every such name."""
+
+
 def is_value_of(name: str, inner: str, value: str) -> bool:
     """Whether the member `inner` of an object that is the value of `name` carries that secret."""
     inner = inner.lower()
@@ -104,7 +111,7 @@ def is_secret_name(name: str) -> bool:
 
 def names_key(name: str) -> bool:
     """Whether a variable or a constant of this name holds a key that is secret: `SIGNING_KEY`, not `CACHE_KEY`."""
-    return name.isupper() and _KEYS.match(name) is not None and _NO_KEYS.search(name) is None
+    return name.isupper() and _KEYS.match(name) is not None and not name.endswith(NAMES.no_keys)
 
 
 def is_secret_header(name: str, value: str) -> bool:
@@ -139,7 +146,7 @@ def _rule(name: str) -> _Accepts | None:
     if plain.endswith(NAMES.one_word):
         return _one_word
     # `SSHPASS` and `storepass`, where no mark and no letter of another case tells the last word.
-    if plain.endswith(NAMES.mixed_keys) or (plain.endswith("pass") and not plain.endswith(_PASSES)):
+    if plain.endswith(NAMES.mixed_keys) or (plain.endswith("pass") and not plain.endswith(NAMES.no_passes)):
         return _mixed
     word = _LAST_WORD.search(name.rstrip("0123456789_-."))
     if word is None or word[0].lower() not in NAMES.mixed:

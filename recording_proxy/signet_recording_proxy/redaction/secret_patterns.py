@@ -8,7 +8,7 @@ statements of SQL, netrc and pgpass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -69,36 +69,20 @@ _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 _MOST_BEFORE, _MOST_BEHIND = 96, 300
 
 
-def _is_spelled_out(secret: str) -> bool:
-    return not is_placeholder(secret)
-
-
-def _is_mixed(value: str) -> bool:
-    return is_value(value) and mixes(value)
-
-
-def _is_three_parts(candidate: str) -> bool:
-    # The pattern takes a run without its two dots too, so that no run is looked at twice.
-    return candidate.count(".") == 2
-
-
 def _has_no_word(candidate: str) -> bool:
     # In a key some run of characters mixes letters and digits; `sk-learn-experiments-2026`, a name, has no such run.
     runs = re.findall(r"[A-Za-z0-9]{10,}", candidate)
     return any(not run.isalpha() and not run.isdigit() for run in runs)
 
 
-def _is_long_value(userinfo: str) -> bool:
-    return len(userinfo) >= 16 and is_value(userinfo)
-
-
-_ACCEPTS: Final = {
-    "spelled_out": _is_spelled_out,
+_ACCEPTS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "spelled_out": lambda secret: not is_placeholder(secret),
     "value": is_value,
-    "mixed": _is_mixed,
-    "three_parts": _is_three_parts,
+    "mixed": lambda value: is_value(value) and mixes(value),
+    # The pattern takes a run without its two dots too, so that no run is looked at twice.
+    "three_parts": lambda candidate: candidate.count(".") == 2,
     "no_word": _has_no_word,
-    "long_value": _is_long_value,
+    "long_value": lambda userinfo: len(userinfo) >= 16 and is_value(userinfo),
 }
 
 

@@ -8,19 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set as Abstra
 from itertools import chain
 from typing import Any
 
+from signet_recording_proxy.redaction import secret_names, vendor_kinds
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch, texts_to_search
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME, secret_names_among
-from signet_recording_proxy.redaction.secret_names import (
-    IDENTIFYING_HEADERS,
-    KEY_TYPE,
-    NAMES,
-    is_secret_member,
-    is_secret_name,
-    is_value_of,
-)
+from signet_recording_proxy.redaction.secret_names import KEY_TYPE, NAMES, is_value_of
 from signet_recording_proxy.redaction.spans import Token
 from signet_recording_proxy.redaction.suspects import HIDDEN
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS
 
 _SHORTEST, _LONG = 8, 32 * 1024
 _ENOUGH_FOUND = 4
@@ -100,7 +93,7 @@ class Cleaner:
             kept = ("base64", "sha256", "size")
             body = {key: part if key in kept else self.value(part) for key, part in body.items()}
         headers = [
-            [self.text(name), self.text(value, names=name.lower().startswith(IDENTIFYING_HEADERS))]
+            [self.text(name), self.text(value, names=name.lower().startswith(secret_names.IDENTIFYING_HEADERS))]
             for name, value in message["headers"]
         ]
         return {**message, "headers": headers, "body": body}
@@ -164,7 +157,7 @@ class Cleaner:
         if name == "secrets" and isinstance(value, dict):
             # Variables on the left, names of stored secrets on the right: neither is a secret's value.
             return {self.text(key): self.value(item) for key, item in value.items()}
-        if _is_number(value) and is_secret_name(name):
+        if _is_number(value) and secret_names.is_secret_name(name):
             return self._token(repr(value))
         if isinstance(value, list):
             scalars = all(isinstance(item, str) or _is_number(item) for item in value)
@@ -181,7 +174,7 @@ class Cleaner:
     def _is_secret(self, name: str, value: str) -> bool:
         if self._suspected is not None and name not in self._secret_names:
             return False
-        return is_secret_member(name, value) or VENDORS.is_secret_member(name, value)
+        return secret_names.is_secret_member(name, value) or vendor_kinds.is_secret_member(name, value)
 
 
 class _Parts:

@@ -83,7 +83,7 @@ _PATH = re.compile(r"[^\s:]+")
 
 
 def decode(text: str) -> str:
-    """`text` with the characters that escapes of JSON spell, other than those that a string must spell so."""
+    """`text` with the characters that escapes of JSON stand for, except those that a string has to escape."""
     return _UNIT.sub(_decoded, text) if _UNIT_BEGINS.search(text) else text
 
 
@@ -93,7 +93,7 @@ def _decoded(escape: re.Match[str]) -> str:
 
 
 def search_shown(text: str, token: Token, search: Callable[[str, Token], str]) -> str:
-    """`text` after a `search` for secrets in what it shows."""
+    """`text` without the secrets that `search` finds in what it shows."""
     shown = show(decode(text))
     if shown == text:
         return search(text, token)
@@ -140,7 +140,7 @@ def _whole(word: str, tokens: re.Pattern[str], given: dict[str, dict[str, None]]
 
 
 def _places(text: str) -> Callable[[int], int]:
-    """Where in `text` a character stands that stands in its decoded form."""
+    """A function from a place in the decoded form of `text` to the place in `text`."""
     decoded, behind, lost = [0], [0], 0
     for escape in _UNIT.finditer(text) if "\\u" in text else ():
         lost += len(escape[0]) - len(_decoded(escape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 Token = Callable[[str], str]
@@ -13,14 +13,33 @@ LONGEST: Final = 512
 _REST = re.compile(r"[^\s\"'`<>,;&|(){}\[\]\\]*+")
 
 
+def flags_of(characters: str) -> bytes:
+    """A table for `bytes.translate`: an `x` for each of these characters, a blank for every other byte."""
+    return bytes(ord("x") if chr(byte) in characters else ord(" ") for byte in range(256))
+
+
+def long_runs(flags: bytes, least: int) -> Iterator[Span]:
+    """Where `least` flags or more follow each other."""
+    find, run = flags.find, b"x" * least
+    start = find(run)
+    while start >= 0:
+        end = find(b" ", start + least)
+        end = len(flags) if end < 0 else end
+        yield start, end
+        start = find(run, end)
+
+
 def end_of_word(text: str, start: int, end: int) -> int:
-    """Where the word ends that begins at `start`, if no more of it was looked at than up to `end`; else `end`."""
+    """The end of the word from `start`, of which a part up to `end` was looked at: `end`, unless it was cut there."""
     rest = _REST.match(text, end) if end - start >= LONGEST else None
     return end if rest is None else rest.end()
 
 
 def replace_spans(text: str, spans: Iterable[Span], token: Token) -> str:
-    """`text` with `token(part)` in the place of each part; spans come in order, and one within another is left out."""
+    """`text` with `token(part)` in the place of each part.
+
+    The spans come in order; one that overlaps the one before is skipped.
+    """
     pieces: list[str] = []
     done = 0
     for start, end in spans:

@@ -1,27 +1,20 @@
 """Secrets that a sentence says are one, in any of some thirty languages.
 
-`the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. Between the
-word and the secret may be the rest of the clause; the secret is known by being no word of it, as `looks_random` and
-`_is_invented` judge.
+`the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. The rest of
+the clause may be between the word and the secret, which is the part that looks like no word, as `appearance` judges.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
-from signet_recording_proxy.redaction.appearance import (
-    is_hexadecimal,
-    is_invented,
-    is_random_or_invented,
-    is_scrambled,
-    looks_random,
-)
+from signet_recording_proxy.redaction import appearance
 from signet_recording_proxy.redaction.spans import Span, end_of_word
 from signet_recording_proxy.redaction.tables import read_table
 
@@ -55,13 +48,13 @@ class Noun(NamedTuple):
 
 _NOUNS = {*_WORDS.long_passwords, *_WORDS.short_passwords, *_WORDS.credentials, *_WORDS.tokens, *_WORDS.keys}
 _LATIN = {noun for noun in _NOUNS if re.search("[a-z]", noun)}
-"""Words in letters that are Latin, but for some of their marks."""
+"""Words in Latin letters, with or without accents."""
 _OTHERS = {spelled: noun for noun in _NOUNS - _LATIN for spelled in {noun, noun.title(), noun.upper()}}
 _AS_ENGLISH = tuple(f" as {word} " for word in ("the", "our", "your", "my", "its", "a", "new"))
 
 
 def as_stem(word: str) -> str:
-    """A word as it stands in text in which one byte of ASCII stands for each character."""
+    """A word in ASCII, with a `?` for each other character."""
     return word.encode("ascii", "replace").decode()
 
 
@@ -82,7 +75,7 @@ STEMS: Final = {
 
 _HELD = r"(?:[^\"\\]|\\.)*"
 GATE: Final = rf"(?:{_any_of(_NOUNS)}){_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}(?:{_any_of(_NOUNS)})"
-"""What a string in an encoded line has that may hold one; for an expression of Rust's."""
+"""Matches a string in an encoded line that may hold one; an expression of Rust's."""
 
 _QUOTE = r"[\"'`“”„‚‘’«»「」『』]"
 _VALUE = r"(?P<value>[!#-&*+\-./0-:=?-\[\]-_a-z|~]{7,512}+)(?!\(|\\(?!\\{0,14}\"))"
@@ -109,21 +102,13 @@ _DIRECT = frozenset(":：=＝→\"'`“„‚‘«「『|/>—–")
 _ENDS = ".,:*"
 
 
-class _Statements:
-    """All of them."""
-
-    @staticmethod
-    def spans(text: str, nouns: Iterable[Noun]) -> Iterator[Span]:
-        """Where the secrets are, in order, beside those words."""
-        done = 0
-        for start, end in sorted({span for noun in nouns if (span := _stated(text, noun)) is not None}):
-            if start >= done:
-                yield start, end
-                done = end
+def spans(text: str, nouns: Iterable[Noun]) -> list[Span]:
+    """Where the secrets are, in order, beside those words."""
+    return sorted({span for noun in nouns if (span := _stated(text, noun)) is not None})
 
 
 def nouns_in_other_scripts(text: str) -> list[Noun]:
-    """Those words that are not in Latin letters."""
+    """The words that are not in Latin letters."""
     if text.isascii() or not any(map(text.__contains__, _FIRST_LETTERS)):
         return []
     spelled = list(_OTHERS)
@@ -132,7 +117,7 @@ def nouns_in_other_scripts(text: str) -> list[Noun]:
 
 
 def may_state(text: str, noun: Noun) -> bool:
-    """Whether a secret may stand beside a word."""
+    """Whether a secret may be near a word."""
     at, word = noun
     if not word:
         last = text[max(0, at - _MOST_AFTER) : at].rpartition(" ")[2]
@@ -177,21 +162,21 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
         return False
     before = clause["signs"].rstrip()[-1:] or clause["between"][-1:]
     direct = before in _DIRECT or before > "\x7f" or (between[-1] if between else "") in _WORDS.verbs
-    if direct and is_hexadecimal(value):
+    if direct and appearance.is_hexadecimal(value):
         return _may_be_hexadecimal(text, noun)
     if _CODE.fullmatch(value) is not None:
         return False
     if (
         noun.word in _WORDS.credentials
         and (pair := _PAIR.fullmatch(value)) is not None
-        and is_random_or_invented(pair[1])
+        and appearance.is_random_or_invented(pair[1])
     ):
         return True
     of_password = direct and noun.word in _PASSWORDS
     return (
         _is_drawn(value)
-        or is_invented(value, direct=of_password)
-        or (of_password and (is_scrambled(value) or _WORDS_AND_NUMBER.fullmatch(value) is not None))
+        or appearance.is_invented(value, direct=of_password)
+        or (of_password and (appearance.is_scrambled(value) or _WORDS_AND_NUMBER.fullmatch(value) is not None))
     )
 
 
@@ -205,7 +190,7 @@ _CODE = re.compile(r"!![A-Za-z_]\w*|[A-Za-z_]\w*(?:\[\w+\])+")
 
 
 def _is_drawn(value: str) -> bool:
-    return len(value) >= _SHORTEST_DRAWN and looks_random(value)
+    return len(value) >= _SHORTEST_DRAWN and appearance.looks_random(value)
 
 
 _SHORTEST_DRAWN = 10
@@ -219,7 +204,7 @@ def _before_as(text: str, at: int) -> Span | None:
     start = said.end("value") - len(value)
     return (
         (start, start + len(value))
-        if _is_drawn(value) or is_scrambled(value) or is_invented(value, direct=False)
+        if _is_drawn(value) or appearance.is_scrambled(value) or appearance.is_invented(value, direct=False)
         else None
     )
 
@@ -249,5 +234,3 @@ def _may_be_hexadecimal(text: str, found: Noun) -> bool:
 
 
 _PASSWORDS = frozenset({*_WORDS.long_passwords, *_WORDS.short_passwords})
-
-STATEMENTS = _Statements()

@@ -7,6 +7,7 @@ secret, and are written unchanged.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,15 +24,14 @@ from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.laid_out import GATE as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
+from signet_recording_proxy.redaction.spans import flags_of, long_runs
 from signet_recording_proxy.redaction.statements import GATE as STATED
 from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
 
 _ISSUED = [(stem.encode(), pattern) for pattern in ISSUED for stem in pattern.stems]
 _ISSUED_STEMS = BytesAhoCorasick([stem for stem, _ in _ISSUED], implementation=Implementation.DFA)
-_IN_RUN = bytes(
-    b"x"[0] if chr(byte) in "_.~+/=@:-" or (chr(byte).isalnum() and byte < 128) else 0x20 for byte in range(256)
-)
-_LONG_RUN = b"x" * 15
+_IN_RUN = flags_of("_.~+/=@:-" + string.ascii_letters + string.digits)
+_SHORTEST_RUN = 15
 """No issuer's token is a shorter run of these characters."""
 
 _REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
@@ -48,7 +48,7 @@ _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TA
 
 def is_suspected(encoded: bytes) -> bool:
     """Whether an encoded JSON line, or text, may hold a secret that nothing but a search knows."""
-    return _holds_a_token(_long_runs(encoded, escaped=True)) or shows_escapes(encoded) or may_name_or_show(encoded)
+    return _holds_a_token(_long_runs(encoded)) or shows_escapes(encoded) or may_name_or_show(encoded)
 
 
 def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
@@ -58,7 +58,7 @@ def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
     from them, and so may blanks between members that end the line: neither is plain. A number beyond a float is not
     plain either, since readers could not parse it.
     """
-    if _holds_a_token(_long_runs(encoded, escaped=True)) or shows_escapes(encoded) or known.in_line(encoded):
+    if _holds_a_token(_long_runs(encoded)) or shows_escapes(encoded) or known.in_line(encoded):
         return False
     try:
         text = encoded.decode()
@@ -83,7 +83,7 @@ _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 
 
 def _gates() -> tuple[str, str]:
-    """All that those looks search for, as two expressions.
+    """Two expressions for all that those looks search for.
 
     A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
     Python's looks at its first tenth, and takes time in proportion to the line whatever stands there. It makes its
@@ -130,25 +130,21 @@ def _calls_for_search(text: str) -> bool:
     return any(gate.is_valid(text) for gate in _GATES)
 
 
-def _long_runs(raw: bytes, *, escaped: bool = False) -> list[bytes]:
-    """The runs of characters that tokens and encoded text are made of.
+def _long_runs(encoded: bytes) -> list[bytes]:
+    """The runs of characters that tokens and encoded text are made of, in JSON.
 
-    Where `escaped`, backslashes begin escapes, and the letters of those are no part of what follows them.
+    Backslashes begin escapes, and the letters of those are no part of what follows them.
     """
-    find, runs = raw.translate(_IN_RUN).find, []
-    start = find(_LONG_RUN)
-    while start >= 0:
-        end = find(b" ", start + len(_LONG_RUN))
-        if end < 0:
-            end = len(raw)
-        if escaped and start and raw[start - 1] == _BACKSLASH:
-            letters = _letters_of_escape(raw, start)
-            if not letters and raw[start] in _BREAKS and end - start > len(_LONG_RUN):
-                runs.append(raw[start + 1 : end])  # or a break in JSON that is inside a string
+    runs = []
+    for begin, end in long_runs(encoded.translate(_IN_RUN), _SHORTEST_RUN):
+        start = begin
+        if start and encoded[start - 1] == _BACKSLASH:
+            letters = _letters_of_escape(encoded, start)
+            if not letters and encoded[start] in _BREAKS and end - start > _SHORTEST_RUN:
+                runs.append(encoded[start + 1 : end])  # or a break in JSON that is inside a string
             start += letters
-        if end - start >= len(_LONG_RUN):
-            runs.append(raw[start:end])
-        start = find(_LONG_RUN, end)
+        if end - start >= _SHORTEST_RUN:
+            runs.append(encoded[start:end])
     return runs
 
 
@@ -188,7 +184,7 @@ def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
     if len(text) <= _LONG_TEXT:
         encoded = encode({"": text})
-        if not (may_name_or_show(encoded) or _issued(_long_runs(encoded, escaped=True))):
+        if not (may_name_or_show(encoded) or _issued(_long_runs(encoded))):
             return False
     return KeywordSearch(lambda _secret: "", None).clean(text) != text
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -26,26 +24,33 @@ _ENDS = r"(?=[`'\"\s;\\,)}\]<&]|\Z)"
 GATE_SIGN = r"[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
 
 
-class NamedKind:
-    """One kind: what its vendor is called, and what its secrets look like."""
+class VendorKind(msgspec.Struct, dict=True, eq=False):
+    """One kind: what its secrets look like and, for the `sort` named, what its vendor is called."""
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self.id: str = facts["id"]
-        self.names: str = facts["names"]
-        words = [word for word in facts["keywords"] if re.search(self.names, word, re.IGNORECASE)]
-        # Some are known by what their secrets begin with, or are part of a longer name.
-        self.stems: tuple[str, ...] = tuple(words or ([self.names] if self.names.isalpha() else facts["keywords"]))
-        self._value, self._any_case, self._entropy = facts["value"], facts["any_case"], facts.get("entropy", 0.0)
+    id: str
+    sort: str
+    keywords: tuple[str, ...]
+    value: str
+    any_case: bool
+    names: str = ""
+    entropy: float = 0.0
+    """The least bits a character."""
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Of these, text that names the kind holds one. Some begin the secret, or are part of a longer name."""
+        words = tuple(word for word in self.keywords if re.search(self.names, word, re.IGNORECASE))
+        return words or ((self.names,) if self.names.isalpha() else self.keywords)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The name, a sign, and the value as the group `value`."""
-        value = f"(?i:{self._value})" if self._any_case else self._value
+        value = f"(?i:{self.value})" if self.any_case else self.value
         return re.compile(rf"(?i:{self.names}){_SIGN}(?P<value>{value}){_ENDS}")
 
     def accepts(self, value: str) -> bool:
         """Whether a value of the right shape may be one: no word and no number is."""
-        return mixes(value) and is_value(value) and _entropy(value) >= self._entropy
+        return mixes(value) and is_value(value) and _entropy(value) >= self.entropy
 
 
 def _entropy(text: str) -> float:
@@ -53,15 +58,18 @@ def _entropy(text: str) -> float:
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
+class _Data(msgspec.Struct):
+    kinds: tuple[VendorKind, ...]
+
+
 @cache
-def kinds() -> tuple[NamedKind, ...]:
+def kinds() -> tuple[VendorKind, ...]:
     """All kinds that a name gives away."""
-    data = msgspec.json.decode(_DATA.read_bytes())
-    return tuple(NamedKind(facts) for facts in data["kinds"] if facts["sort"] == "named")
+    return tuple(kind for kind in msgspec.json.decode(_DATA.read_bytes(), type=_Data).kinds if kind.sort == "named")
 
 
 @cache
-def _stems() -> tuple[tuple[str, NamedKind], ...]:
+def _stems() -> tuple[tuple[str, VendorKind], ...]:
     """Parts of vendors' names in lower case: beginnings where the stems are those of secrets."""
     return tuple(
         (part, kind)
@@ -86,51 +94,46 @@ def gate() -> str:
     return rf"(?:{names})[ \t\w.-]{{0,20}}{GATE_SIGN}"
 
 
-class _Vendors:
-    """All of them, in text."""
+def replace_vendor_secrets(text: str, token: Token) -> str:
+    """`text` with each secret replaced by what `token` gives for it."""
+    lowered = text.lower()
+    for kind in kinds():
+        if any(stem in lowered for stem in kind.stems):
+            spans = [match.span("value") for match in kind.pattern.finditer(text) if kind.accepts(match["value"])]
+            if spans:
+                text = replace_spans(text, spans, token)
+                lowered = text.lower()
+    return text
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        lowered = text.lower()
-        for kind in kinds():
-            if any(stem in lowered for stem in kind.stems):
-                spans = [match.span("value") for match in kind.pattern.finditer(text) if kind.accepts(match["value"])]
-                if spans:
-                    text = replace_spans(text, spans, token)
-                    lowered = text.lower()
-        return text
 
-    def is_secret_member(self, name: str, value: str) -> bool:
-        """Whether a member of this name is one of them."""
-        for kind, found in _of_name(name):
-            match = kind.pattern.match(f"{found}={value}")
-            if match is not None and match["value"] == value and kind.accepts(value):
-                return True
-        return False
+def is_secret_member(name: str, value: str) -> bool:
+    """Whether a member of this name is one of them."""
+    for kind, found in _of_name(name):
+        match = kind.pattern.match(f"{found}={value}")
+        if match is not None and match["value"] == value and kind.accepts(value):
+            return True
+    return False
 
-    @staticmethod
-    def may_name(name: str) -> bool:
-        """Whether some value of a member of this name is one of them."""
-        return bool(_of_name(name))
 
-    @staticmethod
-    def places(lowered: bytes) -> list[int]:
-        """The places in lower-case text at which such a name may begin."""
-        return [start for _, start, _ in _automaton().find_matches_as_indexes(lowered, overlapping=True)]
+def may_name(name: str) -> bool:
+    """Whether some value of a member of this name is one of them."""
+    return bool(_of_name(name))
+
+
+def places(lowered: bytes) -> list[int]:
+    """The places in lower-case text at which such a name may begin."""
+    return [start for _, start, _ in _automaton().find_matches_as_indexes(lowered, overlapping=True)]
 
 
 @lru_cache(maxsize=4096)
-def _of_name(name: str) -> tuple[tuple[NamedKind, str], ...]:
-    return tuple(_kinds_named(name)) if len(name) <= _LONGEST_NAME else ()
-
-
-def _kinds_named(name: str) -> Iterator[tuple[NamedKind, str]]:
+def _of_name(name: str) -> tuple[tuple[VendorKind, str], ...]:
+    """The kinds that a name gives away, each with the part that does."""
+    if len(name) > _LONGEST_NAME:
+        return ()
     matches = _automaton().find_matches_as_indexes(name.lower().encode("utf-8", "surrogatepass"), overlapping=True)
-    for kind in dict.fromkeys(_stems()[number][1] for number, _, _ in matches):
-        match = re.search(kind.names, name, re.IGNORECASE)
-        if match is not None:
-            yield kind, match[0]
+    found = dict.fromkeys(_stems()[number][1] for number, _, _ in matches)
+    named = ((kind, re.search(kind.names, name, re.IGNORECASE)) for kind in found)
+    return tuple((kind, match[0]) for kind, match in named if match is not None)
 
 
 _LONGEST_NAME = 64
-VENDORS = _Vendors()

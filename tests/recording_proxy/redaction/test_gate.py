@@ -11,10 +11,10 @@ from hypothesis import example, given, settings, strategies as st
 
 from signet_conformance.trace import encode
 from signet_recording_proxy.redaction import suspects
-from signet_recording_proxy.redaction.appearance import SAMPLE
 from signet_recording_proxy.redaction.arguments import ARGUMENTS
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN
+from signet_recording_proxy.redaction.secret_names import SAMPLE
 from signet_recording_proxy.redaction.secret_patterns import TEXT_PATTERNS
 
 WORDS = [name.decode() for name in (*NAME_ENDINGS, *NAMES_BEFORE_SIGN)]
@@ -75,7 +75,7 @@ def test_letters_of_escapes_belong_to_no_run(pieces: list[str]) -> None:
     """As if a blank stood in the place of each escape; what may be a break in a string of JSON is left out too."""
     escaped = "".join(pieces).encode()
     plain = suspects._long_runs(re.sub(rb"\\(?:u[0-9a-fA-F]{4}|.)", b" ", escaped))
-    found, expected = Counter(suspects._long_runs(escaped, escaped=True)), Counter(plain)
+    found, expected = Counter(suspects._long_runs(escaped)), Counter(plain)
     assert not expected - found
     assert (found - expected).keys() <= {run[1:] for run in plain if run[:1] in b"nrt"}
 
@@ -83,7 +83,7 @@ def test_letters_of_escapes_belong_to_no_run(pieces: list[str]) -> None:
 def test_run_behind_a_break_in_a_string_of_json_begins_behind_its_letter() -> None:
     """JSON inside a string spells a break with two backslashes."""
     run = b"0123456789abcdef"
-    assert suspects._long_runs(rb"\\n" + run, escaped=True) == [run, b"n" + run]
+    assert suspects._long_runs(rb"\\n" + run) == [run, b"n" + run]
 
 
 @given(st.text(alphabet='ab_./=@:- \n"é', max_size=80))

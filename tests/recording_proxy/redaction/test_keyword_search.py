@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search, keywords
-from signet_recording_proxy.redaction.appearance import SAMPLE
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch, Remembered
 from signet_recording_proxy.redaction.redactor import Redactor
+from signet_recording_proxy.redaction.secret_names import SAMPLE
 from signet_recording_proxy.redaction.suspects import HIDDEN
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN, P
 from tests.recording_proxy.redaction.lines import line

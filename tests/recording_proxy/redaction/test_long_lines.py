@@ -9,10 +9,10 @@ from hypothesis import example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keywords
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
-from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, SAMPLE
-from signet_recording_proxy.redaction.secret_names import NAMES as SECRET_NAMES, is_secret_member
+from signet_recording_proxy.redaction.named_values import NAME_ENDINGS
+from signet_recording_proxy.redaction.secret_names import NAMES as SECRET_NAMES, SAMPLE, names_secret
 from signet_recording_proxy.redaction.secret_walk import Cleaner
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS, kinds
+from signet_recording_proxy.redaction.vendor_kinds import kinds, may_name
 from tests.attacks.test_secret_kinds import TOKENS
 from tests.recording_proxy.redaction.lines import line
 from tests.recording_proxy.redaction.test_suspects import GLUE, SECRETS
@@ -85,5 +85,5 @@ def test_what_holds_no_secret_is_not_walked() -> None:
 @example(["pass_word2", "SSHPASS", "dbPass", "compass", "has_secret", "new relic"])
 def test_names_of_secrets_are_told_together_as_one_by_one(names: list[str]) -> None:
     """By our rules and by those of vendors."""
-    one_by_one: list[Callable[[str], bool]] = [lambda name: is_secret_member(name, SAMPLE), VENDORS.may_name]
+    one_by_one: list[Callable[[str], bool]] = [names_secret, may_name]
     assert keywords.secret_names_among(names) == {name for name in names if any(tells(name) for tells in one_by_one)}

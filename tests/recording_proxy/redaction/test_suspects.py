@@ -9,30 +9,28 @@ from urllib.parse import quote
 
 from hypothesis import example, given, settings, strategies as st
 
-from signet_recording_proxy.redaction import beside_names, keyword_search, named_values
+from signet_recording_proxy.redaction import assigned_values, beside_names, keyword_search, named_values, statements
 from signet_recording_proxy.redaction.arguments import ARGUMENTS
-from signet_recording_proxy.redaction.assigned_values import ASSIGNMENTS, MARKUP
-from signet_recording_proxy.redaction.beside_names import BESIDE
 from signet_recording_proxy.redaction.keywords import Hits
-from signet_recording_proxy.redaction.named_values import NESTED
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.secret_walk import Cleaner
 from signet_recording_proxy.redaction.shown_text import search_shown
 from signet_recording_proxy.redaction.spans import Token, replace_spans
-from signet_recording_proxy.redaction.statements import STATEMENTS
 from signet_recording_proxy.redaction.suspects import HIDDEN
-from signet_recording_proxy.redaction.vendor_kinds import VENDORS
+from signet_recording_proxy.redaction.vendor_kinds import replace_vendor_secrets
 from tests.attacks.test_secret_kinds import CODED, TOKENS, WRITTEN
 
 REPLACED: tuple[Callable[[str, Token], str], ...] = (
     *(pattern.replace for pattern in (*ISSUED, *TEXT_PATTERNS)),
-    lambda text, token: NESTED.replace_in(text, [(0, len(text))], token),
+    lambda text, token: named_values.replace_nested(text, [(0, len(text))], token),
     *(part.replace for part in (named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS)),
-    *(part.replace for part in (ASSIGNMENTS, MARKUP, ARGUMENTS)),
-    lambda text, token: BESIDE.replace_at(text, [m.start() for m in beside_names._BESIDE.finditer(text)], token),
-    VENDORS.replace,
-    lambda text, token: replace_spans(text, STATEMENTS.spans(text, Hits(text).stated), token),
+    assigned_values.replace_assignments,
+    assigned_values.replace_markup,
+    ARGUMENTS.replace,
+    lambda text, token: beside_names.replace_at(text, [m.start() for m in beside_names._BESIDE.finditer(text)], token),
+    replace_vendor_secrets,
+    lambda text, token: replace_spans(text, statements.spans(text, Hits(text).stated), token),
     lambda text, token: replace_spans(text, keyword_search._laid_out(text, Hits(text)), token),
     lambda text, token: replace_spans(text, beside_names.strings_of(text, Hits(text).strings), token),
     HIDDEN.replace,
