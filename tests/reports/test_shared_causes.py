@@ -160,7 +160,10 @@ def test_silence_after_an_outage_is_one_cause_with_what_it_leaves_out() -> None:
     silent = [problem("SIG-FAIL-001", "silent", 0, 1), problem("SIG-FAIL-007", "not again", 2)]
     beside, elsewhere = problem("SIG-END-005", "no end", 0, 2), problem("SIG-PROMPT-011", "never submitted", 1, 5)
     (cause,) = shared_causes([*silent, beside, elsewhere], CalledOperations(Counter(), ()))
-    assert (cause.says, cause.leads) == ("after trouble with the daemon the connector falls silent", "SIG-FAIL-001")
+    assert (cause.says, cause.requirement) == (
+        "after trouble with the daemon the connector falls silent",
+        "SIG-FAIL-001",
+    )
     assert list(cause.problems) == [*silent, beside]
 
 

@@ -42,15 +42,7 @@ class CalledOperations(Struct, frozen=True):
     absent: Collection[str]
 
 
-class SharedCause(Struct, frozen=True):
-    """A mistake, as a sentence, with the requirement that shows it best and all of its problems."""
-
-    says: str
-    leads: str
-    problems: Sequence[Problem]
-
-
-def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterator[SharedCause]:
+def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterator[Cause]:
     """Recognise the mistakes in the problems of a run; each problem belongs to one of them at most."""
     left = list(problems)
     for recognise in _MISTAKES:
@@ -75,13 +67,13 @@ _WITHOUT_AN_END: _Kinds = {"SIG-END-005": None, "SIG-END-010": {"never ended"}, 
 _SUB_AGENT: _Kinds = {"SIG-START-007": None, "SIG-AGENT-001": None, "SIG-AGENT-002": None, "SIG-AGENT-004": None}
 
 
-def _never(operation: str, says: str, leads: str, kinds: _Kinds) -> Callable[..., SharedCause | None]:
-    def recognise(problems: Sequence[Problem], seen: CalledOperations) -> SharedCause | None:
+def _never(operation: str, says: str, leads: str, kinds: _Kinds) -> Callable[..., Cause | None]:
+    def recognise(problems: Sequence[Problem], seen: CalledOperations) -> Cause | None:
         if seen.called[operation] or not any(leads in problem.breaches for problem in problems):
             return None
         only = set(seen.absent) == {operation}
         mine = [p for p in problems if _is_of(p, kinds) or (only and p.key == _NEVER_CALLED)]
-        return SharedCause(says, leads, mine)
+        return Cause(leads, mine, says)
 
     return recognise
 
@@ -104,7 +96,7 @@ _TWICE: Mapping[str, tuple[str, str | None]] = {
 _REPEATS = ("SIG-HTTP-010", "SIG-HTTP-011", "SIG-HTTP-015")
 
 
-def _fires_twice(problems: Sequence[Problem], seen: CalledOperations) -> SharedCause | None:
+def _fires_twice(problems: Sequence[Problem], seen: CalledOperations) -> Cause | None:
     doubled: dict[str, Problem] = {}
     for operation, (name, kind) in _TWICE.items():
         for problem in problems:
@@ -126,16 +118,14 @@ def _fires_twice(problems: Sequence[Problem], seen: CalledOperations) -> SharedC
         or (END in doubled and problem.key == ("told", "SIG-END-009", "goes on"))
     ]
     hooks = "hook fires" if len(doubled) == 1 else "hooks fire"
-    return SharedCause(f"its {hooks} twice: {', '.join(doubled)}", leads, mine)
+    return Cause(leads, mine, f"its {hooks} twice: {', '.join(doubled)}")
 
 
-def _sub_agent(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
+def _sub_agent(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     leads = "SIG-START-007"
     if not any(leads in problem.breaches for problem in problems):
         return None
-    return SharedCause(
-        "a sub-agent is taken for an agent of its own", leads, [p for p in problems if _is_of(p, _SUB_AGENT)]
-    )
+    return Cause(leads, [p for p in problems if _is_of(p, _SUB_AGENT)], "a sub-agent is taken for an agent of its own")
 
 
 _OF_ONE_KEY = frozenset(
@@ -147,7 +137,7 @@ _OF_ONE_KEY = frozenset(
 """What breaks too where a sub-agent starts, speaks and ends under the key of the session that called it."""
 
 
-def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
+def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     leads = "SIG-SESS-005"
     shared = [problem for problem in problems if leads in problem.breaches and _kind(problem) == SUB_AGENTS_KEY]
     if not shared:
@@ -155,7 +145,7 @@ def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> Sh
     traces = set[int]().union(*(problem.traces for problem in shared))
     follows = [p for p in problems if p.breaches.keys() <= _OF_ONE_KEY and p.traces <= traces]
     says = "a sub-agent's start and end are sent for the session that called it"
-    return SharedCause(says, leads, [*shared, *follows])
+    return Cause(leads, [*shared, *follows], says)
 
 
 _SILENT = {"silent", "not again"}
@@ -163,16 +153,16 @@ _NEVER_HEARD = (("told", "SIG-PROMPT-011", "never submitted"), ("told", "SIG-END
 """The breaches that follow if a connector has stopped calling, or its handler throws."""
 
 
-def _falls_silent(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
+def _falls_silent(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     silent = [problem for problem in problems if _kind(problem) in _SILENT]
     leads = next((name for name in ("SIG-FAIL-001", "SIG-FAIL-003") if any(name in p.breaches for p in silent)), None)
     if leads is None:
         return None
     says = "after trouble with the daemon the connector falls silent"
-    return SharedCause(says, leads, [*silent, *_following(silent, problems)])
+    return Cause(leads, [*silent, *_following(silent, problems)], says)
 
 
-def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> SharedCause | None:
+def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     leads = "SIG-LOAD-001"
     lost = [problem for problem in problems if leads in problem.breaches and _kind(problem).startswith("lost ")]
     events = [_kind(problem).removeprefix("lost ") for problem in lost]
@@ -181,7 +171,7 @@ def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> SharedCaus
     # A fault of the kit's is not why a handler throws that throws without one too.
     lost += [problem for problem in problems if _kind(problem) in {f"blocked {event}" for event in events}]
     says = f"the user's turn is lost in {', '.join(dict.fromkeys(events))}"
-    return SharedCause(says, leads, [*lost, *_following(lost, problems)])
+    return Cause(leads, [*lost, *_following(lost, problems)], says)
 
 
 def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Iterator[Problem]:
@@ -211,9 +201,9 @@ class Cause(Struct, frozen=True, dict=True):
 
     requirement: str
     problems: Sequence[Problem]
-    of: int
-    scenarios: bool
     says: str = ""
+    of: int = 0
+    scenarios: bool = False
 
     @cached_property
     def breaches(self) -> Sequence[Evidence]:
@@ -373,11 +363,9 @@ class Causes:
             if id(problem) not in told:
                 leading = min(problem.breaches, key=lambda name: _rank(name, breaches[name]))
                 of_requirement.setdefault(leading, []).append(problem)
-        causes = [
-            *(Cause(each.leads, each.problems, self._traces, self._scenarios, each.says) for each in shared),
-            *(Cause(name, led, self._traces, self._scenarios) for name, led in of_requirement.items()),
-        ]
-        return sorted(causes, key=_weight)
+        causes = (*shared, *(Cause(name, led) for name, led in of_requirement.items()))
+        counted = (replace(cause, of=self._traces, scenarios=self._scenarios) for cause in causes)
+        return sorted(counted, key=_weight)
 
 
 class CauseReport:
