@@ -161,26 +161,7 @@ def _later(report: Report) -> str:
     return later_words(printable(newer.contract, 20), newer.of, traces)
 
 
-class Disagreement(Struct, frozen=True):
-    """A requirement that a connector breaches in one lane and not in the other; None where it was not judged."""
-
-    name: str
-    requirement: str
-    played: Verdict | None
-    real: Verdict | None
-    harness: str
-
-    @property
-    def words(self) -> str:
-        """The disagreement as a line."""
-        verdicts = [verdict.value if verdict is not None else "not judged" for verdict in (self.played, self.real)]
-        return (
-            f"{cell(self.name, 60)}: {self.requirement} {verdicts[0]} where the kit plays the harness, "
-            f"{verdicts[1]} in the real {cell(self.harness, 60)}"
-        )
-
-
-def differences(columns: Sequence[Column]) -> list[Disagreement]:
+def differences(columns: Sequence[Column]) -> list[Difference]:
     """Requirements that a connector breaches in the real program or where the kit plays it, and not in both.
 
     Only a connector with a column of either kind has any.
@@ -189,9 +170,11 @@ def differences(columns: Sequence[Column]) -> list[Disagreement]:
     for real in (column for column in columns if column.harness is not None):
         for played in (column for column in columns if column.harness is None and column.name == real.name):
             for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
-                verdicts = played.verdicts.get(name), real.verdicts.get(name)
-                if (verdicts[0] in BREACHES) is not (verdicts[1] in BREACHES):
-                    differences.append(Disagreement(real.name, name, *verdicts, harness=str(real.harness)))
+                lanes = (("played", played), ("real", real))
+                told = {lane: column.verdicts[name] for lane, column in lanes if name in column.verdicts}
+                if (told.get("played") in BREACHES) is not (told.get("real") in BREACHES):
+                    harness = str(real.harness)
+                    differences.append(Difference(name=real.name, requirement=name, harness=harness, **told))
     return differences
 
 
@@ -221,13 +204,7 @@ def to_json(columns: Sequence[Column]) -> dict[str, Any]:
             for column in columns
         ],
         "differences": [
-            {
-                "name": printable(each.name, 200),
-                "requirement": each.requirement,
-                **({} if each.played is None else {"played": each.played.value}),
-                **({} if each.real is None else {"real": each.real.value}),
-                "harness": printable(each.harness, 200),
-            }
+            each.model_copy(update={"name": printable(each.name, 200), "harness": printable(each.harness, 200)})
             for each in differences(columns)
         ],
     }
@@ -295,6 +272,15 @@ class Difference(Part):
     real: Maybe[Annotated[Verdict, Field(strict=False)]] = None
     """The verdict; left out if it was not judged."""
     harness: str
+
+    @property
+    def words(self) -> str:
+        """The difference as a line."""
+        verdicts = [verdict.value if verdict is not None else "not judged" for verdict in (self.played, self.real)]
+        return (
+            f"{cell(self.name, 60)}: {self.requirement} {verdicts[0]} where the kit plays the harness, "
+            f"{verdicts[1]} in the real {cell(self.harness, 60)}"
+        )
 
 
 class Matrix(Document):
