@@ -18,12 +18,14 @@ from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
+Job = tuple[int, dict[str, Any]]
+
 
 def judge_all(
     manifest: Manifest,
     batches: Sequence[Sequence[ManifestEntry]],
     folder: Path,
-    judges: LocalJudges | AuditWorkers | Cluster,
+    judge: Callable[[Iterable[Job]], Iterator[tuple[int, bytes]]],
     told: Callable[[str, bool], None],
 ) -> Batches:
     """Judge the batches of a manifest that are not there yet; `told` is called once for each, as `steps` wants it."""
@@ -31,21 +33,15 @@ def judge_all(
     left = [number for number in range(len(batches)) if not judged.has(number)]
     for _ in range(len(batches) - len(left)):
         told("", False)
-    for number, rows in judges.each((number, manifests.job(manifest, batches[number])) for number in left):
+    for number, rows in judge((number, manifests.job(manifest, batches[number])) for number in left):
         judged.write(number, rows)
         told("", False)
     return judged
 
 
-Job = tuple[int, dict[str, Any]]
-
-
-class LocalJudges:
-    """Judges in this very process."""
-
-    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
-        """The number and the rows of each job."""
-        return ((number, judge_batch(job)) for number, job in items)
+def judge_here(items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    """The number and the rows of each job, judged in this very process."""
+    return ((number, judge_batch(job)) for number, job in items)
 
 
 class AuditWorkers(Workers[dict[str, Any], bytes]):

@@ -129,7 +129,8 @@ def recordings(
     from signet_conformance.audit.manifest import AuditTerms, written_or_read
     from signet_conformance.audit.report import draw_page, paragraphs
     from signet_conformance.audit.results import lock_folder, write_tables
-    from signet_conformance.audit.running import judge_all
+    from signet_conformance.audit.running import AuditWorkers, Cluster, judge_all, judge_here
+    from signet_conformance.children.spread import processors
     from signet_conformance.reports.terminal import print_drawn
 
     failures = KnownFailures.parse(known)
@@ -145,24 +146,18 @@ def recordings(
     folder = Path(out)
     terms = AuditTerms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:
-        judges: Any = None
-        if scheduler is None:
-            from signet_conformance.audit.running import AuditWorkers, LocalJudges
-            from signet_conformance.children.spread import processors
-
-            count = workers or processors()
+        judge = judge_here
+        if scheduler is None and (count := workers or processors()) > 1:
             # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
-            judges = LocalJudges() if count == 1 else stack.enter_context(AuditWorkers(count))
+            judge = stack.enter_context(AuditWorkers(count)).each
         stack.enter_context(lock_folder(folder))
         manifest, resumed = written_or_read(terms, folder)
         if scheduler is not None:
-            from signet_conformance.audit.running import Cluster
-
-            judges = stack.enter_context(Cluster(scheduler))
+            judge = stack.enter_context(Cluster(scheduler)).each
         if resumed:
             print(f"{printable(out, 400)}: goes on with its {len(manifest.entries):,} recordings", file=sys.stderr)
         batches = list(manifest.batches())
-        judged = judge_all(manifest, batches, folder, judges, stack.enter_context(_counting(len(batches))))
+        judged = judge_all(manifest, batches, folder, judge, stack.enter_context(_counting(len(batches))))
         summary = write_tables(folder, judged, len(manifest.entries), form)
     ending = AuditEnding(summary, failures, fail_on)
     print_drawn(paragraphs(ending, "" if out == DEFAULT_OUT else out, manifest.places()))
