@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 
 from signet_conformance.cli.commands import tell
 from signet_conformance.errors import counted, first_of, printable
+from signet_conformance.files import shown_path
 from signet_conformance.finding import Verdict
 from signet_conformance.reports import run_text
 from signet_conformance.reports.cause_text import CauseText, run_summary
@@ -111,7 +111,7 @@ class _Shown:
         if isinstance(event, Saved):
             self._told = set()
             yield ""
-            yield f"saved: {_names(event.saved)}"
+            yield f"saved: {first_of((printable(shown_path(path), 200) for path in event.saved), _MOST_FILES)}"
             return
         if isinstance(event, PassFailed):
             return
@@ -154,9 +154,3 @@ class _Shown:
             self._where = where
             compiled = " (JavaScript is loaded: let your compiler watch the TypeScript)" if event.compiled else ""
             yield f"watching {counted(event.files, 'file')} below {where or 'nothing'}{compiled}; Ctrl-C ends it"
-
-
-def _names(saved: Sequence[Path]) -> str:
-    here = Path.cwd()
-    shown = [printable(path.relative_to(here) if path.is_relative_to(here) else path, 200) for path in saved]
-    return first_of(shown, _MOST_FILES)

@@ -112,3 +112,9 @@ def is_special(path: str) -> bool:
     except (OSError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def shown_path(path: str | Path) -> str:
+    """A path as its reader knows it: relative to the current folder if it is below it."""
+    file, here = Path(os.path.normpath(path)), Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from signet_conformance.engine import JudgedRun, JudgedTrace
 from signet_conformance.errors import counted
+from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
 from signet_conformance.outcome.recording_gaps import Lack, in_words, lacks_of
 from signet_conformance.rules import run_rules
@@ -134,7 +134,7 @@ class GeneratedSummary(Struct):
             count = counted(breach.steps, "step")
             names = ", ".join((breach.requirement, *breach.also))
             again = "" if breach.confirmed else ", which a second performance did not show"
-            yield f"  {breach.verdict} {names} in {count}{again}, saved as {_from_here(breach.scenario)}"
+            yield f"  {breach.verdict} {names} in {count}{again}, saved as {shown_path(breach.scenario)}"
 
     def coverage_lines(self) -> Iterator[str]:
         """List how many sessions had each outage, which steps were skipped, and which outages no session had."""
@@ -224,10 +224,6 @@ def breach_lines(breaches: Iterable[GeneratedBreach], requirement: str) -> Seque
         if breach.confirmed and requirement in (breach.requirement, *breach.also)
         for line in (_how_found(breach), f"replay: {breach.replay}")
     ]
-
-
-def _from_here(path: str) -> str:
-    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def _how_found(breach: GeneratedBreach) -> str:

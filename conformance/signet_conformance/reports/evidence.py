@@ -19,8 +19,9 @@ from signet_conformance.contract import Requirement, catalogue
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts import AGENT_CALLS, GET, MEMORY_SEARCH, NOTIFY, Call, Recording, once_a_recording
+from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, Finding, Verdict
-from signet_conformance.reports.values import mark_words, received_text, shown_path
+from signet_conformance.reports.values import mark_words, received_text
 from signet_conformance.trace import Exchange, Mark
 from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read_mark
 from signet_conformance.trace.model import NOT_CARRIED

@@ -15,6 +15,7 @@ from signet_conformance.contract import catalogue, requirements
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import KitError, NothingTestedError, counted, first_of, printable
 from signet_conformance.facts.steps import skipped_words
+from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion
@@ -35,7 +36,6 @@ from signet_conformance.reports.terminal import (
     usable_width,
     verdict_text,
 )
-from signet_conformance.reports.values import shown_path
 from signet_conformance.trace.marks import StepMark, marks_of
 
 _SHORT = {Verdict.INCONCLUSIVE: "INC", Verdict.NOT_APPLICABLE: "N/A"}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET, Struct
@@ -79,12 +77,6 @@ def cell(value: object, limit: int = 120) -> str:
     """A name as a table may show it: printable, and no formula for a spreadsheet that it is pasted into."""
     shown = printable(value, limit)
     return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
-
-
-def shown_path(path: str) -> str:
-    """A path as its reader knows it: relative to the current folder if it is below it."""
-    file, here = Path(os.path.normpath(path)), Path.cwd()
-    return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:

@@ -128,7 +128,7 @@ class GeneratedSessions:
                 out = self._folder / f"{scenario.name}.jsonl"
                 judged = connector.judged(scenario, out, f"{number}x{place}")
                 chunk.performed += 1
-                self._tell(SessionPerformed(scenario.name))
+                self._tell(SessionPerformed())
                 if isinstance(judged, str):
                     watched = connector.watched
                     if len(chunk.failed) < MOST_FAILURES and watched is not None and not watched.given_up:

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
 
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome.broken_off import Shortfall
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, TaskID
 
 LINE_EVERY_S = 5.0
 """Seconds between two lines where none can be redrawn: few enough for a log."""
-
-
-@dataclass(frozen=True, slots=True)
-class WritesInto:
-    """The run writes into a daemon that is not its own, described in `words`."""
-
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +35,20 @@ class DrivingStarted:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPerformed:
-    """A scenario was performed to its end."""
+    """A scenario was performed; `error` says why not to its end, if so."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioBrokeOff:
-    """A scenario could not be performed to its end; `error` says why."""
-
-    name: str
-    error: str
+    error: str | None = None
 
     @property
     def reason(self) -> str:
         """The first line of the error, without the remedy."""
-        return self.error.partition("\n")[0]
+        return (self.error or "").partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPerformed:
     """A generated session was performed, or broke off."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +66,10 @@ class FollowingUp:
 
 @dataclass(frozen=True, slots=True)
 class DrivingFinished:
-    """The run is over; `shortfall` lists what could not be performed, None if everything was."""
-
-    shortfall: Shortfall | None
+    """The run is over."""
 
 
-Event: TypeAlias = (
-    WritesInto
-    | RunNote
-    | DrivingStarted
-    | ScenarioPerformed
-    | ScenarioBrokeOff
-    | SessionPerformed
-    | FollowingUp
-    | DrivingFinished
-)
+Event: TypeAlias = RunNote | DrivingStarted | ScenarioPerformed | SessionPerformed | FollowingUp | DrivingFinished
 Tell: TypeAlias = Callable[[Event], None]
 """Is called with every event, one at a time, from any thread of the run."""
 
@@ -129,11 +101,9 @@ class RunProgress:
             case ScenarioPerformed():
                 self.scenarios += 1
                 self.last = event.name
-            case ScenarioBrokeOff():
-                self.scenarios += 1
-                self.broken += 1
-                self.reasons[event.reason] = self.reasons.get(event.reason, 0) + 1
-                self.last = event.name
+                if event.error is not None:
+                    self.broken += 1
+                    self.reasons[event.reason] = self.reasons.get(event.reason, 0) + 1
             case SessionPerformed():
                 self.sessions += 1
             case FollowingUp():
@@ -186,10 +156,8 @@ class _Lines:
 
     def tell(self, event: Event) -> None:
         self._so_far.take(event)
-        if isinstance(event, ScenarioBrokeOff) and _is_first(event, self._so_far):
-            self._write(_broke_off(event))
-        if isinstance(event, WritesInto | RunNote):
-            self._write(event.words)
+        if (line := _told_at_once(event, self._so_far)) is not None:
+            self._write(line)
         now = self._clock()
         if now - self._written >= LINE_EVERY_S:
             self._written = now
@@ -234,20 +202,19 @@ class _Display:
             totals = [("scenarios", event.scenarios), ("generated sessions", event.sessions)]
             self._tasks = [self._progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
             return
-        if isinstance(event, ScenarioBrokeOff) and _is_first(event, so_far):
-            self._progress.console.print(_broke_off(event))
-        if isinstance(event, WritesInto | RunNote):
-            self._progress.console.print(event.words, markup=False)
+        if (line := _told_at_once(event, so_far)) is not None:
+            self._progress.console.print(line, markup=False)
         counts = (so_far.scenarios, so_far.sessions) if so_far.of_scenarios else (so_far.sessions,)
         doing = (so_far.last, so_far.doing) if so_far.of_scenarios else (so_far.doing,)
         for task, count, what in zip(self._tasks, counts, doing, strict=False):
             self._progress.update(task, completed=count, doing=what)
 
 
-def _is_first(event: ScenarioBrokeOff, so_far: RunProgress) -> bool:
+def _told_at_once(event: Event, so_far: RunProgress) -> str | None:
+    """A line about a note, or about the first scenario that broke off for its reason; None for other events."""
+    if isinstance(event, RunNote):
+        return event.words
     # A connector that throws breaks off all scenarios alike; the end of the run lists them.
-    return so_far.reasons[event.reason] == 1
-
-
-def _broke_off(event: ScenarioBrokeOff) -> str:
-    return f"{printable(event.name, 100)} broke off: {printable(event.reason, 120)}"
+    if isinstance(event, ScenarioPerformed) and event.error is not None and so_far.reasons[event.reason] == 1:
+        return f"{printable(event.name, 100)} broke off: {printable(event.reason, 120)}"
+    return None

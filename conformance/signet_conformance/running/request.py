@@ -17,13 +17,14 @@ from signet_conformance import targets
 from signet_conformance.children.temporary import kept_folder
 from signet_conformance.contract import version_document
 from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable
+from signet_conformance.files import shown_path
 from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.running.daemon import EMBEDDED, demand_consent
 from signet_conformance.running.default_port import demand_free
-from signet_conformance.running.progress import RunNote, Tell, WritesInto
+from signet_conformance.running.progress import RunNote, Tell
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.targets.face import find_face, with_faces
 from signet_conformance.targets.files import connector_release
@@ -122,7 +123,7 @@ class RunRequest:
         """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
             self.daemon,
-            lambda words: tell(WritesInto(words)),
+            lambda words: tell(RunNote(words)),
             allowed=self.allow_writes,
             option=self.spelt("allow-writes"),
         )
@@ -168,8 +169,7 @@ class RunRequest:
 
     def replay(self, scenario: Path, invocation: Invocation) -> str:
         """Return the command that performs a saved scenario again, with a path from the current folder."""
-        shown = scenario.relative_to(Path.cwd()) if scenario.is_relative_to(Path.cwd()) else scenario
-        return self._command(invocation, ("scenario", str(shown)))
+        return self._command(invocation, ("scenario", shown_path(scenario)))
 
     def replay_sessions(self, invocation: Invocation) -> str:
         """Return the command that performs the generated sessions again."""

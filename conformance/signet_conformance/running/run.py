@@ -30,7 +30,6 @@ from signet_conformance.running.progress import (
     DrivingStarted,
     Event,
     RunNote,
-    ScenarioBrokeOff,
     ScenarioPerformed,
     Tell,
 )
@@ -85,7 +84,7 @@ def drive(
         shortfall = run.interrupted()
     if shortfall is not None:
         shortfall.write(request.folder)
-    run.tell(DrivingFinished(shortfall))
+    run.tell(DrivingFinished())
     return shortfall
 
 
@@ -258,7 +257,7 @@ class _Run:
                     self._chunks.append(result)
                 elif result is not None:
                     self.performed[result.scenario.name] = result
-                    self.tell(result.event())
+                    self.tell(ScenarioPerformed(result.scenario.name, result.error))
                     if self._undecided and result.error is None:
                         self._decide(result.scenario)
 
@@ -304,10 +303,6 @@ class _Performed:
     scenario: Scenario
     watched: WatchedDriver
     error: str | None
-
-    def event(self) -> Event:
-        name = self.scenario.name
-        return ScenarioPerformed(name) if self.error is None else ScenarioBrokeOff(name, self.error)
 
 
 def _among(

@@ -19,12 +19,13 @@ from msgspec import Struct, field
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
+from signet_conformance.files import shown_path
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.evidence import Source, names_agent, source_of
 from signet_conformance.reports.html.page import Markup, asset, element, embedded, joined
 from signet_conformance.reports.remarks import played
 from signet_conformance.reports.timeline import findings_of
-from signet_conformance.reports.values import finite, mark_words, shorten, shown_path
+from signet_conformance.reports.values import finite, mark_words, shorten
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.marks import ScenarioMark, StepMark, marks_of, read_mark
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN

@@ -18,6 +18,7 @@ from signet_conformance import __version__
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of, printable
 from signet_conformance.facts.steps import skipped_words
+from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage, Dimension
@@ -44,7 +45,7 @@ from signet_conformance.reports.html.page import (
     write_page,
 )
 from signet_conformance.reports.remarks import played, remarks
-from signet_conformance.reports.values import cell, shown_path
+from signet_conformance.reports.values import cell
 
 _SCRIPTS = tuple(
     f"{name}.js"
