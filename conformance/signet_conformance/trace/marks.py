@@ -467,34 +467,7 @@ class FaultMark(Switch, frozen=True, kw_only=True):
 RESTART = "restart"
 
 KINDS: Mapping[str, type[KitMark]] = {
-    kind.NAME: kind
-    for kind in (
-        ScenarioMark,
-        ScenarioEndMark,
-        StepMark,
-        SkippedMark,
-        SessionKeyMark,
-        ModelMark,
-        HandlerMark,
-        SentMark,
-        PrintedMark,
-        LoadedMark,
-        InstalledMark,
-        ReinstalledMark,
-        RegisteredMark,
-        ToolAnswerMark,
-        OfferedMark,
-        ObservedMark,
-        StrayMark,
-        UnheardPortMark,
-        RefusedMark,
-        NoRequestMark,
-        LeftMark,
-        RemarkMark,
-        BypassMark,
-        OutageMark,
-        FaultMark,
-    )
+    kind.NAME: kind for kind in (*KitMark.__subclasses__(), *Switch.__subclasses__()) if kind.NAME
 }
 """The class of each name."""
 
