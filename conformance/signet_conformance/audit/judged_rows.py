@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -30,6 +29,7 @@ from signet_conformance.outcome.known_failures import UNNAMED
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.rules.memory import idempotency_key
 from signet_conformance.trace import Header, Trace, read
+from signet_conformance.trace.reading import collector_paused
 from signet_conformance.trace.recordings import SUFFIX, model_side
 
 JOINED = frozenset({"SIG-END-002", "SIG-HEALTH-001", "SIG-END-005", "SIG-PROMPT-005", "SIG-START-004"})
@@ -62,17 +62,11 @@ def judge_batch(job: dict[str, Any]) -> bytes:
     """
     hashes = Hashes(job["salt"])
     lines = BytesIO()
-    # Traces are many small objects without cycles: looking for some takes as long as a third of the judging.
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with collector_paused():
         for together in batches(job["entries"], _size, _TOGETHER, _TOGETHER_BYTES):
             for row in _rows_of(together, job, hashes):
                 lines.write(_encoder.encode(row))
                 lines.write(b"\n")
-    finally:
-        if enabled:
-            gc.enable()
     return lines.getvalue()
 
 

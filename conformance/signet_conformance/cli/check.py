@@ -25,7 +25,13 @@ import click
 from signet_conformance.children.spread import processors
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import trace_files
-from signet_conformance.cli.shared_options import declared_options, known_options, only_option, report_options
+from signet_conformance.cli.shared_options import (
+    declared_options,
+    known_options,
+    only_option,
+    report_options,
+    target_option,
+)
 from signet_conformance.trace import read_ahead
 
 
@@ -60,7 +66,7 @@ from signet_conformance.trace import read_ahead
     metavar="N",
     help="Judge a long recording, or several, by N processes (default: one for each processor).",
 )
-@click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
+@target_option
 @known_options
 @declared_options
 def command(*, traces: tuple[str, ...], workers: int | None, **options: Any) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from signet_conformance.children.spread import spread
 from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
-from signet_conformance.cli.shared_options import ReportFiles, parse_declared, selected
+from signet_conformance.cli.shared_options import ReportFiles, parse_declarations, selected
 from signet_conformance.contract import version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
@@ -25,13 +24,13 @@ from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.coverage import percentage
 from signet_conformance.outcome.known_failures import KnownFailures
-from signet_conformance.outcome.options import Declarations, KnownOptions
+from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import ReportWriter, RunEnding
 from signet_conformance.rules import builtin_rules
-from signet_conformance.trace import Declared, Trace
+from signet_conformance.trace import Trace
 from signet_conformance.trace.model import forget_lines
-from signet_conformance.trace.reading import HELD_BYTES
+from signet_conformance.trace.reading import HELD_BYTES, collector_paused
 
 
 def check(
@@ -56,13 +55,7 @@ def check(
     # What judges is imported while other processes look through the recordings.
     builtin_rules()
     failures = KnownFailures.parse(known)
-    options = parse_declared(**declared)
-    profile = Declared()
-    if target is not None:
-        # Profiles take a while to import, and few recordings need one.
-        from signet_conformance import targets
-
-        profile = targets.load(target).declared_of_recordings
+    declarations = parse_declarations(target, **declared)
     if contract is not None:
         version_document(contract)
     terms = Terms(
@@ -74,7 +67,7 @@ def check(
         else percentage(coverage_fail_under, "--coverage-fail-under"),
         known=failures,
         target=target,
-        declared=Declarations(options, profile, target),
+        declared=declarations,
     )
     _demand_no_report_among(traces, reports)
     run = Files(terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest, workers=workers)
@@ -169,7 +162,7 @@ class Files:
         """Judge the files that were `named`, in order; `files` are the same, and counted as they are judged."""
         with closing(self._outcomes(_batches(named))) as outcomes:
             for file in files:
-                with _collector_paused():
+                with collector_paused():
                     outcome = next(outcomes)
                 if isinstance(outcome, SignetConformanceError):
                     outcome.where = outcome.where or file
@@ -222,16 +215,6 @@ class Files:
         ending = RunEnding(conclusion, self._selftest)
         for report in self.reports:
             report.close(ending)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Traces hold millions of objects and no cycles: looking for any takes as long as a third of the judging."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 Outcome = JudgedTrace | SignetConformanceError

@@ -22,7 +22,6 @@ from signet_conformance.errors import EXIT_INTERRUPTED, KitError, SignetConforma
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 READER_LEFT = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
-KIT_FAILED = 4
 _REFUSED_BY_THE_MACHINE = {
     errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
     errno.EDQUOT,
@@ -144,7 +143,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
             return UsageError.exit_status
     except MemoryError:
         tell(KitError("there is not enough memory for it", remedy="judge fewer recordings at once, or --workers 1"))
-        return KIT_FAILED
+        return KitError.exit_status
     except Exception as failure:  # noqa: BLE001 - it is reported
         crash = failure
     else:
@@ -152,7 +151,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
     if os.environ.get(TRACEBACK_VARIABLE):
         raise crash
     _tell_crash(crash)
-    return KIT_FAILED
+    return KitError.exit_status
 
 
 def _discard_output() -> None:

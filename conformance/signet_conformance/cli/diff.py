@@ -13,7 +13,6 @@ an exchange, 4 the kit itself failed.
 
 from __future__ import annotations
 
-import gc
 import sys
 
 import click
@@ -27,6 +26,7 @@ from signet_conformance.diff.volatile import NAMES, VolatileClasses, own_classes
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.facts import Recording
 from signet_conformance.reports.terminal import terminal_width, wants_colour
+from signet_conformance.trace.reading import collector_paused
 
 _VOLATILE = f"""Left out as volatile: {", ".join(NAMES)}; also times and durations. uuid, id, hash and tmp
 must be renamed consistently within a session."""
@@ -70,12 +70,8 @@ def command(
     """Compare; exit 1 on a contract-relevant difference."""
     demand_apart([output, html], [first, second])
     volatile = VolatileClasses(keep, own_classes(own))
-    # Two traces hold millions of objects and no cycles: looking for any takes longer than comparing.
-    gc.disable()
-    try:
+    with collector_paused():
         comparison = compare(Recording(read_recording(first)), Recording(read_recording(second)), volatile)
-    finally:
-        gc.enable()
     if html is not None:
         from signet_conformance.diff import page
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from signet_conformance.cli.output import report_stream
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
+from signet_conformance.outcome.options import DEFAULT_DAYS, Declarations, KnownOptions
 from signet_conformance.reports import FORMATS, Format
 from signet_conformance.trace import BOUNDS, Declared
 
@@ -66,6 +66,9 @@ def declared_options(command: _Command) -> _Command:
     return command
 
 
+target_option = click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
+
+
 def parse_declared(
     agents: Sequence[str],
     harness: str | None,
@@ -90,6 +93,17 @@ def parse_declared(
         prompt_chars=prompt_chars,
         bypass=bypass,
     )
+
+
+def parse_declarations(target: str | None, **declared: Any) -> Declarations:
+    """Read the options of a declaration, and the profile of the target that they name."""
+    options = parse_declared(**declared)
+    if target is None:
+        return Declarations(options)
+    # Profiles take a while to import, and few recordings need one.
+    from signet_conformance import targets
+
+    return Declarations(options, targets.load(target).declared_of_recordings, target)
 
 
 def _bound(text: str) -> tuple[str, float]:

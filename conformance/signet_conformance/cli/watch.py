@@ -34,18 +34,15 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance import targets
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording, trace_files
-from signet_conformance.cli.shared_options import declared_options, parse_declared
+from signet_conformance.cli.shared_options import declared_options, parse_declarations, target_option
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.errors import SignetConformanceError, os_errors, printable
 from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.outcome.options import Declarations
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.html.report import HtmlReport
-from signet_conformance.trace import Declared
 
 _TURN_S = 0.5
 
@@ -58,12 +55,11 @@ _TURN_S = 0.5
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to serve it (default: a free port).")
 @click.option("--contract", metavar="VERSION", help="Judge by this contract version.")
-@click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
+@target_option
 @declared_options
 def command(*, traces: tuple[str, ...], port: int, contract: str | None, target: str | None, **declared: Any) -> int:
     """Serve the page until Ctrl-C or SIGTERM."""
-    profile = Declared() if target is None else targets.load(target).declared_of_recordings
-    terms = Terms(contract=contract, declared=Declarations(parse_declared(**declared), profile, target))
+    terms = Terms(contract=contract, declared=parse_declarations(target, **declared))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with watched(traces, terms, port):
         for name in traces:

@@ -14,13 +14,11 @@ from rich.text import Text
 from signet_conformance.contract import MUST, catalogue
 from signet_conformance.engine import JudgedTrace, run_judgements
 from signet_conformance.errors import printable
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, one_line
 from signet_conformance.rules import daemon_rules, harness_rules, rules, run_rules
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
 from signet_conformance.selftest.trials import CONTRACT, PerformedTrial, Trial
-
-_BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def grade(performed: PerformedTrial, controls: Mapping[str, JudgedTrace]) -> Gra
         return Grade(performed.trial, breached, blamed, decided)
     if mutant.breaks in run_rules() and mutant.breaks not in breached:
         over_run = run_judgements([*({**controls, mutant.scenario: performed.judged}).values()]).get(mutant.breaks)
-        if over_run is not None and over_run.verdict in _BREACHES:
+        if over_run is not None and over_run.verdict in BREACHES:
             breached[mutant.breaks] = over_run.verdict
     return Grade(performed.trial, breached, list(_complaints(mutant, breached, performed.judged.daemon_version)))
 
@@ -154,12 +152,12 @@ def is_control(performed: PerformedTrial) -> bool:
 
 def _decided(judged: JudgedTrace) -> frozenset[str]:
     every = {**judged.judgements, **judged.daemon, **judged.harness}
-    return frozenset(name for name, judgement in every.items() if judgement.verdict in (*_BREACHES, Verdict.PASS))
+    return frozenset(name for name, judgement in every.items() if judgement.verdict in (*BREACHES, Verdict.PASS))
 
 
 def _breached(judged: JudgedTrace) -> Iterator[tuple[str, Verdict]]:
     for name, judgement in {**judged.judgements, **judged.daemon, **judged.harness}.items():
-        if judgement.verdict in _BREACHES:
+        if judgement.verdict in BREACHES:
             yield name, judgement.verdict
 
 

@@ -72,8 +72,8 @@ def _header(data: JSONValue, where: str) -> Header:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Millions of small objects without a cycle among them: collecting meanwhile doubles the reading time."""
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector: traces are millions of objects without a cycle, and looking for one takes long."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -129,7 +129,7 @@ def read_ahead(path: str | os.PathLike[str], *, workers: int) -> Iterator[None]:
 
 def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     try:
-        with open_recording(name, beyond=held_bytes) as recording, _collector_paused():
+        with open_recording(name, beyond=held_bytes) as recording, collector_paused():
             if recording.cut_short is not None and not recording.size:
                 raise TraceError(
                     f"the {recording.cut_short} data ends before anything of it could be unpacked",
