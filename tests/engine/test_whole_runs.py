@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from signet_conformance.engine import JudgedRun, fold_run, fold_verdicts, folding, judge, judge_run, run_judgements
-from signet_conformance.facts import WholeRun, refusals
+from signet_conformance.facts.whole_run import WholeRun, refusals
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
 from signet_conformance.trace import Exchange, Mark, Trace

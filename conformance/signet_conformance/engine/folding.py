@@ -9,7 +9,8 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from signet_conformance.errors import TraceError, counted
-from signet_conformance.facts import NeedsWholeError, Recording, WholeRun
+from signet_conformance.facts import NeedsWholeError, Recording
+from signet_conformance.facts.whole_run import WholeRun
 from signet_conformance.finding import FOLDING_ORDER, Finding, Judgement, Reason, Verdict
 from signet_conformance.rules import run_rules
 from signet_conformance.rules.outcome import Outcome

@@ -52,13 +52,9 @@ from signet_conformance.facts.light_calls import (
     pack_calls as pack_calls,
 )
 from signet_conformance.facts.recording import (
-    NOTHING_REGISTERED as NOTHING_REGISTERED,
     NeedsWholeError as NeedsWholeError,
     Recording as Recording,
-    WholeRun as WholeRun,
     once_a_recording as once_a_recording,
-    refusals as refusals,
-    registers_nothing as registers_nothing,
 )
 from signet_conformance.facts.sessions import (
     OPENING as OPENING,

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from signet_conformance.errors import counted, first_of, printable
-from signet_conformance.facts import refusals
+from signet_conformance.facts.whole_run import refusals
 from signet_conformance.trace import Gap, Trace, marks
 from signet_conformance.trace.marks import kit_marks, marks_of
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signet_conformance.errors import printable
-from signet_conformance.facts import refusals
+from signet_conformance.facts.whole_run import refusals
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.broken_off import warnings_of
 from signet_conformance.outcome.conclusion import Conclusion

@@ -8,7 +8,8 @@ from functools import cache
 
 from signet_conformance.contract import contract_version_of
 from signet_conformance.contract.routes import contract_set
-from signet_conformance.facts import FIRST_CALLS, Recording, WholeRun
+from signet_conformance.facts import FIRST_CALLS, Recording
+from signet_conformance.facts.whole_run import WholeRun
 from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
 from signet_conformance.trace.marks import StepMark
 

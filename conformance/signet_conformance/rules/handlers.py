@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from signet_conformance import facts
-from signet_conformance.facts import LIFECYCLE, OPENING, START, Call, Recording
+from signet_conformance.facts import FIRST_CALLS, LIFECYCLE, OPENING, START, Call, Recording
+from signet_conformance.facts.whole_run import NOTHING_REGISTERED, registers_nothing
 from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, warn
 from signet_conformance.trace import fault_kinds, marks
@@ -132,9 +132,9 @@ def _empty_registration(recording: Recording) -> Finding | None:
     """A breach where the host took nothing at all of a connector that declares what needs a handler or a tool."""
     declared = recording.declared.capabilities
     registered = recording.marks(marks.RegisteredMark)
-    if declared is None or facts.FIRST_CALLS.isdisjoint(declared) or not facts.registers_nothing(registered):
+    if declared is None or FIRST_CALLS.isdisjoint(declared) or not registers_nothing(registered):
         return None
-    if any(call.operation in facts.FIRST_CALLS for call in recording.calls):
+    if any(call.operation in FIRST_CALLS for call in recording.calls):
         return None
     if recording.timeline.switches.was_bypassed:
         return None  # a connector that is switched off may register nothing
@@ -142,10 +142,10 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None  # nor one whose daemon is disturbed just then
     host = marks.name_host(registered[0], "the host")
     return fail(
-        message=f"{facts.NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
+        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
         f" could call{recording.host_age}",
         expected="a handler or a tool for what the target declares",
-        received=facts.NOTHING_REGISTERED,
+        received=NOTHING_REGISTERED,
         fold="nothing registered",
     )
 

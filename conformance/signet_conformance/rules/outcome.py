@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from signet_conformance.contract import requirements
-from signet_conformance.facts import Call, Recording, WholeRun
+from signet_conformance.facts import Call, Recording
+from signet_conformance.facts.whole_run import WholeRun
 from signet_conformance.files.json_values import member_of, names_in, pointer
 from signet_conformance.finding import Finding, Side, Verdict
 
