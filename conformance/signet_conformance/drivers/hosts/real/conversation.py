@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from signet_conformance.drivers.hosts.observing import Observations
+from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 
@@ -114,13 +115,22 @@ class ProgramConversation(Protocol):
 Open = Callable[[Launch], ProgramConversation]
 
 
-class OneProcess:
-    """A session with the process it runs in, its native id, and what the program said and refused."""
+P = TypeVar("P", bound=ProgramProcess)
+
+
+class OneProcess(Generic[P]):
+    """A session with the process it runs in, its native id, its turn, and what the program said and refused.
+
+    A subclass says what it is called, and how it takes in what the program says.
+    """
+
+    title = ""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._process: ProgramProcess | None = None
+        self._process: P | None = None
         self._id: str | None = None
+        self._over = True
         self._words: list[str] = []
         self._refused: list[Refusal] = []
 
@@ -132,14 +142,35 @@ class OneProcess:
     @property
     def words(self) -> Sequence[str]:
         """Its output beside the conversation."""
-        program = self._program
-        return [*self._words, *(program.words if program is not None else ())]
-
-    @property
-    def _program(self) -> ProgramProcess | None:
-        return self._process
+        return [*self._words, *(self._process.words if self._process is not None else ())]
 
     @property
     def refusals(self) -> Sequence[Refusal]:
         """Its refusals so far."""
         return self._refused
+
+    def is_over(self) -> bool:
+        """Whether no turn is under way any more, by what the program has said so far."""
+        process = self._running
+        self._listen(process)
+        if process.has_ended and not self._over:
+            raise process.failure(f"{self.title} has ended")
+        return self._over
+
+    def end(self, *, for_good: bool = True) -> None:
+        """End its input, and wait for its end; the program keeps its session."""
+        del for_good
+        process, self._process = self._process, None
+        self._over = True
+        if process is not None:
+            process.quit(self.title)
+
+    @property
+    def _running(self) -> P:
+        if self._process is None:
+            raise StepError("no session is open: start it first")
+        return self._process
+
+    def _listen(self, process: P) -> None:
+        """Take in what the program has said by now."""
+        raise NotImplementedError

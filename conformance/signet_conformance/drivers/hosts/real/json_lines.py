@@ -19,36 +19,12 @@ from signet_conformance.files.json_values import member_of, object_in
 START_S = 200.0
 
 
-class LinesProcess(OneProcess):
+class LinesProcess(OneProcess[ProgramProcess]):
     """A session with a program that speaks lines of JSON on its streams, and quits when its input ends."""
 
-    title = ""
-
-    def __init__(self, launch: Launch) -> None:
-        super().__init__(launch)
-        self._over = True
-
-    def is_over(self) -> bool:
-        """Whether the turn is over, by what the program has said so far."""
-        while (said := self._running.receive(0)) is not None:
+    def _listen(self, process: ProgramProcess) -> None:
+        while (said := process.receive(0)) is not None:
             self._take(said)
-        if self._running.has_ended and not self._over:
-            raise self._running.failure(f"{self.title} has ended")
-        return self._over
-
-    def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; its session stays in a file."""
-        del for_good
-        process, self._process = self._process, None
-        if process is not None:
-            self._over = True
-            process.quit(self.title)
-
-    @property
-    def _running(self) -> ProgramProcess:
-        if self._process is None:
-            raise StepError("no session is open: start it first")
-        return self._process
 
     def _take(self, said: Mapping[str, Any]) -> None:
         """Take in one line that the program says."""
@@ -102,7 +78,6 @@ class ClaudeStream(LinesProcess):
 
     def _start(self, *more: str) -> None:
         launch = self._launch
-        self._over = True
         self._process = process = ProgramProcess([*launch.command, *_OPTIONS, *more], launch.env, launch.cwd)
         hooks_before, deadline = launch.observed.hooks_ended(), deadline_in(START_S)
         process.send(_INITIALIZE)
@@ -186,7 +161,6 @@ class PiRpc(LinesProcess):
 
     def _start(self, *more: str) -> None:
         launch = self._launch
-        self._over = True
         self._process = ProgramProcess([*launch.command, "--mode", "rpc", *more], launch.env, launch.cwd)
         self._learn()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
@@ -16,74 +16,59 @@ from signet_conformance.files.json_values import list_in, member_of, object_in
 ANSWER_S = 200.0
 
 
-class JsonRpc:
-    """One program that speaks it. `heard` gets unasked messages; a question of the program's is granted."""
+class JsonRpc(ProgramProcess):
+    """One program that speaks it. `told` gets unasked messages; a question of the program's is granted."""
 
-    def __init__(self, name: str, process: ProgramProcess, heard: Callable[[Mapping[str, Any]], None]) -> None:
-        self._name = name
-        self.process = process
-        self._heard = heard
+    def __init__(
+        self, title: str, command: Sequence[str], launch: Launch, told: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        super().__init__(command, launch.env, launch.cwd)
+        self._title = title
+        self._told = told
         self._next = 0
 
     def ask(self, method: str, params: Mapping[str, Any], timeout_s: float = ANSWER_S) -> Mapping[str, Any]:
         """The result of a method. Raises StepError with the program's words when it refuses, or does not answer."""
         number = self.begin(method, params)
-        said = self.process.await_message(
-            lambda said: said.get("id") == number and "method" not in said, self._take, timeout_s
-        )
+        said = self.await_message(lambda said: said.get("id") == number and "method" not in said, self._hear, timeout_s)
         if said is None:
-            raise self.process.failure(f"{self._name} did not answer {method} within {timeout_s:g} s")
+            raise self.failure(f"{self._title} did not answer {method} within {timeout_s:g} s")
         if "error" in said:
-            raise StepError(f"{self._name} refused {method}: {str(said['error'])[:500]}")
+            raise StepError(f"{self._title} refused {method}: {str(said['error'])[:500]}")
         return object_in(said.get("result"))
 
     def begin(self, method: str, params: Mapping[str, Any]) -> int:
         """Ask without waiting: the answer is heard, under the number that this returns."""
         self._next += 1
-        self.process.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
         return self._next
 
     def tell(self, method: str) -> None:
         """Say what needs no answer."""
-        self.process.send({"jsonrpc": "2.0", "method": method})
+        self.send({"jsonrpc": "2.0", "method": method})
 
     def listen(self) -> None:
         """Take what has come so far."""
-        while (said := self.process.receive(0)) is not None:
-            self._take(said)
+        while (said := self.receive(0)) is not None:
+            self._hear(said)
 
-    def _take(self, said: Mapping[str, Any]) -> None:
+    def _hear(self, said: Mapping[str, Any]) -> None:
         if "method" in said and "id" in said:
             answer = {"decision": "accept", "action": "accept", "content": {}}
-            self.process.send({"jsonrpc": "2.0", "id": said["id"], "result": answer})
+            self.send({"jsonrpc": "2.0", "id": said["id"], "result": answer})
         else:
-            self._heard(said)
+            self._told(said)
 
 
-class RpcSession(OneProcess):
+class RpcSession(OneProcess[JsonRpc]):
     """A session with a program that speaks JSON-RPC."""
 
-    title = ""
-
-    def __init__(self, launch: Launch) -> None:
-        super().__init__(launch)
-        self._rpc: JsonRpc | None = None
-
-    @property
-    def _program(self) -> ProgramProcess | None:
-        return None if self._rpc is None else self._rpc.process
-
-    @property
-    def _running(self) -> JsonRpc:
-        if self._rpc is None:
-            raise StepError("no session is open: start it first")
-        return self._rpc
+    def _listen(self, process: JsonRpc) -> None:
+        process.listen()
 
     def _launch_rpc(self, *words: str) -> JsonRpc:
-        launch = self._launch
-        process = ProgramProcess([*launch.command, *words], launch.env, launch.cwd)
-        self._rpc = JsonRpc(self.title, process, self._hear)
-        return self._rpc
+        self._process = JsonRpc(self.title, [*self._launch.command, *words], self._launch, self._hear)
+        return self._process
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         """Take in what the program says unasked."""
@@ -103,24 +88,12 @@ class AcpSession(RpcSession):
     def say(self, text: str) -> None:
         """Begin a turn."""
         prompt = [{"type": "text", "text": text}]
+        self._over = False
         self._turn = self._running.begin("session/prompt", {"sessionId": self._id, "prompt": prompt})
-
-    def is_over(self) -> bool:
-        """Whether the prompt was answered."""
-        self._running.listen()
-        if self._turn is not None and self._running.process.has_ended:
-            raise self._running.process.failure(f"{self.title} has ended")
-        return self._turn is None
 
     def compact(self) -> None:
         """Type its own command."""
         self.say("/compact")
-
-    def _leave(self) -> JsonRpc | None:
-        """Its streams, for the last time; None where it does not run."""
-        rpc, self._rpc = self._rpc, None
-        self._turn = None
-        return rpc
 
     def _begin(self, rpc: JsonRpc) -> str:
         """Make a session, or take up the one that the command names; its id."""
@@ -134,7 +107,7 @@ class AcpSession(RpcSession):
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         if said.get("id") == self._turn and "method" not in said:
-            self._turn = None
+            self._over = True
 
 
 BUSY_S = 60.0
@@ -176,12 +149,6 @@ class HermesAcp(AcpSession):
         """Begin a new session in the same process."""
         self._id = self._begin(self._running)
 
-    def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; the session stays in its database."""
-        del for_good
-        if (rpc := self._leave()) is not None:
-            rpc.process.quit(self.title)
-
 
 _FIRST_S, _SERVERS_S = 2.0, 30.0
 _REFUSES = re.compile(r"\b(fail|invalid|skip|ignor|unknown|unsupported|not supported)", re.IGNORECASE)
@@ -197,7 +164,6 @@ class CodexAppServer(RpcSession):
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
-        self._over = True
         self._servers: dict[str, str] = {}
 
     def open(self) -> None:
@@ -219,13 +185,6 @@ class CodexAppServer(RpcSession):
         self._over = False
         self._running.ask("turn/start", {"threadId": self._id, "input": [{"type": "text", "text": text}]})
 
-    def is_over(self) -> bool:
-        """Whether Codex has reported the turn as completed."""
-        self._running.listen()
-        if self._running.process.has_ended and not self._over:
-            raise self._running.process.failure("Codex has ended")
-        return self._over
-
     def compact(self) -> None:
         """Ask for a compaction of the thread, which Codex reports as a turn."""
         self._over = False
@@ -237,16 +196,7 @@ class CodexAppServer(RpcSession):
         params = {"cwd": str(self._launch.cwd), "sessionStartSource": "clear", **_FREE}
         self._id = _thread_id(self._running.ask("thread/start", params))
 
-    def end(self, *, for_good: bool = True) -> None:
-        """Leave the thread, and end the process; the thread stays in a file."""
-        del for_good
-        rpc, self._rpc = self._rpc, None
-        self._over = True
-        if rpc is not None:
-            rpc.process.quit(self.title)
-
     def _start(self) -> JsonRpc:
-        self._over = True
         rpc = self._launch_rpc("app-server")
         rpc.ask("initialize", {"clientInfo": {"name": "signet-conformance", "version": "1"}})
         rpc.tell("initialized")

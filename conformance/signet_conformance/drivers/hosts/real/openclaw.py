@@ -104,7 +104,7 @@ class Gateway:
     @property
     def has_ended(self) -> bool:
         """Whether one of its processes has ended."""
-        return self.process.has_ended or (self._bridge is not None and self._bridge.process.has_ended)
+        return self.process.has_ended or (self._bridge is not None and self._bridge.has_ended)
 
     def join(self, heard: Heard) -> JsonRpc:
         """Serve one session more, which hears what the bridge says; the bridge, once gateway and bridge are ready.
@@ -115,8 +115,7 @@ class Gateway:
         if self._bridge is None:
             address = f"ws://127.0.0.1:{self._port}"
             command = [*self._launch.command, "acp", "--no-prefix-cwd", "--url", address]
-            process = ProgramProcess(command, self._launch.env, self._launch.cwd)
-            self._bridge = JsonRpc("OpenClaw", process, self._tell)
+            self._bridge = JsonRpc("OpenClaw", command, self._launch, self._tell)
             can = self._bridge.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, GATEWAY_START_S)
             sessions = can.get("agentCapabilities", {}).get("sessionCapabilities", {})
             self._closes = isinstance(sessions, dict) and "close" in sessions
@@ -150,7 +149,7 @@ class Gateway:
     def end(self) -> None:
         """Ask both to end, as who supervises a service does. Raises StepError when one does not."""
         bridge, self._bridge = self._bridge, None
-        processes = {"gateway": self.process, **({} if bridge is None else {"bridge": bridge.process})}
+        processes = {"gateway": self.process, **({} if bridge is None else {"bridge": bridge})}
         try:
             for name in reversed(processes):
                 if not processes[name].terminate(GATEWAY_QUIT_S):
@@ -261,10 +260,10 @@ class OpenclawAcp(AcpSession):
         """Start the gateway and the bridge, unless they run, and tell the bridge the key of the session."""
         # The only service of this program's.
         self._gateway = gateway = cast("Gateway", self._launch.services.lease(lambda: Gateway(self._launch)))
-        self._rpc = rpc = gateway.join(self._hear)
+        self._process = bridge = gateway.join(self._hear)
         gateway.decide()
         params = {"cwd": str(self._launch.cwd), "mcpServers": [], "_meta": {"sessionKey": self._session}}
-        self._id = str(rpc.ask("session/new", params, START_S).get("sessionId"))
+        self._id = str(bridge.ask("session/new", params, START_S).get("sessionId"))
         gateway.settle()
 
     def resume(self) -> None:
@@ -289,12 +288,13 @@ class OpenclawAcp(AcpSession):
         deadline = deadline_in(CLEAR_S)
         while not self.is_over():
             if time.monotonic() > deadline:
-                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.process.last_words}")
+                raise StepError(f"OpenClaw began no new session within {CLEAR_S:g} s{self._running.last_words}")
             time.sleep(_LOOK_S)
 
     def end(self, *, for_good: bool = True) -> None:
         """Close it in the bridge, as an editor does; the session stays in a file, and the gateway goes on."""
         del for_good
-        gateway, self._gateway = self._gateway, None
-        if self._leave() is not None and gateway is not None:
+        gateway, bridge = self._gateway, self._process
+        self._gateway, self._process, self._over = None, None, True
+        if bridge is not None and gateway is not None:
             gateway.leave(self._hear, self._id)

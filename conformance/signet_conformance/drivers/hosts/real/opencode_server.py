@@ -30,14 +30,16 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
 
 
-class OpencodeServer(OneProcess):
+class OpencodeServer(OneProcess[ProgramProcess]):
     """A session of OpenCode. Left for good it is deleted, which is what the program tells of an end."""
+
+    title = "OpenCode"
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
         self._http: httpx.Client | None = None
-        self._over = threading.Event()
-        self._over.set()
+        self._idle = threading.Event()
+        self._idle.set()
         self._idle_at = -_HEARD_S
         self._busy = False
         self._summarized = threading.Event()
@@ -62,31 +64,31 @@ class OpencodeServer(OneProcess):
         before it, by chance. A person reads the answer first.
         """
         time.sleep(max(0.0, self._idle_at + _HEARD_S - time.monotonic()))
-        self._over.clear()
+        self._idle.clear()
         body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
         self._ask("POST", f"/session/{self._id}/prompt_async", body)
 
     def is_over(self) -> bool:
         """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
-        if self._process is not None and self._process.has_ended and not self._over.is_set():
+        if self._process is not None and self._process.has_ended and not self._idle.is_set():
             raise self._process.failure("OpenCode has ended")
-        return self._over.is_set() and self._summarized.is_set()
+        return self._idle.is_set() and self._summarized.is_set()
 
     def compact(self) -> None:
         """Have the session summarized, in a thread: the answer comes when that is done.
 
         The event that the session is idle comes separately: after the answer, it would end the turn that follows.
         """
-        http = self._running
-        self._over.clear()
+        http = self._client
+        self._idle.clear()
         self._summarized.clear()
 
         def summarize() -> None:
             done = False
             with contextlib.suppress(httpx.HTTPError):
                 done = http.post(f"/session/{self._id}/summarize", json=_MODEL, timeout=120).is_success
-            if not (done and self._over.wait(IDLE_S)):
-                self._over.set()
+            if not (done and self._idle.wait(IDLE_S)):
+                self._idle.set()
             self._summarized.set()
 
         threading.Thread(target=summarize, daemon=True).start()
@@ -113,11 +115,11 @@ class OpencodeServer(OneProcess):
             if self._http is not None:
                 self._http.close()
             self._http = self._process = None
-            self._over.set()
+            self._idle.set()
             process.end(0.0)
 
     @property
-    def _running(self) -> httpx.Client:
+    def _client(self) -> httpx.Client:
         if self._http is None:
             raise StepError("no session is open: start it first")
         return self._http
@@ -125,7 +127,7 @@ class OpencodeServer(OneProcess):
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the server. Raises StepError when it refuses or does not answer, EndedError if it has ended."""
         try:
-            answer = self._running.request(method, path, json=body).raise_for_status()
+            answer = self._client.request(method, path, json=body).raise_for_status()
             return answer.json() if answer.content else None
         except (httpx.HTTPError, ValueError) as error:
             if self._process is not None and self._process.wait(LAST_S):
@@ -141,7 +143,7 @@ class OpencodeServer(OneProcess):
         while not process.has_ended and time.monotonic() < deadline:
             if address := next((listening[1] for word in process.words if (listening := _LISTENS.search(word))), None):
                 self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
-                threading.Thread(target=self._listen, args=(address,), daemon=True).start()
+                threading.Thread(target=self._follow_events, args=(address,), daemon=True).start()
                 self._heard.wait(START_S)
                 return
             time.sleep(0.05)
@@ -163,7 +165,7 @@ class OpencodeServer(OneProcess):
         self._refused += [Refusal(file, each) for each in of_others]
         return bool(of_others)
 
-    def _listen(self, address: str) -> None:
+    def _follow_events(self, address: str) -> None:
         """The thread that takes the server's events."""
         events = f"{address}/event"
         with (
@@ -194,7 +196,7 @@ class OpencodeServer(OneProcess):
 
     def _end_turn(self) -> None:
         self._idle_at = time.monotonic()
-        self._over.set()
+        self._idle.set()
 
 
 def _lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
