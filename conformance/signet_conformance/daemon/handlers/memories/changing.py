@@ -7,13 +7,13 @@ import json
 import sqlite3
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed
 from signet_conformance.daemon.handlers.memories.search import given_filters
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, plain, present, refusal
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, plain, present, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,37 +75,35 @@ def _record_event(
     )  # fmt: skip
 
 
-_Read: TypeAlias = "tuple[dict[str, Any], str | None]"
-
-
-def _read_content(value: Any) -> _Read:
-    if not isinstance(value, str):
-        return {}, "content must be a string"
+def _read_content(value: Any) -> dict[str, Any]:
+    demand(isinstance(value, str), "content must be a string")
     content = normalise(value)
-    if not content.stored:
-        return {}, "content must not be empty"
-    return {"content": content.stored, "normalized_content": content.normal, "content_hash": content.digest}, None
+    demand(content.stored, "content must not be empty")
+    return {"content": content.stored, "normalized_content": content.normal, "content_hash": content.digest}
 
 
-def _read_type(value: Any) -> _Read:
+def _read_type(value: Any) -> dict[str, Any]:
     text = js.text_or_none(value)
-    return {"type": text}, None if text else "type must be a non-empty string"
+    demand(text, "type must be a non-empty string")
+    return {"type": text}
 
 
-def _read_tag_list(value: Any) -> _Read:
+def _read_tag_list(value: Any) -> dict[str, Any]:
     tags = read_tags(value)
-    return {"tags": tags}, "tags must be a string, string array, or null" if tags is NO_TAGS else None
+    demand(tags is not NO_TAGS, "tags must be a string, string array, or null")
+    return {"tags": tags}
 
 
-def _read_importance(value: Any) -> _Read:
+def _read_importance(value: Any) -> dict[str, Any]:
     number = js.number_or_none(value)
-    inside = number is not None and 0 <= number <= 1
-    return {"importance": number}, None if inside else "importance must be a finite number between 0 and 1"
+    demand(number is not None and 0 <= number <= 1, "importance must be a finite number between 0 and 1")
+    return {"importance": number}
 
 
-def _read_pinned(value: Any) -> _Read:
+def _read_pinned(value: Any) -> dict[str, Any]:
     pinned = js.flag(value)
-    return {"pinned": int(bool(pinned))}, "pinned must be a boolean" if pinned is None else None
+    demand(pinned is not None, "pinned must be a boolean")
+    return {"pinned": int(bool(pinned))}
 
 
 #: What a patch may change, in the order in which its parts are looked at.
@@ -118,22 +116,20 @@ _READERS: Final = {
 }
 
 
-def _changes_in(patch: Mapping[str, Any]) -> _Read:
-    """The columns that `patch` changes, and what is wrong with it, else None."""
+def _changes_in(patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that `patch` changes. Raises `RefusedError` with the first thing that is wrong with it."""
     changes: dict[str, Any] = {}
     for name, read in _READERS.items():
         if name in patch:
-            read_changes, problem = read(patch[name])
-            if problem:
-                return {}, problem
-            changes |= read_changes
-    return changes, None if changes else "at least one of content, type, tags, importance, pinned is required"
+            changes |= read(patch[name])
+    demand(changes, "at least one of content, type, tags, importance, pinned is required")
+    return changes
 
 
-def _version_in(fields: Mapping[str, Any]) -> tuple[int | None, str | None]:
+def _version_in(fields: Mapping[str, Any]) -> int | None:
     version = js.positive_integer(fields.get("if_version"))
-    wrong = "if_version" in fields and version is None
-    return version, "if_version must be a positive integer" if wrong else None
+    demand("if_version" not in fields or version is not None, "if_version must be a positive integer")
+    return version
 
 
 def _current(
@@ -223,9 +219,7 @@ def patch_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     body = call.json_record()
     memory, reason = _memory_id(call), js.text_or_none(body.get("reason")) or ""
     demand(reason, "reason is required")
-    version, problem = _version_in(body)
-    changes, wrong = _changes_in(body)
-    demand(not (problem or wrong), problem or str(wrong))
+    version, changes = _version_in(body), _changes_in(body)
     demand_thawed(daemon)
     actor = actor_of(call, js.text_or_none(body.get("changed_by")))
     return _single(_modify(daemon, memory, changes, actor, reason, version=version), "updated")
@@ -246,9 +240,7 @@ def _with_reason(daemon: Daemon, call: DaemonRequest, *, takes_force: bool) -> t
     force = js.flag(body.get("force"))
     demand(not takes_force or "force" not in body or force is not None, "force must be a boolean")
     force = js.flag(call.query.get("force")) if force is None else force
-    version, problem = _version_in(body)
-    asked, wrong = _version_in(call.query)
-    demand(not (problem or wrong), problem or str(wrong))
+    version, asked = _version_in(body), _version_in(call.query)
     demand_thawed(daemon)
     actor = actor_of(call, js.text_or_none(body.get("changed_by")))
     return memory, reason, bool(force), asked if version is None else version, actor
@@ -314,10 +306,10 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
     reason = js.text_or_none(patch.get("reason")) or reason
     if not reason:
         return invalid(memory, "reason is required")
-    version, problem = _version_in(patch)
-    changes, wrong = _changes_in(patch)
-    if problem or wrong:
-        return invalid(memory, problem or str(wrong))
+    try:
+        version, changes = _version_in(patch), _changes_in(patch)
+    except RefusedError as refused:
+        return invalid(memory, str(refused))
     return _modify(daemon, memory, changes, actor, reason, version=version)
 
 

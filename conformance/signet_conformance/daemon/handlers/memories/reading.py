@@ -7,9 +7,9 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, budget_problem, plain, recall
+from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, demand_budget, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
-from signet_conformance.daemon.handlers.memories.search import given_filters, time_problem
+from signet_conformance.daemon.handlers.memories.search import demand_time, given_filters
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
@@ -108,8 +108,9 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def demand_recall(fields: Mapping[str, Any]) -> None:
     """Raise `RefusedError` for a wrong budget or time of a recall."""
-    problem = budget_problem(fields) or (time_problem(fields["time"]) if "time" in fields else None)
-    demand(problem is None, str(problem))
+    demand_budget(fields)
+    if "time" in fields:
+        demand_time(fields["time"])
 
 
 def demand_saving(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any], agent: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.search import RecallSearch, given_filters, rows_in, scores_of, span_of
+from signet_conformance.daemon.wire import demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,12 +38,10 @@ class RecallRequest:
     session_key: Any = None
 
 
-def budget_problem(fields: Any) -> str | None:
-    """Return the error in the aggregate budget, else None."""
+def demand_budget(fields: Mapping[str, Any]) -> None:
+    """Raise `RefusedError` for a wrong aggregate budget."""
     given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
-    if isinstance(given, str) and given in _BUDGETS:
-        return None
-    return "Invalid aggregateBudget. Expected one of: small, medium, large."
+    demand(given in _BUDGETS, "Invalid aggregateBudget. Expected one of: small, medium, large.")
 
 
 def limit_of(value: Any) -> int:

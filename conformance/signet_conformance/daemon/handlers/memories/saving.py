@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
 
 _MOMENTS: Final = ("createdAt", "sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")
-_CHUNK_EXISTS: Final = "chunk content already exists for this agent and scope"
 
 
 @dataclass(frozen=True)
@@ -206,10 +205,8 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
     """Store the draft as one row, or answer with the row that it repeats; with `links` entities and hints are noted."""
     marks = texts.read_marks(draft.raw)
     content = texts.normalise(marks.rest)
-    if not content.stored:
-        return refusal(400, "content is required")
-    if _chunks_by_key(daemon, draft):
-        return refusal(409, "idempotencyKey already used for chunked content")
+    demand(content.stored, "content is required")
+    demand(not _chunks_by_key(daemon, draft), "idempotencyKey already used for chunked content", 409)
     structured = fields.get("structured")
     kind = texts.infer_type(marks.rest)
     try:
@@ -291,25 +288,21 @@ def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content:
 def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
     pieces = texts.chunks_of(draft.raw)
     chunks = [texts.normalise(piece) for piece in pieces]
-    if not chunks:
-        return refusal(400, "content produced no valid chunks")
-    if _by_key(daemon, draft):
-        return refusal(409, "idempotencyKey already used for non-chunk content")
+    demand(chunks, "content produced no valid chunks")
+    demand(not _by_key(daemon, draft), "idempotencyKey already used for non-chunk content", 409)
     digests = [chunk.digest for chunk in chunks]
     known = _chunks_by_key(daemon, draft)
     if known:
-        if [row["content_hash"] for row in known] != digests:
-            return refusal(409, "idempotencyKey already used for different chunked content")
+        same = [row["content_hash"] for row in known] == digests
+        demand(same, "idempotencyKey already used for different chunked content", 409)
         return chunk_answer([row["id"] for row in known], known[0]["source_id"], deduped=True)
     if daemon.behaviour.saving_is_plain:
         chunks, digests = fresh_chunks(daemon, draft, pieces), []
     seen: set[str] = set()
     for digest in digests:
-        if digest in seen:
-            return refusal(409, "chunked content contains duplicate chunks")
+        demand(digest not in seen, "chunked content contains duplicate chunks", 409)
         seen.add(digest)
-        if _by_hash(daemon, digest, draft):
-            return refusal(409, _CHUNK_EXISTS)
+        demand(not _by_hash(daemon, digest, draft), "chunk content already exists for this agent and scope", 409)
     group = str(uuid.uuid4())
     try:
         with daemon.store.transaction():

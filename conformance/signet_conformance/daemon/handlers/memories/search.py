@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.state.texts import graph_words, index_query
+from signet_conformance.daemon.wire import demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,30 +181,19 @@ _NAMED_DAY: Final = re.compile(
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def time_problem(time: Any) -> str | None:
-    """Return the error in a ``time`` option, else None."""
-    if not isinstance(time, dict):
-        return "time must be an object"
-    if not js.text_or_none(time.get("start")):
-        return "time.start is required when time is provided"
-    start = js.read_moment(time["start"])
-    if start is None:
-        return "time.start must be a valid ISO timestamp"
-    if "end" in time:
-        end = js.read_moment(time["end"])
-        if end is None:
-            return "time.end must be a valid ISO timestamp"
-        if end <= start:
-            return "time.end must be after time.start"
-    facets = time.get("facets", [])
-    if not isinstance(facets, list):
-        return "time.facets must be an array"
-    if any(not isinstance(facet, str) or facet not in FACETS for facet in facets):
-        return "time.facets entries must be one of: session, source, captured, observed, occurred, valid"
-    mode = time.get("mode", "auto")
-    if not isinstance(mode, str) or mode not in _MODES:
-        return "time.mode must be one of: auto, timeline, filter"
-    return None
+def demand_time(time: Any) -> None:
+    """Raise `RefusedError` for the first error in a ``time`` option."""
+    demand(isinstance(time, dict), "time must be an object")
+    demand(js.text_or_none(time.get("start")), "time.start is required when time is provided")
+    start, end = js.read_moment(time["start"]), js.read_moment(time.get("end"))
+    demand(start is not None, "time.start must be a valid ISO timestamp")
+    demand("end" not in time or end is not None, "time.end must be a valid ISO timestamp")
+    demand(start is None or end is None or end > start, "time.end must be after time.start")
+    facets, mode = time.get("facets", []), time.get("mode", "auto")
+    demand(isinstance(facets, list), "time.facets must be an array")
+    known = "session, source, captured, observed, occurred, valid"
+    demand(all(facet in FACETS for facet in facets), f"time.facets entries must be one of: {known}")
+    demand(mode in _MODES, "time.mode must be one of: auto, timeline, filter")
 
 
 @dataclass(frozen=True)
