@@ -105,7 +105,7 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(
     """Whatever the scripted scenarios show breached, those that can decide the requirement show too, in `-k` runs."""
     broken = RUNNING / "generated" / "broken_reference.py"
     # Forked like the reference itself: there is a process for each of many scenarios.
-    programs = {**forks.PROGRAMS, str(broken): (*forks.PROGRAMS["signet_reference_harness"], *forks.CLIENT)}
+    programs = {**forks.PROGRAMS, str(broken): forks.PROGRAMS["signet_conformance.selftest.harness"]}
     monkeypatch.setattr(forks, "PROGRAMS", programs)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

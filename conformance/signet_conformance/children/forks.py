@@ -27,73 +27,13 @@ from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.fork_server import MOST_BYTES
 from signet_conformance.children.watchdog_program import signal_group
 
-Programs = Mapping[str, tuple[str, ...]]
+Programs = Mapping[str, Sequence[str]]
 
-_DAEMON: Final = (
-    "argparse",
-    "signet_conformance.daemon.http",
-    "uvicorn.lifespan.off",
-    "uvicorn.protocols.http.httptools_impl",
-)
-_HARNESS: Final = ("argparse", "signet_reference_harness.driver", "jsonschema_rs")
-CLIENT: Final = ("httpcore", "anyio._backends._asyncio")
-"""Modules that a harness imports if it sends requests by httpx's own transport, as broken mutants do."""
-_HOSTS: Final = "signet_conformance.drivers.hosts"
-_HOST: Final = ("subprocess", "urllib.request", f"{_HOSTS}.protocol", f"{_HOSTS}.tools")
-PROGRAMS: Final[Programs] = MappingProxyType(
-    {
-        "signet_conformance.daemon": _DAEMON,
-        "signet_recording_proxy": (
-            "argparse",
-            "encodings.idna",
-            "signet_recording_proxy.control",
-            "signet_recording_proxy.engine.client_connection",
-            "signet_recording_proxy.upstream",
-            "uvloop",
-        ),
-        "signet_reference_harness": _HARNESS,
-        # The scripted model.
-        "signet_reference_harness.cli": (
-            "signet_reference_harness.cli.servers",
-            "signet_reference_harness.llm_server",
-            "signet_reference_harness.local_server",
-        ),
-        # Hosts themselves are left out: a fork runs its program as __main__.
-        f"{_HOSTS}.python_plugin": _HOST,
-        f"{_HOSTS}.command_hooks": (
-            *_HOST,
-            *(f"{_HOSTS}.{name}" for name in ("hook_process", "hook_settings", "installed", "mcp_server")),
-        ),
-        f"{_HOSTS}.mcp": (
-            *_HOST,
-            *(f"{_HOSTS}.{name}" for name in ("installed", "mcp_server", "registry", "server_process")),
-        ),
-        f"{_HOSTS}.http_adapter": (*_HOST, "http.client", f"{_HOSTS}.server_process"),
-        f"{_HOSTS}.llama_chat": (*_HOST, f"{_HOSTS}.model_server"),
-        f"{_HOSTS}.real.harness": (
-            *_HOST,
-            "httpx",
-            "tempfile",
-            *(f"{_HOSTS}.{name}" for name in ("installed", "model_server", "observing")),
-            *(f"{_HOSTS}.real.{name}" for name in ("json_lines", "json_rpc", "openclaw")),
-            *(f"{_HOSTS}.real.{name}" for name in ("conversation", "opencode_server", "watch")),
-        ),
-        "signet_conformance.selftest.daemon": (
-            *_DAEMON,
-            "signet_conformance.selftest.mutants",
-            "signet_conformance.selftest.transport",
-        ),
-        "signet_conformance.selftest.harness": (
-            *_HARNESS,
-            *CLIENT,
-            "signet_conformance.drivers.model_process",
-            "signet_conformance.selftest.mutants",
-            "signet_conformance.selftest.transport",
-            "signet_reference_harness.providers.ollama",
-        ),
-    }
-)
-"""The programs that may be forked, with the modules that each imports sooner or later."""
+PROGRAMS: Final[Programs] = MappingProxyType(json.loads(Path(__file__).with_name("forked_programs.json").read_bytes()))
+"""The programs that may be forked, with the modules that each imports sooner or later.
+
+A host itself is not among its modules: a fork runs its program as `__main__`.
+"""
 
 POSSIBLE: Final = sys.platform == "linux"
 """Elsewhere a fork that executes no program is not safe: on macOS system libraries forbid it."""
@@ -239,7 +179,7 @@ class Forks:
             if server is not None:
                 server.close()
 
-    def warm_up(self, programs: Sequence[str]) -> None:
+    def warm_up(self, *programs: str) -> None:
         """Have the server import what these of PROGRAMS need, meanwhile; nothing where no one holds it."""
         with self._lock:
             server = self._running()
@@ -293,12 +233,7 @@ class Forks:
 
 
 _forks = Forks()
-held = _forks.held
-
-
-def warm_up(*programs: str) -> None:
-    """Have the fork server import what these programs need, meanwhile; nothing without a server."""
-    _forks.warm_up(programs)
+held, warm_up = _forks.held, _forks.warm_up
 
 
 def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> ForkedProcess | None:
