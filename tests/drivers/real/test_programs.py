@@ -284,7 +284,7 @@ DRIVERS: dict[str, Open] = {
 BOUNDS = {
     "claude-code": ["json_lines.START_S", "process.QUIT_S"],
     "codex": ["json_rpc.ANSWER_S", "process.QUIT_S"],
-    "hermes-agent": ["json_rpc.START_S", "process.QUIT_S"],
+    "hermes-agent": ["json_rpc.ANSWER_S", "process.QUIT_S"],
     "opencode": ["opencode_server.START_S"],
     "pi": ["json_lines.START_S", "process.QUIT_S"],
 }

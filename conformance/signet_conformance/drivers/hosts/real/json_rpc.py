@@ -27,8 +27,12 @@ class JsonRpc(ProgramProcess):
         self._told = told
         self._next = 0
 
-    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float = ANSWER_S) -> Mapping[str, Any]:
-        """The result of a method. Raises StepError with the program's words when it refuses, or does not answer."""
+    def ask(self, method: str, params: Mapping[str, Any], timeout_s: float | None = None) -> Mapping[str, Any]:
+        """The result of a method, within ANSWER_S unless more is said.
+
+        Raises StepError with the program's words when it refuses, or does not answer.
+        """
+        timeout_s = ANSWER_S if timeout_s is None else timeout_s
         number = self.begin(method, params)
         said = self.await_message(lambda said: said.get("id") == number and "method" not in said, self._hear, timeout_s)
         if said is None:
@@ -75,9 +79,6 @@ class RpcSession(OneProcess[JsonRpc]):
         raise NotImplementedError
 
 
-START_S = 200.0
-
-
 class AcpSession(RpcSession):
     """A session of a program that speaks the Agent Client Protocol; a subclass says how it is resumed and cleared."""
 
@@ -98,11 +99,11 @@ class AcpSession(RpcSession):
     def _begin(self, rpc: JsonRpc) -> str:
         """Make a session, or take up the one that the command names; its id."""
         params: dict[str, Any] = {"cwd": str(self._launch.cwd), "mcpServers": []}
-        return str(rpc.ask("session/new", params, START_S).get("sessionId"))
+        return str(rpc.ask("session/new", params).get("sessionId"))
 
     def _start(self, *words: str) -> JsonRpc:
         rpc = self._launch_rpc(*words)
-        rpc.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, START_S)
+        rpc.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
         return rpc
 
     def _hear(self, said: Mapping[str, Any]) -> None:
@@ -143,7 +144,7 @@ class HermesAcp(AcpSession):
     def resume(self) -> None:
         """Start it with the session that was left."""
         params: dict[str, Any] = {"sessionId": self._id, "cwd": str(self._launch.cwd), "mcpServers": []}
-        self._start("acp").ask("session/load", params, START_S)
+        self._start("acp").ask("session/load", params)
 
     def clear(self) -> None:
         """Begin a new session in the same process."""

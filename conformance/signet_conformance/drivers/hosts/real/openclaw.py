@@ -16,7 +16,7 @@ from typing import Any, cast
 from signet_conformance.children.environment import free_port, listens
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.conversation import Launch
-from signet_conformance.drivers.hosts.real.json_rpc import START_S, AcpSession, JsonRpc
+from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, JsonRpc
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in, remove_at_the_end
 from signet_conformance.drivers.hosts.real.refusals import (
     OBSERVER,
@@ -263,7 +263,7 @@ class OpenclawAcp(AcpSession):
         self._process = bridge = gateway.join(self._hear)
         gateway.decide()
         params = {"cwd": str(self._launch.cwd), "mcpServers": [], "_meta": {"sessionKey": self._session}}
-        self._id = str(bridge.ask("session/new", params, START_S).get("sessionId"))
+        self._id = str(bridge.ask("session/new", params).get("sessionId"))
         gateway.settle()
 
     def resume(self) -> None:
