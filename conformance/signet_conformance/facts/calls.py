@@ -66,8 +66,12 @@ _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+@lru_cache(maxsize=16)
 def plain(text: str | None) -> str:
-    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends."""
+    """A text without what a connector may leave out: outer white space, control characters, the kind of line ends.
+
+    Cached, since rules compare a text with several others; for few texts, since one may be megabytes long.
+    """
     if text is None:
         return ""
     if not text.isprintable():  # most texts are one line, and printable

@@ -310,14 +310,22 @@ class Sessions:
         A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of what the user
         said.
         """
-        hooks = self._hooks_of().get(key or "", ())
-        says_so = any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
+        says_so = key in self._sub_agents
         session = self.session_of(key)
         if not says_so or not any(self._sessions_above(session)):
             return says_so
         # A sub-agent below a marked one has a key beside that which the driver told for the session.
         told = [own for own, owner in self.told_sessions.items() if owner == session]
         return key not in told and any(own in self._hooks_of() for own in told)
+
+    @cached_property
+    def _sub_agents(self) -> AbstractSet[str]:
+        """The keys under which hooks say that a sub-agent works."""
+        return {
+            key
+            for key, hooks in self._hooks_of().items()
+            if any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
+        }
 
     def is_sessionless(self, call: Call) -> bool:
         """Whether the harness knew of no session in the turn of a call."""

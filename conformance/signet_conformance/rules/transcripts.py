@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -30,8 +31,9 @@ Turn = tuple[str, str]
 """Role (`user` or `assistant`) and trimmed text."""
 
 
+@lru_cache(maxsize=16)
 def words_of(text: str | None) -> str:
-    """A text in one line: connectors that write a line for each turn make one of several."""
+    """A text in one line: connectors that write a line for each turn make one of several. Cached as `plain` is."""
     return " ".join(plain(text).split())
 
 
