@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import hypothesis
@@ -46,6 +47,8 @@ FEWEST_INTENTS = 4
 MOST_INTENTS = 12
 MOST_BESIDE = 4
 """The most intents before an outage, and after it."""
+_KEPT = 64
+"""Strategies that are kept: Hypothesis checks each before it draws, which takes as long as two draws."""
 
 
 def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
@@ -148,6 +151,7 @@ def _spec(kind: str, digits: Digits) -> Mapping[str, Any]:
     return {"kind": kind, "delay_s": "beyond"} if "delay_s" in FAULT_KINDS[kind].needs else {"kind": kind}
 
 
+@lru_cache(maxsize=_KEPT)
 def intents(features: Features) -> st.SearchStrategy[Intent]:
     """Draw one intent: its kind, the number of its session, and its details."""
     weights = {"start": 4, "prompt": 20, "end": 2, "fault": 8}
@@ -203,6 +207,7 @@ def _details(features: Features, what: str, detail: int) -> Any:
             return None
 
 
+@lru_cache(maxsize=_KEPT)
 def sessions(
     features: Features | None = None, name: str = "generated", outage: Outage | None = None
 ) -> st.SearchStrategy[Scenario]:
