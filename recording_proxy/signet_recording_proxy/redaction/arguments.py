@@ -14,7 +14,7 @@ from signet_recording_proxy.redaction.appearance import is_random_or_invented, i
 from signet_recording_proxy.redaction.secret_names import is_value
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
-from signet_recording_proxy.redaction.tables import Expression, read_table
+from signet_recording_proxy.redaction.tables import Expression, any_of, read_table
 
 _ACCEPTS: Final = {
     "value": is_value,
@@ -84,9 +84,10 @@ class Arguments:
         """Return whether a part of a text may contain the option of a command with this stem."""
         return any(_has_a_literal(part, row.literals) for row in self._by_stem[stem])
 
-    def gates(self) -> list[str]:
-        """Return expressions in Rust's syntax: an encoded line that holds such a secret matches one of them."""
-        return [row.at_stem or "|".join(map(re.escape, row.stems)) for row in self.table]
+    def gate(self) -> str:
+        """Return an expression in Rust's syntax that matches every encoded line with such a secret."""
+        stems = any_of(stem for row in self.table if not row.at_stem for stem in row.stems)
+        return "|".join((stems, *(row.at_stem for row in self.table if row.at_stem)))
 
 
 def _secrets(text: str, row: ArgumentPattern) -> Iterator[Span]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from signet_recording_proxy.redaction import appearance
 from signet_recording_proxy.redaction.spans import Span, end_of_word
-from signet_recording_proxy.redaction.tables import read_table
+from signet_recording_proxy.redaction.tables import any_of, read_table
 
 
 class _Words(Struct, frozen=True):
@@ -58,10 +58,6 @@ def as_stem(word: str) -> str:
     return word.encode("ascii", "replace").decode()
 
 
-def _any_of(of: Iterable[str]) -> str:
-    return "|".join(map(re.escape, sorted(of, key=len, reverse=True)))
-
-
 STEMS: Final = {
     **{
         as_stem(noun + after): noun
@@ -74,7 +70,8 @@ STEMS: Final = {
 """How statements begin, spelled by `as_stem`, and their word; none where the value comes first: `… as the password`."""
 
 _HELD = r"(?:[^\"\\]|\\.)*"
-GATE: Final = rf"(?:{_any_of(_NOUNS)}){_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}(?:{_any_of(_NOUNS)})"
+_NOUN = any_of(_NOUNS)
+GATE: Final = rf"{_NOUN}{_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}{_NOUN}"
 """Matches a string in an encoded line that may hold one; an expression of Rust's."""
 
 _QUOTE = r"[\"'`“”„‚‘’«»「」『』]"
@@ -95,7 +92,7 @@ _CLAUSES = re.compile(_CLAUSE)
 _MOST_VALUES = 3
 """A name such as `build-01` may come before the secret."""
 _BEFORE_AS = re.compile(rf"(?<![^\s\"'`“„«「]){_VALUE}{_QUOTE}?\Z")
-_AS = re.compile(rf" \w{{2,5}} (?:{_LETTER}{{1,24}}+[ -]){{0,5}}?(?:(?i:{_any_of(_NOUNS)}))")
+_AS = re.compile(rf" \w{{2,5}} (?:{_LETTER}{{1,24}}+[ -]){{0,5}}?(?i:{_NOUN})")
 _BEFORE = re.compile(r"([\w&.]{1,32})['’]?[ \t_-]?\Z")
 _POSSESSIVE = re.compile(r"(?:\b(?:my|our|your|his|her|their|its)|['’]s)[ \t](?:[A-Z0-9][\w&.-]{0,24}[ \t]){1,3}\Z")
 _DIRECT = frozenset(":：=＝→\"'`“„‚‘«「『|/>—–")

@@ -26,6 +26,7 @@ from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BE
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.spans import flags_of, long_runs
 from signet_recording_proxy.redaction.statements import GATE as STATED
+from signet_recording_proxy.redaction.tables import any_of
 from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
 
 _ISSUED = [(stem.encode(), pattern) for pattern in ISSUED for stem in pattern.stems]
@@ -93,14 +94,14 @@ def _gates() -> tuple[str, str]:
     squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
 
     def _spaced(names: Iterable[bytes]) -> str:
-        return "|".join(squeezed.join(map(re.escape, name.decode())) for name in sorted(names))
+        return any_of(map(bytes.decode, names), squeezed)
 
-    last = "|".join(sorted(re.escape(ending.decode()) for ending in _LAST_LETTERS))
+    last = any_of(map(bytes.decode, _LAST_LETTERS))
     looks = (
-        f'(?:{_spaced(NAME_ENDINGS)}){squeezed}["=]',
-        f"(?:{_spaced(NAMES_BEFORE_SIGN)}){squeezed}=",
-        rf"(?:{last})[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
-        "|".join(sorted({re.escape(stem) for pattern in TEXT_PATTERNS for stem in pattern.stems})),
+        f'{_spaced(NAME_ENDINGS)}{squeezed}["=]',
+        f"{_spaced(NAMES_BEFORE_SIGN)}{squeezed}=",
+        rf"{last}[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
+        any_of(stem for pattern in TEXT_PATTERNS for stem in pattern.stems),
         "</|<(?:input|add|property|setting|param)|form-data|-pass",
         rf"{HOLDS_HOME}.*(?:home|users)",
         _UNITS_SPELLED,
@@ -110,7 +111,7 @@ def _gates() -> tuple[str, str]:
         _SPELLED_OTHERWISE,
         _BEYOND_A_FLOAT,
     )
-    return "|".join(looks), "|".join((STRING_GATE, STATED, *ARGUMENTS.gates()))
+    return "|".join(looks), f"{STRING_GATE}|{STATED}|{ARGUMENTS.gate()}"
 
 
 _GATE_BYTES = 64 << 20

@@ -7,8 +7,9 @@ An expression is a text, or a list of texts that are joined, or an object of alt
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -40,3 +41,32 @@ def read_table(name: str, table: type[Table], **parts: str) -> Table:
     for part, pieces in msgspec.json.decode(raw, type=_Parts).parts.items():
         parts[part] = _fill(pieces)
     return msgspec.json.decode(raw, type=table, dec_hook=_expression)
+
+
+def any_of(words: Iterable[str], between: str = "") -> str:
+    """An expression for any of these words, with `between` between their letters.
+
+    It is a tree: what begins alike stands there once, since matchers follow each of its branches at every place.
+    """
+    tree: dict[str, Any] = {}
+    for word in sorted(words):
+        branch = tree
+        for letter in word:
+            branch = branch.setdefault(letter, {})
+        branch[_END] = {}
+    return _branches(tree, between)
+
+
+_END = ""
+
+
+def _branches(tree: dict[str, Any], between: str) -> str:
+    branches = [re.escape(letter) + _rest(branch, between) for letter, branch in tree.items() if letter != _END]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+def _rest(branch: dict[str, Any], between: str) -> str:
+    if branch.keys() == {_END}:
+        return ""
+    rest = between + _branches(branch, between)
+    return f"(?:{rest})?" if _END in branch else rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -23,3 +24,22 @@ def test_a_table_satisfies_its_schema(name: str) -> None:
     schema = document(f"redaction/{name.replace('_', '-').removesuffix('.json')}.schema.json")
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(json.loads((FOLDER / name).read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        *((word, True) for word in ("key", "keys", "keybase", "p.w", "token", "clé")),
+        *((other, False) for other in ("ke", "keyb", "keybases", "pxw", "tokens", "")),
+    ],
+)
+def test_expression_is_for_these_words_alone(text: str, is_one: bool) -> None:
+    expression = tables.any_of(["token", "keys", "key", "keybase", "p.w", "clé"])
+    assert (re.fullmatch(expression, text) is not None) == is_one
+
+
+def test_letters_of_an_expression_may_stand_apart() -> None:
+    """What is given for between them may be between any two letters, and not around them."""
+    expression = tables.any_of(["key", "keys", "pw"], "[_-]*")
+    assert all(re.fullmatch(expression, text) for text in ("key", "k_e--y", "ke_ys", "key_s", "p-w"))
+    assert not any(re.fullmatch(expression, text) for text in ("_key", "key_", "keys-", "k.ey"))
