@@ -23,8 +23,8 @@ from signet_conformance.outcome.baseline_documents import Entry
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
-from signet_conformance.running.performance import RunPerformance
-from signet_conformance.running.request import RunRequest
+from signet_conformance.running.performance import DrivenPerformance, RunPerformance
+from signet_conformance.running.request import RunOptions, RunRequest
 from tests.support import session_recordings
 
 TODAY = datetime.now(UTC).date()
@@ -262,15 +262,12 @@ class Entrances:
         """What `run` and the CI lane make of the recordings that driving a connector has left in a folder."""
         case = self.case
         self._write_shortfall(self.traces)
+        known = KnownOptions(baseline=self.known, flaky=self.flaky)
         request = RunRequest(
-            targets.load(self._target),
-            "embedded",
-            (),
-            self.traces,
-            report=False,
-            strict=case.strict,
+            folder=self.traces,
+            options=RunOptions(strict=case.strict, known=KnownFailures.parse(known)),
+            target=targets.load(self._target),
             least_coverage=None if case.coverage is None else float(case.coverage),
-            known=KnownFailures.parse(KnownOptions(baseline=self.known, flaky=self.flaky)),
         )
         said = RunPerformance(request).conclusion
         return Said(said.status, said.because, {name: verdict.value for name, verdict in said.verdicts.items()})
@@ -304,7 +301,7 @@ def make_entering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entering:
 
     def enter(case: Case) -> Entrances:
         entrances = Entrances(case, tmp_path)
-        monkeypatch.setattr(RunPerformance, "drive", lambda performance, *_: entrances.drive(performance))
+        monkeypatch.setattr(DrivenPerformance, "drive", lambda performance, *_: entrances.drive(performance))
         return entrances
 
     return enter

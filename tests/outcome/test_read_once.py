@@ -17,7 +17,7 @@ from signet_conformance.cli.commands import commands
 from signet_conformance.facts import Recording
 from signet_conformance.reports import FORMATS
 from signet_conformance.running.performance import RunPerformance
-from signet_conformance.running.request import RunRequest
+from signet_conformance.running.request import RunOptions, RunRequest
 from signet_conformance.trace import Trace, read
 from signet_conformance.trace.model import Body
 from tests.support.evidence import TRACES
@@ -43,7 +43,12 @@ def run_under_pytest() -> None:
 def perform() -> None:
     """What `run` and the CI lane do once the connector is driven, with a report in every format."""
     Path("report").mkdir()
-    request = RunRequest(targets.load("reference"), "embedded", FILES, Path("report"), report=True, strict=False)
+    request = RunRequest(
+        folder=Path("report"),
+        options=RunOptions(report="report"),
+        target=targets.load("reference"),
+        recordings=FILES,
+    )
     RunPerformance(request).write()
 
 

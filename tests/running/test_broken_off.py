@@ -22,7 +22,7 @@ from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import recorded_daemon
 from signet_conformance.running.connector import Patience
-from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.run import drive
 from signet_conformance.running.workers import MOST_WORKERS
 from signet_conformance.scenarios.scenario import Scenario
@@ -130,9 +130,7 @@ def drive_in(
     patience: Patience | None = None,
 ) -> Shortfall | None:
     """Perform some scenarios against the embedded daemon."""
-    request = RunRequest(
-        target, "embedded", (), folder, report=False, strict=False, scenarios=scenarios, sessions=sessions
-    )
+    request = DrivenRequest(folder=folder, target=target, scenarios=scenarios, sessions=sessions)
     return drive(request, Invocation(("run",)), lambda _event: None, patience=patience)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from signet_conformance import targets
 from signet_conformance.errors import NothingTestedError, TargetError, UsageError
-from signet_conformance.running.request import RunRequest
+from signet_conformance.running.request import DrivenRequest
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, find_program_profile, program_names
 from signet_conformance.targets.real import HarnessChoice, chosen_words, for_each_agent, with_harness
 
@@ -59,7 +59,7 @@ def test_a_run_says_which_real_program_it_drives(place: Path) -> None:
     """Not the release whose face the fake lane plays."""
     _install(place, "openclaw", "2026.9.6")
     target = with_harness(targets.load("openclaw"), HarnessChoice("real"), "--harness")
-    asked = RunRequest(target, daemon="embedded", recordings=(), folder=place, report=False, strict=False)
+    asked = DrivenRequest(folder=place, target=target)
     assert asked.played("--face") == "the real openclaw 2026.9.6"
 
 

@@ -36,8 +36,8 @@ from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports import FORMATS
 from signet_conformance.running import request
-from signet_conformance.running.performance import RunPerformance
-from signet_conformance.running.request import DEFAULT_SESSIONS, Invocation, RunOptions, RunRequest, worst
+from signet_conformance.running.performance import DrivenPerformance
+from signet_conformance.running.request import DEFAULT_SESSIONS, DrivenRequest, Invocation, RunOptions, worst
 from signet_conformance.targets.face import with_faces
 from signet_conformance.targets.real import HarnessChoice, chosen_words
 from signet_conformance.trace.recordings import recordings_in
@@ -224,16 +224,15 @@ class _Run:
 
     def __init__(
         self,
-        asked: RunRequest,
+        asked: DrivenRequest,
         face: str | None,
         reload: Callable[[], targets.Target] | None,
         display: _Display,
     ) -> None:
         self._asked = asked
-        assert asked.target is not None  # noqa: S101 - the command demands one
         self._target = asked.target
         self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen_words(asked.target, face)))
-        self._performance = RunPerformance(asked)
+        self._performance = DrivenPerformance(asked)
         self._display = display
         self._reload = reload
         self._keeps_traces = asked.report
@@ -260,7 +259,7 @@ class _Run:
                 print(line)
         return self._performance.status
 
-    def _lines(self, performance: RunPerformance, baseline: str | None = None) -> Iterator[str]:
+    def _lines(self, performance: DrivenPerformance, baseline: str | None = None) -> Iterator[str]:
         from signet_conformance.cli.run_lines import run_lines
 
         shown = self._display

@@ -19,14 +19,14 @@ from signet_conformance.reports.causes import Causes
 from signet_conformance.reports.remarks import warning_lines
 from signet_conformance.reports.terminal import Paragraph, draw, table_width, terminal_width, wants_colour
 from signet_conformance.reports.text import coverage_lines, skipped_lines
-from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.watch_loop import Loop, LoopEvent, PassFailed, Saved, Stage, StageOver, Waiting
 
 _MOST_FILES = 3
 
 
 def run_lines(
-    performance: RunPerformance,
+    performance: DrivenPerformance,
     baseline: str | None = None,
     *,
     summary: bool = False,
@@ -74,14 +74,14 @@ def _wrapped(lines: Iterable[str]) -> Iterator[str]:
         yield from [line] if width is None else draw([Paragraph(line, 0, 2)], width)
 
 
-def _time_spent_lines(performance: RunPerformance, *, colour: bool) -> Sequence[str]:
+def _time_spent_lines(performance: DrivenPerformance, *, colour: bool) -> Sequence[str]:
     spent = performance.time_spent
     if spent is None:
         return ()
     return run_text.time_spent_lines(spent, table_width(sys.stdout), colour)
 
 
-def show_loop(loop: Loop, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
+def show_loop(loop: Loop, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
     """Show the passes of a loop until KeyboardInterrupt. `first_lines` draws the first; `brief` shows no new breach."""
     shown = _Shown(first_lines, brief=brief)
     with closing(loop.events()) as events:
@@ -97,7 +97,7 @@ def show_loop(loop: Loop, first_lines: Callable[[RunPerformance], Iterable[str]]
 class _Shown:
     """Draws the events of a loop; of each pass only once what did not change."""
 
-    def __init__(self, first_lines: Callable[[RunPerformance], Iterable[str]], *, brief: bool) -> None:
+    def __init__(self, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
         self._first_lines = first_lines
         self._brief = brief
         self._told: set[tuple[str, str]] = set()

@@ -20,9 +20,9 @@ from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.reports import FORMATS
 from signet_conformance.reports.markdown import HEADING, code, inline
 from signet_conformance.running import request
-from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.progress import Tell
-from signet_conformance.running.request import Invocation, RunOptions, RunRequest, worst
+from signet_conformance.running.request import DrivenRequest, Invocation, RunOptions, worst
 from signet_conformance.targets.real import chosen_words
 
 _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -36,7 +36,7 @@ class LaneRun(Struct, frozen=True):
     """
 
     status: int
-    performances: Sequence[RunPerformance] = ()
+    performances: Sequence[DrivenPerformance] = ()
     failure: SignetConformanceError | None = None
 
 
@@ -56,20 +56,20 @@ def options(inputs: Inputs) -> Mapping[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def invocation(inputs: Inputs, asked: RunRequest | None = None) -> Invocation:
+def invocation(inputs: Inputs, asked: DrivenRequest | None = None) -> Invocation:
     """How a person performs the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
-    chosen = () if asked is None or asked.target is None else chosen_words(asked.target, inputs.face)
+    chosen = () if asked is None else chosen_words(asked.target, inputs.face)
     return Invocation(("signet-conformance", "run", inputs.target, *chosen, *strict))
 
 
 def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
-    done: list[RunPerformance] = []
+    done: list[DrivenPerformance] = []
     try:
         with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
             for asked in _requests(inputs):
-                performance = RunPerformance(asked)
+                performance = DrivenPerformance(asked)
                 performance.drive(invocation(inputs, asked), tell)
                 performance.write()
                 done.append(performance)
@@ -82,7 +82,7 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     return LaneRun(worst([performance.conclusion.status for performance in done]), done)
 
 
-def _requests(inputs: Inputs) -> Sequence[RunRequest]:
+def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
     given = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
     asked = RunOptions(

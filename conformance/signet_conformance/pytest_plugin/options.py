@@ -80,7 +80,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunReq
         harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
     if target is None or recordings:
-        return (request.read_request(given, target, spelt, recordings=recordings),)
+        return (request.read_recordings(given, target, spelt, recordings),)
     return request.read_requests(given, target, chosen_face(config), spelt)
 
 
@@ -89,10 +89,9 @@ def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequen
     name = _either(config, "target")
     played = [None] if name is None else with_faces(targets.load(name), chosen_face(config), "--signet-face")
     recordings: Sequence[str] = config.getoption("signet_trace")
-    contract: str | None = config.getoption("signet_contract")
-    known = _known_failures(config, writing=False)
+    judging = RunOptions(contract=config.getoption("signet_contract"), known=_known_failures(config, writing=False))
     return [
-        RunRequest(target, "", recordings, Path(folder), report=False, strict=False, contract=contract, known=known)
+        RunRequest(folder=Path(folder), options=judging, target=target, recordings=recordings)
         for target, folder in zip(played, folders, strict=True)
     ]
 

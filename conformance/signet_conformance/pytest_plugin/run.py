@@ -6,13 +6,13 @@ workers judge the same traces. `outcome` draws the conclusion; this module shows
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import shutil
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -43,9 +43,9 @@ from signet_conformance.reports.run_text import (
 )
 from signet_conformance.reports.terminal import Paragraph, draw, is_live, labelled_command
 from signet_conformance.rules import rules
-from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.performance import DrivenPerformance, RunPerformance
 from signet_conformance.running.progress import Tell, show_progress
-from signet_conformance.running.request import RunRequest
+from signet_conformance.running.request import DrivenRequest, RunRequest
 from signet_conformance.running.stopwatch import REPORTS
 from signet_conformance.targets.face import find_face
 from signet_conformance.trace.recordings import recordings_in
@@ -61,7 +61,7 @@ class ConformanceRun:
 
     def __init__(self, config: pytest.Config, asked: RunRequest, *, alone: bool = True) -> None:
         self.asked = asked
-        self.performance = RunPerformance(asked)
+        self.performance = DrivenPerformance(asked) if isinstance(asked, DrivenRequest) else RunPerformance(asked)
         target = "recording" if asked.target is None else asked.target.name
         # Where several faces are played, the items of each are told apart by its name.
         played = "" if asked.target is None or alone else find_face(asked.target).name
@@ -114,7 +114,7 @@ class ConformanceRun:
     def header(self) -> str | None:
         """The face that is played and the seed of the generated sessions, in words; None without either."""
         asked = self.asked
-        if asked.target is None or self._worker or asked.recordings:
+        if not isinstance(asked, DrivenRequest):
             return None
         words = asked.words("--signet-face")
         return f"signet: target {asked.target.name}, {', '.join(words)}" if words else None
@@ -125,8 +125,8 @@ class ConformanceRun:
             return
         self._narrow(session)
         try:
-            if not self.asked.recordings:
-                self._perform()
+            if isinstance(self.performance, DrivenPerformance):
+                self._perform(self.performance)
             self.performance.recordings.traces()
             self.performance.remember()
             if self.performance.conclusion.is_interrupted:
@@ -168,11 +168,14 @@ class ConformanceRun:
         asked = self.asked
         selected = {item.name for item in session.items if isinstance(item, RequirementItem) and self.owns(item.nodeid)}
         every = {*requirements(), *rules()}
-        if asked.recordings or not selected or selected >= every or asked.least_coverage is not None:
+        if not isinstance(asked, DrivenRequest) or asked.least_coverage is not None:
+            return
+        if not selected or selected >= every:
             return
         kept = asked.sessions if self._sessions_given or session.config.getoption("lf", default=False) else 0
-        self.asked = dataclasses.replace(asked, only=frozenset(selected), sessions=kept)
-        self.performance = RunPerformance(self.asked)
+        options = replace(asked.options, only=frozenset(selected))
+        narrowed = replace(asked, options=options, sessions=kept)
+        self.asked, self.performance = narrowed, DrivenPerformance(narrowed)
         told = (
             f"signet: {len(selected)} of {len(every)} requirements: only scenarios that can decide them are performed"
         )
@@ -196,11 +199,10 @@ class ConformanceRun:
             isinstance(item, RequirementItem) and self.owns(item.nodeid) for item in session.items
         )
 
-    def _perform(self) -> None:
-        assert self.asked.target is not None  # noqa: S101 - only a run over recordings has none
+    def _perform(self, driven: DrivenPerformance) -> None:
         # A run that is ended from outside takes its daemons, recorders and connectors along.
         with interrupted_by(signal.SIGTERM, signal.SIGHUP), progress_told(self._config) as tell:
-            self.performance.drive(invocation(self.asked.target, chosen_face(self._config)), tell)
+            driven.drive(invocation(driven.request.target, chosen_face(self._config)), tell)
 
     # -- what items ask
 

@@ -21,7 +21,7 @@ from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports import Format, write_reports
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.running.progress import Tell
-from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.request import DrivenRequest, Invocation, RunRequest
 from signet_conformance.running.stopwatch import DRIVING, JUDGING, REPORTS
 from signet_conformance.trace.recordings import recordings_in
 
@@ -91,39 +91,11 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 class RunPerformance:
-    """One performance of a request, or the judging of the recordings that it names."""
+    """The judging of the recordings of a request, and its reports."""
 
     def __init__(self, request: RunRequest) -> None:
         self.request = request
         self.recordings = Recordings(request.folder, request.recordings)
-
-    def drive(
-        self,
-        invocation: Invocation,
-        tell: Tell,
-        workers: StationWorkers | None = None,
-        patience: Patience | None = None,
-    ) -> None:
-        """Drive the target's connector, which leaves recordings in the folder of the request.
-
-        `workers` may be lent, which go on after the run, with the `patience` by which another thread ends it. Replays
-        begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
-        """
-        request = self.request
-        assert request.target is not None  # noqa: S101 - only a request for recordings has none
-        with ExitStack() as around:
-            if workers is None:
-                request.demand_consent(tell)
-                real = request.target.real
-                own = () if real is None else real.program.profile.user_folders
-                around.enter_context(FolderGuard(Path.home(), own))
-                around.enter_context(warmed(request.target.name, request.daemon))
-            # Imported late: only a driven run needs Hypothesis, and what forks programs warms up meanwhile.
-            from signet_conformance.running.run import drive
-
-            around.enter_context(request.stopwatch.phase(DRIVING))
-            around.enter_context(_many_threads())
-            self.recordings.performed = drive(request, invocation, tell, workers, patience)
 
     @cached_property
     def judging(self) -> Judging:
@@ -165,12 +137,7 @@ class RunPerformance:
         return RunEnding(conclusion, time_spent=self.time_spent, ended_with=status)
 
     def remember(self) -> None:
-        """Keep which scenarios showed what, for later runs of the same target."""
-        if self.request.target is not None and not self.request.recordings:
-            # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
-            from signet_conformance.running.scenario_choice import LastTime
-
-            LastTime.of(self.request.target).note(self.conclusion)
+        """Keep what later runs of the same target use: nothing of recordings."""
 
     def write(self) -> str | None:
         """Write the audit, and the baseline and the reports of the request.
@@ -196,3 +163,46 @@ class RunPerformance:
         for judged in self.conclusion.judged:
             report.add(judged, self.conclusion.terms.known_in(judged))
         report.close(self.ending(self.conclusion))
+
+
+class DrivenPerformance(RunPerformance):
+    """One performance of a request that drives a connector."""
+
+    request: DrivenRequest
+
+    def __init__(self, request: DrivenRequest) -> None:
+        super().__init__(request)
+
+    def drive(
+        self,
+        invocation: Invocation,
+        tell: Tell,
+        workers: StationWorkers | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        """Drive the target's connector, which leaves recordings in the folder of the request.
+
+        `workers` may be lent, which go on after the run, with the `patience` by which another thread ends it. Replays
+        begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
+        """
+        request = self.request
+        with ExitStack() as around:
+            if workers is None:
+                request.demand_consent(tell)
+                real = request.target.real
+                own = () if real is None else real.program.profile.user_folders
+                around.enter_context(FolderGuard(Path.home(), own))
+                around.enter_context(warmed(request.target.name, request.daemon))
+            # Imported late: only a driven run needs Hypothesis, and what forks programs warms up meanwhile.
+            from signet_conformance.running.run import drive
+
+            around.enter_context(request.stopwatch.phase(DRIVING))
+            around.enter_context(_many_threads())
+            self.recordings.performed = drive(request, invocation, tell, workers, patience)
+
+    def remember(self) -> None:
+        """Keep which scenarios showed what."""
+        # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
+        from signet_conformance.running.scenario_choice import LastTime
+
+        LastTime.of(self.request.target).note(self.conclusion)

@@ -81,54 +81,81 @@ class RunOptions:
     """Whether to report the time of each part of the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run that can be performed, or `recordings` to judge instead.
+    """Recordings to judge: those in `folder`, or those that are named.
 
-    `folder` takes the traces of a driven run and, with `report`, the report and the scenarios that show a breach.
-    `sessions` are generated, as `seed` determines. `only` are the requirements asked for, None for all: scripted
-    scenarios that cannot decide one of them are left out.
+    `options` are those of the user, checked. Without a target the recordings say themselves what is declared.
     """
 
-    target: targets.Target | None
-    daemon: str
-    recordings: Sequence[str]
     folder: Path
-    report: bool
-    strict: bool
+    options: RunOptions = field(default_factory=RunOptions)
+    target: targets.Target | None = None
+    recordings: Sequence[str] = ()
+    least_coverage: float | None = None
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def report(self) -> bool:
+        """Whether the folder takes a report in every format."""
+        return self.options.report is not None
+
+    def terms(self) -> Terms:
+        """Return the terms by which the run is judged."""
+        target = self.target
+        # A driven run's traces say themselves what the target declares.
+        declared = Declarations()
+        if target is not None and self.recordings:
+            declared = Declarations(profile=target.declared_of_recordings, name=target.name)
+        return Terms(
+            only=self.options.only,
+            contract=self.options.contract,
+            strict=self.options.strict,
+            least_coverage=self.least_coverage,
+            known=self.options.known,
+            target=None if target is None else target.name,
+            declared=declared,
+            connector=None if target is None else connector_release(target),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivenRequest(RunRequest):
+    """A run that can be performed.
+
+    `folder` takes its traces and, with a report, that and the scenarios that show a breach. `sessions` are generated,
+    as `seed` determines. Scripted scenarios that cannot decide a requirement that was asked for are left out.
+    """
+
+    target: targets.Target
+    daemon: str = EMBEDDED
     scenarios: tuple[Scenario, ...] = ()
     """From the files of the options; performed in place of the scripted ones."""
     sessions: int = 0
-    sessions_of_target: bool = False
-    """Whether the number is from the target's profile, not from the user."""
     seed: int = DEFAULT_SEED
-    contract: str | None = None
-    least_coverage: float | None = None
-    known: KnownFailures = field(default_factory=KnownFailures)
-    only: frozenset[str] | None = None
-    """The requirements that were asked for; None for all."""
-    every: bool = False
-    allow_writes: bool = False
-    allow_default_port: bool = False
     spelt: Spelling = "--{}".format
     """How the reader of a message writes an option."""
-    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def sessions_of_target(self) -> bool:
+        """Whether the number is from the target's profile, not from the user."""
+        return self.target.profile.sessions is not None and self.options.scenarios is None
 
     @property
     def stops_early(self) -> bool:
         """Whether the run ends once each requirement that was asked for is breached."""
-        return self.only is not None and not self.every and self.least_coverage is None
+        return self.options.only is not None and not self.options.every and self.least_coverage is None
 
     def demand_consent(self, tell: Tell) -> None:
         """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
             self.daemon,
             lambda words: tell(RunNote(words)),
-            allowed=self.allow_writes,
+            allowed=self.options.allow_writes,
             option=self.spelt("allow-writes"),
         )
         # A daemon that may be written to may also be met at its usual port.
-        allowed = self.allow_default_port or self.allow_writes
+        allowed = self.options.allow_default_port or self.options.allow_writes
         note = demand_free(allowed=allowed, option=self.spelt("allow-default-port"))
         if note is not None:
             tell(RunNote(note))
@@ -139,33 +166,15 @@ class RunRequest:
         `option` is the option that chooses another one.
         """
         target = self.target
-        if target is not None and target.real is not None:
+        if target.real is not None:
             return f"the real {target.real.program.name} {target.real.release}"
-        return find_face(target).describe(option, target.day) if target is not None and target.kind.has_face else ""
+        return find_face(target).describe(option, target.day) if target.kind.has_face else ""
 
     def words(self, option: str) -> Sequence[str]:
         """Describe the generated sessions and the host that is played; `option` is as for `played`."""
         why = " (this target's own number: --scenarios N performs N)" if self.sessions_of_target else ""
         words = [f"{self.sessions} generated sessions{why}, seed {self.seed}"] if self.sessions else []
         return [*words, f"in {printable(played, 600)}"] if (played := self.played(option)) else words
-
-    def terms(self) -> Terms:
-        """Return the terms by which the run is judged."""
-        target = self.target
-        # A driven run's traces say themselves what the target declares.
-        declared = Declarations()
-        if target is not None and self.recordings:
-            declared = Declarations(profile=target.declared_of_recordings, name=target.name)
-        return Terms(
-            only=self.only,
-            contract=self.contract,
-            strict=self.strict,
-            least_coverage=self.least_coverage,
-            known=self.known,
-            target=None if target is None else target.name,
-            declared=declared,
-            connector=None if target is None else connector_release(target),
-        )
 
     def replay(self, scenario: Path, invocation: Invocation) -> str:
         """Return the command that performs a saved scenario again, with a path from the current folder."""
@@ -178,51 +187,56 @@ class RunRequest:
     def _command(self, invocation: Invocation, *options: tuple[str, str]) -> str:
         daemon = () if self.daemon == EMBEDDED else (("daemon", self.daemon),)
         command = invocation.command(*daemon, *options)
-        if self.allow_default_port:
+        if self.options.allow_default_port:
             command += f" {invocation.prefix}allow-default-port"
-        return f"{command} {invocation.prefix}allow-writes" if self.allow_writes and daemon else command
+        return f"{command} {invocation.prefix}allow-writes" if self.options.allow_writes and daemon else command
 
 
-def read_request(
-    given: RunOptions, target: targets.Target | None, spelt: Spelling, *, recordings: Sequence[str] = ()
+def read_recordings(
+    given: RunOptions, target: targets.Target | None, spelt: Spelling, recordings: Sequence[str]
 ) -> RunRequest:
-    """Check the options of a run, or of judging recordings. Without a report the folder is a new temporary one.
+    """Check the options of judging recordings; UsageError and the folder are as for a run."""
+    least_coverage = _least_coverage(given, spelt)
+    # Nothing is drawn, but a seed that cannot be used is a mistake.
+    _seed(given.seed, spelt("seed"))
+    return RunRequest(
+        options=given,
+        target=target,
+        recordings=recordings,
+        least_coverage=least_coverage,
+        stopwatch=Stopwatch(detailed=given.profile),
+        folder=_folder(given, spelt),
+    )
+
+
+def read_request(given: RunOptions, target: targets.Target, spelt: Spelling) -> DrivenRequest:
+    """Check the options of a run. Without a report the folder is a new temporary one.
 
     Raises UsageError for an option that cannot be used, by the name that `spelt` returns.
     """
     if given.daemon is not None:
         check_daemon(given.daemon, spelt("daemon"))
     scenarios = _scenarios(given.files, spelt("scenario"))
-    own = None if target is None else target.profile.sessions
-    sessions = _sessions(given, own, spelt, driven=not recordings)
-    if given.contract is not None:
-        _check_version(given.contract, spelt("contract"))
-    least = given.coverage_fail_under
-    return RunRequest(
+    sessions = _sessions(given, target.profile.sessions, spelt)
+    least_coverage = _least_coverage(given, spelt)
+    return DrivenRequest(
+        options=given,
         target=target,
         daemon=given.daemon or (EMBEDDED if given.contract is None else f"{EMBEDDED}:{given.contract}"),
-        contract=given.contract,
-        least_coverage=None if least is None else percentage(least, spelt("coverage-fail-under")),
-        recordings=recordings,
-        report=given.report is not None,
-        strict=given.strict,
+        least_coverage=least_coverage,
         scenarios=scenarios,
         sessions=sessions,
-        sessions_of_target=own is not None and given.scenarios is None,
         seed=_seed(given.seed, spelt("seed")),
-        known=given.known,
-        only=given.only,
-        every=given.every,
-        allow_writes=given.allow_writes,
-        allow_default_port=given.allow_default_port,
         spelt=spelt,
         stopwatch=Stopwatch(detailed=given.profile),
         # Last: a run that cannot be used leaves no folder behind.
-        folder=_temporary_folder() if given.report is None else _fresh_folder(Path(given.report), spelt("report")),
+        folder=_folder(given, spelt),
     )
 
 
-def read_requests(given: RunOptions, target: targets.Target, face: str | None, spelt: Spelling) -> Sequence[RunRequest]:
+def read_requests(
+    given: RunOptions, target: targets.Target, face: str | None, spelt: Spelling
+) -> Sequence[DrivenRequest]:
     """Check the options of a run, for each host release that `face` chooses.
 
     With several, each report has a folder of its own below the given one, and each face is compared with its own known
@@ -264,13 +278,21 @@ def worst(statuses: Sequence[int]) -> int:
     return next((status for status in (4, 1, 3) if status in statuses), max(statuses, default=0))
 
 
-def _sessions(given: RunOptions, own: object, spelt: Spelling, *, driven: bool) -> int:
+def _least_coverage(given: RunOptions, spelt: Spelling) -> float | None:
+    """Check the options of judging; return the percentage of the contract that must be exercised."""
+    if given.contract is not None:
+        _check_version(given.contract, spelt("contract"))
+    least = given.coverage_fail_under
+    return None if least is None else percentage(least, spelt("coverage-fail-under"))
+
+
+def _sessions(given: RunOptions, own: int | None, spelt: Spelling) -> int:
     # A run that is narrowed down to scenarios or requirements generates no sessions.
     if given.scenarios is not None:
         return _whole(given.scenarios, spelt("scenarios"), MOST_SESSIONS)
-    if given.files or given.only is not None or not driven:
+    if given.files or given.only is not None:
         return 0
-    return own if isinstance(own, int) else DEFAULT_SESSIONS
+    return DEFAULT_SESSIONS if own is None else own
 
 
 def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
@@ -331,8 +353,8 @@ def check_daemon(daemon: str, where: str) -> None:
         raise UsageError("is empty", where=where, remedy=_DAEMONS)
 
 
-def _temporary_folder() -> Path:
-    return kept_folder("signet-traces-")
+def _folder(given: RunOptions, spelt: Spelling) -> Path:
+    return kept_folder("signet-traces-") if given.report is None else _fresh_folder(Path(given.report), spelt("report"))
 
 
 def _fresh_folder(folder: Path, option: str) -> Path:

@@ -35,7 +35,7 @@ from signet_conformance.running.progress import (
 )
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.recorder import append_marks
-from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.scenario_choice import (
     LastTime,
     cost_s,
@@ -61,7 +61,7 @@ FAILURES = "signet-failures"
 
 
 def drive(
-    request: RunRequest,
+    request: DrivenRequest,
     invocation: Invocation,
     tell: Tell,
     workers: StationWorkers | None = None,
@@ -92,9 +92,13 @@ class _Run:
     """A run in progress. `performed` are its scripted scenarios so far, by name."""
 
     def __init__(
-        self, request: RunRequest, invocation: Invocation, tell: Tell, lent: StationWorkers | None, patience: Patience
+        self,
+        request: DrivenRequest,
+        invocation: Invocation,
+        tell: Tell,
+        lent: StationWorkers | None,
+        patience: Patience,
     ) -> None:
-        assert request.target is not None  # noqa: S101 - only a request for recordings has none
         self._request = request
         self._target = request.target
         self._folder = request.folder
@@ -108,7 +112,7 @@ class _Run:
         self._chunks: list[Chunk] = []
         self._first: Sequence[Scenario] = ()
         """What showed the requirements that were asked for, when it was last performed."""
-        self._undecided = set(request.only or ()) if request.stops_early else None
+        self._undecided = set(request.options.only or ()) if request.stops_early else None
         """The requirements that no scenario has breached so far; None if the run performs everything."""
         self.performed: dict[str, _Performed] = {}
         self._begun: dict[str, WatchedDriver] = {}
@@ -127,10 +131,10 @@ class _Run:
             else nullcontext(self._lent)
         ) as workers:
             scenarios = scenarios_of(request, workers)
-            if request.only is not None:
+            if (only := request.options.only) is not None:
                 last_time = LastTime.of(target)
-                saved = () if request.scenarios else workers.usable(last_time.saved(request.only))
-                scenarios = self._begin_with(saved, last_time.breached(request.only), scenarios)
+                saved = () if request.scenarios else workers.usable(last_time.saved(only))
+                scenarios = self._begin_with(saved, last_time.breached(only), scenarios)
             self._scenarios = scenarios
             generated = GeneratedSessions(
                 workers,
@@ -138,7 +142,7 @@ class _Run:
                 seed=request.seed,
                 failures=self._failures,
                 replay=lambda path: request.replay(path, self._invocation),
-                only=request.only,
+                only=request.options.only,
                 patience=self._patience,
                 tell=self.tell,
             )
@@ -169,7 +173,7 @@ class _Run:
             if self._patience.why is not None:
                 generated.give_up(self._chunks)
             elif self._chunks:
-                generated.conclude(self._chunks, lambda: _verdicts(self._folder, cut_short, request.only))
+                generated.conclude(self._chunks, lambda: _verdicts(self._folder, cut_short, request.options.only))
             broken = [*self._broken(), *generated.broken]
             left = self._not_performed()
             if self._patience.why is not None and request.sessions:
@@ -214,7 +218,7 @@ class _Run:
         request, scenarios = self._request, self._scenarios
         # A part of the scenarios says nothing of coverage.
         few = self._target.real is not None and not self._target.every_scenario
-        part = bool(request.scenarios) or request.only is not None or few
+        part = bool(request.scenarios) or request.options.only is not None or few
 
         def jobs_of(some: Sequence[Scenario]) -> Sequence[Job[_Performed | Chunk | None]]:
             return [self._job(scenario, part=part) for scenario in some]
@@ -265,7 +269,7 @@ class _Run:
         """Take in what a scenario breached, and end the run once all that was asked for is breached."""
         assert self._undecided is not None  # noqa: S101 - the caller looked
         recorded = trace.read(self._folder / f"{scenario.name}.jsonl")
-        judged = engine.judge(recorded, frozenset(self._undecided), self._request.contract)
+        judged = engine.judge(recorded, frozenset(self._undecided), self._request.options.contract)
         self._undecided -= {name for name, judgement in judged.judgements.items() if _is_worst(judgement)}
         if not self._undecided:
             self._patience.give_up(DECIDED)
@@ -325,7 +329,7 @@ def _is_worst(judgement: Judgement) -> bool:
 
 
 def _broken_off(
-    request: RunRequest, invocation: Invocation, target: Target, performed: _Performed, failures: Path
+    request: DrivenRequest, invocation: Invocation, target: Target, performed: _Performed, failures: Path
 ) -> BrokenOff:
     scenario = performed.scenario
     replay = request.replay(_save(scenario, failures), invocation)
@@ -344,7 +348,7 @@ def _refused_at_last(path: Path) -> str:
     return call_line(refused[-1]) if refused else ""
 
 
-def _unstarted(request: RunRequest, invocation: Invocation, target: Target, chunk: Chunk) -> BrokenOff:
+def _unstarted(request: DrivenRequest, invocation: Invocation, target: Target, chunk: Chunk) -> BrokenOff:
     assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
     watched, error = chunk.unstarted
     sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())

@@ -22,7 +22,7 @@ from signet_conformance.files import write_whole
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of
-from signet_conformance.running.request import RunRequest
+from signet_conformance.running.request import DrivenRequest
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import (
     BYPASS,
@@ -46,10 +46,9 @@ _HIDDEN_S = 5.0
 """The other scenarios of a run take about as long: shorter waits hide behind them."""
 
 
-def scenarios_of(request: RunRequest, workers: StationWorkers) -> Sequence[Scenario]:
+def scenarios_of(request: DrivenRequest, workers: StationWorkers) -> Sequence[Scenario]:
     """Return the scenarios of a run: those of its files, or the scripted ones that can decide what was asked for."""
-    assert request.target is not None  # noqa: S101 - only a request for recordings has none
-    return workers.usable(deciding(request.scenarios or _usual(request.target), request.only))
+    return workers.usable(deciding(request.scenarios or _usual(request.target), request.options.only))
 
 
 def _usual(target: Target) -> Sequence[Scenario]:

@@ -20,9 +20,9 @@ from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of
 from signet_conformance.running.connector import Patience
-from signet_conformance.running.performance import RunPerformance
+from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.progress import Tell
-from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.scenario_choice import cost_s, fewest_showing, scenarios_of
 from signet_conformance.running.workers import StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
@@ -59,7 +59,7 @@ class StageOver:
 
     stage: Stage
     saved: Sequence[Path]
-    performance: RunPerformance
+    performance: DrivenPerformance
     changes: Changes
     performed: int
     """How many scenarios the pass has performed."""
@@ -204,12 +204,11 @@ class Loop:
 
     def __init__(
         self,
-        request: RunRequest,
+        request: DrivenRequest,
         invocation: Invocation,
         reload: Callable[[], Target],
         progress: Callable[[], AbstractContextManager[Tell]],
     ) -> None:
-        assert request.target is not None  # noqa: S101 - only a request for recordings has none
         self._request = request
         self._target = request.target
         self._invocation = invocation
@@ -262,7 +261,7 @@ class Loop:
         for path in self._request.folder.glob("stage-*"):
             shutil.rmtree(path, ignore_errors=True)
 
-        def over(stage: Stage, performance: RunPerformance) -> StageOver:
+        def over(stage: Stage, performance: DrivenPerformance) -> StageOver:
             whole = stage is Stage.WHOLE
             current.add(performance.conclusion, whole=whole)
             changes = current.changes(whole=whole)
@@ -293,12 +292,12 @@ class Loop:
                 current = Pass(seen)
                 yield over(Stage.WHOLE, performance)
 
-    def _perform(self, workers: StationWorkers, scenarios: tuple[Scenario, ...]) -> RunPerformance | None:
+    def _perform(self, workers: StationWorkers, scenarios: tuple[Scenario, ...]) -> DrivenPerformance | None:
         """Perform a stage, all scenarios for none; None if the files changed meanwhile. Raises KeyboardInterrupt."""
         self._stages += 1
         folder = self._request.folder / f"stage-{self._stages}"
         folder.mkdir()
-        performance = RunPerformance(replace(self._request, folder=folder, scenarios=scenarios))
+        performance = DrivenPerformance(replace(self._request, folder=folder, scenarios=scenarios))
         patience = Patience()
         with self._progress() as tell, self._files.noticed(lambda: patience.give_up(CHANGED)):
             try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from signet_conformance import engine, targets, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.running.request import Invocation, RunRequest
+from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import read_step
@@ -41,8 +41,8 @@ def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_pat
     """What the other traces of the run say of the daemon needs no second proof."""
     scenario = Scenario("plain", "One session", tuple(map(read_step, (START, PROMPT, END))))
     with broken_daemon(BROKEN) as url:
-        request = RunRequest(
-            targets.load("reference"), url, (), tmp_path, report=False, strict=False, scenarios=(scenario,), sessions=5
+        request = DrivenRequest(
+            folder=tmp_path, target=targets.load("reference"), daemon=url, scenarios=(scenario,), sessions=5
         )
         drive(request, Invocation(("run",)), lambda _event: None)
     summary = GeneratedSummary.from_folder(tmp_path)
