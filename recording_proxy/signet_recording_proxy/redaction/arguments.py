@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -49,45 +49,55 @@ _MAX_COMMAND_CHARS = 400
 """How far before a secret `preceded_by` is searched for."""
 
 
-class Arguments:
-    """The search for the secrets of a table. Text without any of `stems` (in lower case) has no such secret."""
+class _Tables(Struct):
+    commands: tuple[ArgumentPattern, ...]
+    """In command lines and in what commands print."""
+    calls: tuple[ArgumentPattern, ...]
+    """Beside function calls, settings and phrases of output."""
 
-    def __init__(self, table: Sequence[ArgumentPattern]) -> None:
-        self.table = table
-        self.stems = tuple(dict.fromkeys(stem for row in table for stem in row.stems))
-        self._by_stem = {stem: [row for row in table if stem in row.stems] for stem in self.stems}
-        self._at_stem = {
-            stem: [re.compile(row.at_stem, re.IGNORECASE) if row.at_stem else None for row in rows]
-            for stem, rows in self._by_stem.items()
-        }
-        self._numbers = [[number for number, row in enumerate(table) if stem in row.stems] for stem in self.stems]
 
-    @cached_property
-    def _search(self) -> BytesAhoCorasick:
-        return BytesAhoCorasick([stem.encode() for stem in self.stems], implementation=Implementation.DFA)
+_TABLES: Final = read_table("arguments.json", _Tables, LINE_BREAK=LINE_BREAK)
+TABLE: Final = (*_TABLES.commands, *_TABLES.calls)
+STEMS: Final = tuple(dict.fromkeys(stem for row in TABLE for stem in row.stems))
+"""Text without any of them, in lower case, has no such secret."""
+_BY_STEM: Final = {stem: [row for row in TABLE if stem in row.stems] for stem in STEMS}
+_AT_STEM: Final = {
+    stem: [re.compile(row.at_stem, re.IGNORECASE) if row.at_stem else None for row in rows]
+    for stem, rows in _BY_STEM.items()
+}
+_NUMBERS: Final = [[number for number, row in enumerate(TABLE) if stem in row.stems] for stem in STEMS]
 
-    def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
-        lowered = text.encode("ascii", "replace").lower()
-        stems = {stem for stem, _, _ in self._search.find_matches_as_indexes(lowered, overlapping=True)}
-        for number in sorted({number for stem in stems for number in self._numbers[stem]}):
-            row = self.table[number]
-            if _has_a_literal(text, row.literals):
-                text = replace_spans(text, _secrets(text, row), token)
-        return text
 
-    def is_near(self, stem: str, text: str, at: int) -> bool:
-        """Return whether the text at `at`, where the stem is, may be part of a command with this stem."""
-        return any(at_stem is None or at_stem.match(text, at) is not None for at_stem in self._at_stem[stem])
+@cache
+def _search() -> BytesAhoCorasick:
+    return BytesAhoCorasick([stem.encode() for stem in STEMS], implementation=Implementation.DFA)
 
-    def may_follow(self, stem: str, part: str) -> bool:
-        """Return whether a part of a text may contain the option of a command with this stem."""
-        return any(_has_a_literal(part, row.literals) for row in self._by_stem[stem])
 
-    def gate(self) -> str:
-        """Return an expression in Rust's syntax that matches every encoded line with such a secret."""
-        stems = any_of(stem for row in self.table if not row.at_stem for stem in row.stems)
-        return "|".join((stems, *(row.at_stem for row in self.table if row.at_stem)))
+def replace_arguments(text: str, token: Token) -> str:
+    """`text` with each secret replaced by what `token` gives for it."""
+    lowered = text.encode("ascii", "replace").lower()
+    stems = {stem for stem, _, _ in _search().find_matches_as_indexes(lowered, overlapping=True)}
+    for number in sorted({number for stem in stems for number in _NUMBERS[stem]}):
+        row = TABLE[number]
+        if _has_a_literal(text, row.literals):
+            text = replace_spans(text, _secrets(text, row), token)
+    return text
+
+
+def is_near(stem: str, text: str, at: int) -> bool:
+    """Return whether the text at `at`, where the stem is, may be part of a command with this stem."""
+    return any(at_stem is None or at_stem.match(text, at) is not None for at_stem in _AT_STEM[stem])
+
+
+def may_follow(stem: str, part: str) -> bool:
+    """Return whether a part of a text may contain the option of a command with this stem."""
+    return any(_has_a_literal(part, row.literals) for row in _BY_STEM[stem])
+
+
+def gate() -> str:
+    """Return an expression in Rust's syntax that matches every encoded line with such a secret."""
+    stems = any_of(stem for row in TABLE if not row.at_stem for stem in row.stems)
+    return "|".join((stems, *(row.at_stem for row in TABLE if row.at_stem)))
 
 
 def _secrets(text: str, row: ArgumentPattern) -> Iterator[Span]:
@@ -108,15 +118,3 @@ def _is_preceded(text: str, at: int, row: ArgumentPattern) -> bool:
     first = max(0, at - _MAX_COMMAND_CHARS)
     begins = max(first, *(text.rfind(separator, first, at) + 1 for separator in row.separators))
     return row.preceded_by.search(text, begins, at + 1) is not None
-
-
-class _Tables(Struct):
-    commands: tuple[ArgumentPattern, ...]
-    """In command lines and in what commands print."""
-    calls: tuple[ArgumentPattern, ...]
-    """Beside function calls, settings and phrases of output."""
-
-
-_TABLES: Final = read_table("arguments.json", _Tables, LINE_BREAK=LINE_BREAK)
-ARGUMENTS: Final = Arguments((*_TABLES.commands, *_TABLES.calls))
-"""The secrets of all programs and calls."""

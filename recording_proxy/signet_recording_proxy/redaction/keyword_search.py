@@ -12,8 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, chain
 
-from signet_recording_proxy.redaction import assigned_values, beside_names, laid_out, named_values, statements
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import (
+    arguments,
+    assigned_values,
+    beside_names,
+    laid_out,
+    named_values,
+    statements,
+)
 from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
@@ -287,17 +293,17 @@ def _markup(_text: str, hits: Hits) -> Iterator[Window]:
         yield match.start() - LONGEST_NAME, match.end() + 500
 
 
-_PROGRAMS = frozenset(ARGUMENTS.stems)
+_PROGRAMS = frozenset(arguments.STEMS)
 
 
 def _commands(text: str, hits: Hits) -> Iterator[Window]:
     for program in hits.others.keys() & _PROGRAMS:
         covered = -1
         for at in hits.others[program]:
-            if at >= covered and ARGUMENTS.is_near(program, text, at):
+            if at >= covered and arguments.is_near(program, text, at):
                 covered = at + 300
                 window = max(0, at - 200), covered + 600
-                if ARGUMENTS.may_follow(program, text[slice(*window)]):
+                if arguments.may_follow(program, text[slice(*window)]):
                     yield window
 
 
@@ -321,7 +327,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterable[Window]], _Replace], ...] = (
     (_members, _within(named_values.MEMBERS.replace)),
     (_assignments, _within(assigned_values.replace_assignments)),
     (_markup, _within(assigned_values.replace_markup)),
-    (_commands, _within(ARGUMENTS.replace)),
+    (_commands, _within(arguments.replace_arguments)),
     (
         lambda _text, hits: [(at, at + 1) for at in hits.followed],
         lambda text, windows, token: beside_names.replace_at(text, [at for at, _ in windows], token),

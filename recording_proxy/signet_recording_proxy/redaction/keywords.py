@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
-from signet_recording_proxy.redaction import beside_names, vendor_kinds
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import arguments, beside_names, vendor_kinds
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS
@@ -185,7 +184,7 @@ def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], l
 
 _ELEMENTS = tuple(element.decode() for element in ELEMENTS)
 _SCHEME, _CLOSING = "://", "</"
-_OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *ARGUMENTS.stems)
+_OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "value\\", *arguments.STEMS)
 
 
 class _Uses(NamedTuple):

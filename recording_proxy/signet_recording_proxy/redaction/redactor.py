@@ -216,7 +216,8 @@ class Redactor:
     def _learn(self, secret: str) -> str:
         """The token of a secret that is looked for from now on, wherever else it may stand."""
         token = self._token(secret)
-        if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or _is_no_word(secret)):
+        is_no_word = len(secret) >= _LEARNED_SHORTEST and mixes(secret)
+        if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or is_no_word):
             self._known.add(secret, token)
             self._learned.append(secret)
         return token
@@ -375,10 +376,6 @@ def _stores_a_secret(path: str) -> bool:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _is_no_word(secret: str) -> bool:
-    return len(secret) >= _LEARNED_SHORTEST and mixes(secret)
 
 
 def _is_form(text: str, media_type: str | None) -> bool:

@@ -15,7 +15,7 @@ import jsonschema_rs
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_conformance.trace import encode
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import arguments
 from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
@@ -111,7 +111,7 @@ def _gates() -> tuple[str, str]:
         _SPELLED_OTHERWISE,
         _BEYOND_A_FLOAT,
     )
-    return "|".join(looks), f"{STRING_GATE}|{STATED}|{ARGUMENTS.gate()}"
+    return "|".join(looks), f"{STRING_GATE}|{STATED}|{arguments.gate()}"
 
 
 _GATE_BYTES = 64 << 20

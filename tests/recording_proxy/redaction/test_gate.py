@@ -10,15 +10,14 @@ from collections import Counter
 from hypothesis import example, given, settings, strategies as st
 
 from signet_conformance.trace import encode
-from signet_recording_proxy.redaction import suspects
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import arguments, suspects
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN
 from signet_recording_proxy.redaction.secret_names import SAMPLE
 from signet_recording_proxy.redaction.secret_patterns import TEXT_PATTERNS
 
 WORDS = [name.decode() for name in (*NAME_ENDINGS, *NAMES_BEFORE_SIGN)]
-STEMS = sorted({*ARGUMENTS.stems, *(stem for pattern in TEXT_PATTERNS for stem in pattern.stems)})
+STEMS = sorted({*arguments.STEMS, *(stem for pattern in TEXT_PATTERNS for stem in pattern.stems)})
 BETWEEN = [*"_-.\\[]7 \t'\":=é\xff", "\\t", '\\"', "\\\\'", "</", "<input", "pass", "to", " -p", "\\n-u", " --user"]
 VALUES = [SAMPLE, f'"{SAMPLE}"', f"='{SAMPLE}'", f": {SAMPLE}", f"@{SAMPLE}", f"={SAMPLE}"]
 PIECES = st.sampled_from([*WORDS, *STEMS, *BETWEEN, "agentsdir", "form-data"])

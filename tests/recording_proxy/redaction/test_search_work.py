@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from signet_recording_proxy.redaction import keyword_search, keywords
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import arguments, keyword_search, keywords
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.suspects import HIDDEN
 
 OPTIONS = " -p x1 -u a:b2c3 -P abcd1 --password-stdin | auth= "
 TEXTS = [
-    *(f"{stem}{OPTIONS}" for stem in ARGUMENTS.stems),
-    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in ARGUMENTS.stems),
+    *(f"{stem}{OPTIONS}" for stem in arguments.STEMS),
+    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in arguments.STEMS),
 ]
 COUNT = 40
 
@@ -62,7 +61,7 @@ def test_no_character_is_looked_at_more_than_a_few_times(unit: str) -> None:
 
 
 def _programs_in(unit: str) -> int:
-    return sum(stem in unit.lower() for stem in ARGUMENTS.stems)
+    return sum(stem in unit.lower() for stem in arguments.STEMS)
 
 
 def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
@@ -87,7 +86,7 @@ def _repetitions(pattern: Any, *, possessive: bool = False) -> Iterator[bool]:
             yield from _repetitions(argument, possessive=True)
 
 
-@pytest.mark.parametrize("command", ARGUMENTS.table, ids=lambda command: command.stems[0])
+@pytest.mark.parametrize("command", arguments.TABLE, ids=lambda command: command.stems[0])
 def test_every_repetition_is_bounded_or_gives_nothing_back(command: Any) -> None:
     """So what fails late has no other way to be tried, of which there would be more in longer text."""
     for pattern in filter(None, (command.expression, command.preceded_by)):

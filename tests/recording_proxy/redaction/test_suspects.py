@@ -9,8 +9,14 @@ from urllib.parse import quote
 
 from hypothesis import example, given, settings, strategies as st
 
-from signet_recording_proxy.redaction import assigned_values, beside_names, keyword_search, named_values, statements
-from signet_recording_proxy.redaction.arguments import ARGUMENTS
+from signet_recording_proxy.redaction import (
+    arguments,
+    assigned_values,
+    beside_names,
+    keyword_search,
+    named_values,
+    statements,
+)
 from signet_recording_proxy.redaction.keywords import Hits
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
@@ -27,7 +33,7 @@ REPLACED: tuple[Callable[[str, Token], str], ...] = (
     *(part.replace for part in (named_values.PARAMETERS, named_values.MULTIPART, named_values.MEMBERS)),
     assigned_values.replace_assignments,
     assigned_values.replace_markup,
-    ARGUMENTS.replace,
+    arguments.replace_arguments,
     lambda text, token: beside_names.replace_at(text, [m.start() for m in beside_names._BESIDE.finditer(text)], token),
     replace_vendor_secrets,
     lambda text, token: replace_spans(text, statements.spans(text, Hits(text).stated), token),
