@@ -24,13 +24,6 @@ SHOWN: Final = 20
 COMPARED: Final = ("first", "second", "difference", "95 % interval")
 SHORT: Final = ("hit@10", "mrr@10")
 """The figures that are printed of each category and run; the plot has the last, the page of two results all."""
-PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>signet-harness bench</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>body {{ color: {foreground}; background-color: {background}; }}
-{stylesheet}</style></head><body><pre>{code}</pre></body></html>
-"""
 PLOT: Final = 60
 """Characters of the plot from 0 to 1."""
 
@@ -195,7 +188,7 @@ def page_of(results: Mapping[str, Result], comparisons: Sequence[ResultCompariso
     else:
         show_side_by_side(results, comparisons, console)
     _plot(results, console)
-    return console.export_html(code_format=PAGE)
+    return console.export_html(code_format=Path(__file__).with_name("page.html").read_text("utf-8"))
 
 
 def _plot(results: Mapping[str, Result], console: Console) -> None:

@@ -15,10 +15,13 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from signet_reference_harness.bench.suite import FORMAT
 from signet_reference_harness.documents import DocumentError, demand, read_file
+from signet_reference_harness.messages import map_texts
 
 LARGEST_SOURCE: Final = 4 * 1024 * 1024 * 1024
 EXPORT: Final = "export the data set as JSON or JSON lines"
+FACTS: Final = json.loads(Path(__file__).with_name("data_sets.json").read_bytes())
 AS_PUBLISHED: Final = "name a file as its authors publish it; docs/harness/bench.md says which"
 
 
@@ -130,14 +133,10 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
             expected = None if asked.category == 5 else asked.answer
             category = CATEGORIES.get(asked.category, str(asked.category))
             scenarios.append(_query(f"q{order}", asked.question, kept, category, expected))
-    yield _head(
-        "locomo-captions" if captions else "locomo",
-        "CC-BY-NC-4.0",
-        f"LoCoMo, Maharana et al., ACL 2024; sha256 of the file: {source.sha256}",
-        f"{mended} entries of evidence name no turn; they were split or corrected where that was plain",
-        f"{lost} of the turns named then do not exist and are left out; {without} questions have no evidence",
-        "the evidence of category 5 is that of the question it was twisted from: it answers nothing",
-    )
+    yield {
+        **_head("locomo", source, mended=mended, lost=lost, without=without),
+        "name": "locomo-captions" if captions else "locomo",
+    }
     yield from scenarios
 
 
@@ -181,12 +180,7 @@ def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
 
     Turns marked `has_answer` are evidence. Raises DocumentError.
     """
-    yield _head(
-        "longmemeval",
-        "MIT",
-        f"LongMemEval, Wu et al., ICLR 2025; sha256 of the file: {source.sha256}",
-        "evidence is a turn that its authors marked; without such a turn, every turn of the answer's sessions counts",
-    )
+    yield _head("longmemeval", source)
     unique = _Unique()
     for asked in source.rows(LongMemEvalQuestion, source.value):
         yield {"kind": "scenario", "id": unique(name_of(asked.question_id))}
@@ -236,13 +230,7 @@ def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
     The data set is published as Parquet, and is exported as JSON lines. A piece that holds an answer word for word is
     evidence. Raises DocumentError.
     """
-    yield _head(
-        "memoryagentbench",
-        "MIT",
-        f"MemoryAgentBench, Hu et al., 2025; sha256 of the file: {source.sha256}",
-        "the data set names no evidence: each piece of the text that holds an accepted answer word for word counts",
-        "questions whose answer stands nowhere word for word have no evidence",
-    )
+    yield _head("memoryagentbench", source)
     for number, read in enumerate(source.rows(MemoryAgentBenchText, source.value), 1):
         metadata = read.metadata if isinstance(read.metadata, dict) else {}
         name = name_of(str(metadata.get("source") or read.source or "text"))
@@ -366,13 +354,7 @@ def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
             by_message.setdefault(message, []).append(fact["id"])
         repeated += sum(len(ids) > 1 for ids in by_message.values())
         scenarios += _beam_questions(record, by_message)
-    yield _head(
-        "beam",
-        "see the data set's own terms",
-        f"BEAM, Tavakoli et al., 2025; sha256 of the files: {source.sha256}",
-        f"{repeated} message ids belong to more than one message: each of these counts as evidence",
-        "questions of abstention, and those that name no message, have no evidence",
-    )
+    yield _head("beam", source, repeated=repeated)
     yield from scenarios
 
 
@@ -439,9 +421,10 @@ def moment(text: str, *formats: str) -> str | None:
     return None
 
 
-def _head(name: str, licence: str, source: str, *known_defects: str) -> dict[str, Any]:
-    head = {"kind": "suite", "format": "signet-bench-suite/1", "name": name, "licence": licence, "source": source}
-    return {**head, "known_defects": list(known_defects)}
+def _head(name: str, source: PublishedFile, **counts: int) -> dict[str, Any]:
+    """The head of a data set's suite, from the facts in `data_sets.json` and these counts."""
+    told = map_texts(FACTS[name], lambda text: text.format(sha256=source.sha256, **counts))
+    return {"kind": "suite", "format": FORMAT, "name": name, **told}
 
 
 def _fact(name: str, text: str, at: str | None) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
+
+import msgspec
 
 from signet_reference_harness.messages import Message, Thinking, ToolCall, ToolDefinition
 
@@ -104,8 +105,7 @@ Place = Literal["reason", "error", "message"]
 Beside = Literal["", "tool calls", "refusal"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonRow:
+class ReasonRow(msgspec.Struct, frozen=True):
     """One row: the word `raw` of `api` means `reason`.
 
     `place` is where the word stands: as the reason of an answer, as the code or type of an error, or within an
@@ -120,11 +120,8 @@ class ReasonRow:
     place: Place = "reason"
 
 
-def _row(members: Mapping[str, Any]) -> ReasonRow:
-    return ReasonRow(**{**members, "reason": StopReason(members["reason"])})
-
-
-TABLE: Final = tuple(map(_row, json.loads(Path(__file__).with_name("reasons.json").read_bytes())))
+_REASONS = Path(__file__).with_name("reasons.json").read_bytes()
+TABLE: Final = msgspec.json.decode(_REASONS, type=tuple[ReasonRow, ...])
 """The words of all vendors. A word in no row is an error."""
 
 

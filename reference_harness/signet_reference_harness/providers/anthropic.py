@@ -9,7 +9,7 @@ from typing import Any, Final
 from signet_reference_harness.messages import Message, Thinking, valid_text
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
 from signet_reference_harness.providers.answer import AnswerInProgress
-from signet_reference_harness.providers.http import HttpProvider
+from signet_reference_harness.providers.http import HttpProvider, without_empty
 
 VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 8_192
@@ -31,27 +31,24 @@ class AnthropicProvider(HttpProvider):
         return {"anthropic-version": VERSION, **({"x-api-key": key.reveal()} if key else {})}
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "model": options.model or self._settings.model,
-            "max_tokens": options.max_tokens or DEFAULT_MAX_TOKENS,
-            "messages": list(_messages(messages, self.id)),
-        }
-        if options.system_prompt:
-            body["system"] = list(_system(options))
-            if options.stable_prompt >= len(options.system_prompt):
-                # Nothing before the conversation changes from turn to turn, so that it can be cached as well.
-                _mark_last(body["messages"])
-        if options.temperature is not None:
-            body["temperature"] = options.temperature
-        if options.stop:
-            body["stop_sequences"] = list(options.stop)
-        if options.tools:
-            body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
-                for tool in options.tools
-            ]
-            body["tool_choice"] = {"type": options.tool_choice}
-        return body
+        asked = list(_messages(messages, self.id))
+        if options.system_prompt and options.stable_prompt >= len(options.system_prompt):
+            # Nothing before the conversation changes from turn to turn, so that it can be cached as well.
+            _mark_last(asked)
+        tools = [
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
+            for tool in options.tools
+        ]
+        return without_empty(
+            model=options.model or self._settings.model,
+            max_tokens=options.max_tokens or DEFAULT_MAX_TOKENS,
+            messages=asked,
+            system=list(_system(options)),
+            temperature=options.temperature,
+            stop_sequences=list(options.stop),
+            tools=tools,
+            tool_choice={"type": options.tool_choice} if tools else None,
+        )
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]

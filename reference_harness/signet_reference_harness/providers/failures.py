@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import msgspec
 
 from signet_reference_harness.errors import with_cause
 
@@ -105,10 +105,8 @@ class CallFailure(Exception):  # noqa: N818  # an event inside this package, nev
     wait_asked_s: float | None = None
 
 
-KIND_OF_WORD: Final[Mapping[str, FailureKind]] = {
-    word: FailureKind(kind)
-    for word, kind in json.loads(Path(__file__).with_name("failure_words.json").read_bytes()).items()
-}
+_WORDS = Path(__file__).with_name("failure_words.json").read_bytes()
+KIND_OF_WORD: Final = msgspec.json.decode(_WORDS, type=dict[str, FailureKind])
 """Vendors' words for errors. Those of kind `refused` come with status 429, too, and no wait helps."""
 LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)

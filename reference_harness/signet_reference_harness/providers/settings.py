@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from signet_reference_harness.config import Secret, bare_token, url_problem
 from signet_reference_harness.errors import ConfigError, load_plugin
 from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, CompletionOptions, Provider, agent_file
@@ -18,8 +19,7 @@ from signet_reference_harness.providers import APIS, LONGEST_ANSWER, Api, Comple
 DEFAULT: Final = "anthropic"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderKind:
+class ProviderKind(msgspec.Struct, frozen=True):
     """One provider. Without `base_url` the address must be configured; `needs_key` holds at that address only."""
 
     api: Api | None = None
@@ -29,9 +29,8 @@ class ProviderKind:
     base_url_variable: str | None = None
 
 
-KINDS: Final[Mapping[str, ProviderKind]] = {
-    name: ProviderKind(**kind) for name, kind in json.loads(Path(__file__).with_name("kinds.json").read_bytes()).items()
-}
+_KINDS = Path(__file__).with_name("kinds.json").read_bytes()
+KINDS: Final = msgspec.json.decode(_KINDS, type=dict[str, ProviderKind])
 OF_API: Final[Mapping[str, str]] = {str(kind.api): name for name, kind in reversed(list(KINDS.items()))}
 """The provider of an API that is named without one; an API's name names it, too."""
 CLASSES: Final[Mapping[Api, str]] = {

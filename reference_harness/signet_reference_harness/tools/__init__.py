@@ -118,8 +118,12 @@ class ToolResult:
     file: Path | None = None
 
 
+_DEFINED: Final = json.loads(Path(__file__).with_name("definitions.json").read_bytes())
 DEFINITIONS: Final = {
-    each["name"]: ToolDefinition(each["name"], each["description"], each["inputSchema"])
-    for each in json.loads(Path(__file__).with_name("definitions.json").read_bytes())
+    each["name"]: ToolDefinition(each["name"], each["description"], each["inputSchema"]) for each in _DEFINED
 }
 """The definitions of the tools that come with the harness, by name."""
+READS: Final = frozenset(each["name"] for each in _DEFINED if each.get("annotations", {}).get("readOnlyHint"))
+"""Those that change nothing."""
+UNASKED: Final = frozenset(each["name"] for each in _DEFINED if "annotations" in each)
+"""Those that a model may use without a word of a person: of memories the daemon keeps each version."""

@@ -11,17 +11,9 @@ from typing import Any, Final
 
 from signet_reference_harness.errors import ConfigError, ConfinementError
 from signet_reference_harness.messages import ToolCall
+from signet_reference_harness.tools import READS, UNASKED
 from signet_reference_harness.tools.files import ConfinedFolder
 
-READS: Final = frozenset(
-    {
-        *("file_list", "file_read", "file_search", "memory_get", "memory_list", "memory_search"),
-        *("secret_exec_status", "secret_list"),
-    }
-)
-"""Tools that change nothing."""
-UNASKED: Final = READS | {"memory_forget", "memory_modify", "memory_store"}
-"""Tools that a model may use without a word of a person: of memories the daemon keeps each version."""
 CHOICES: Final = "o: once, s: for the session, n: never in it; anything else refuses it and is said to the model"
 LONGEST_SHOWN: Final = 60
 """Lines of what a person is shown of a call."""

@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
@@ -195,24 +195,21 @@ class _Schema:
         self._name = name
         self._tool = tool
         self._validator: Any = None
-        self._complaint: str | None = None
 
-    @property
+    @cached_property
     def complaint(self) -> str:
         """The fault of the schema itself; empty for a usable one."""
-        if self._complaint is None:
-            # Takes longer to import than most turns take.
-            import jsonschema_rs
+        # Takes longer to import than most turns take.
+        import jsonschema_rs
 
-            self._complaint = ""
-            try:
-                schema = dict(self._tool.input_schema)
-                if schema.get("type") != "object":
-                    raise ValueError("its type is not 'object'")
-                self._validator = jsonschema_rs.validator_for(schema, retriever=_fetch_nothing)
-            except (jsonschema_rs.ValidationError, ValueError, TypeError, AttributeError) as error:
-                self._complaint = f"the tool {self._name!r} has a schema that cannot be used: {_first(error)}"
-        return self._complaint
+        try:
+            schema = dict(self._tool.input_schema)
+            if schema.get("type") != "object":
+                raise ValueError("its type is not 'object'")
+            self._validator = jsonschema_rs.validator_for(schema, retriever=_fetch_nothing)
+        except (jsonschema_rs.ValidationError, ValueError, TypeError, AttributeError) as error:
+            return f"the tool {self._name!r} has a schema that cannot be used: {_first(error)}"
+        return ""
 
     def breach(self, arguments: Mapping[str, Any]) -> str | None:
         """The fault of these arguments; None when the schema admits them."""

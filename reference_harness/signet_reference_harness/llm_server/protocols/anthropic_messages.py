@@ -119,8 +119,7 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
-    status = 400 if error.kind == "context_limit" else error.status
-    message = error.message or (WORDS[NAME]["too_long"] if error.kind == "context_limit" else "scripted")
+    status, message = error.told(WORDS[NAME]["too_long"])
     told = {"type": error.type or WORDS[NAME]["errors"].get(str(status), "api_error"), "message": message}
     return status, {"type": "error", "error": told, "request_id": "req_scripted"}
 

@@ -97,9 +97,8 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
-    if error.kind == "context_limit":
-        return 400, {"error": error.message or WORDS[NAME]["too_long"]}
-    return error.status, {"error": error.message or "scripted"}
+    status, message = error.told(WORDS[NAME]["too_long"])
+    return status, {"error": message}
 
 
 def failure_event(error: script.ErrorAnswer) -> bytes:

@@ -145,13 +145,13 @@ def failure_event(error: script.ErrorAnswer) -> bytes:
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
+    status, message = error.told(WORDS[NAME]["too_long"])
     too_long = error.kind == "context_limit"
-    status = 400 if too_long else error.status
     kind, code = WORDS[NAME]["errors"].get(
         str(status), ("invalid_request_error" if status < 500 else "server_error", None)
     )
     told = {
-        "message": error.message or (WORDS[NAME]["too_long"] if too_long else "scripted"),
+        "message": message,
         "type": error.type or kind,
         "param": "messages" if too_long else None,
         "code": error.code or ("context_length_exceeded" if too_long else code),
