@@ -19,7 +19,7 @@ from typing import Any, Final
 import httpx
 
 from signet_reference_harness.config import HarnessConfig
-from signet_reference_harness.daemon_client.plain_http import PlainTransport
+from signet_reference_harness.daemon_client.plain_http import PlainAnswer, PlainTransport
 from signet_reference_harness.daemon_client.reply import OK, OPERATIONS, FailureClass, Reply, held_back
 from signet_reference_harness.daemon_client.restraint import RepeatGuard, identity_of, without_tokens
 from signet_reference_harness.errors import with_cause
@@ -109,8 +109,8 @@ class Wire:
         progress = _Progress(trusted=began - self._answered_at < KEPT_ALIVE_S)
         try:
             async with asyncio.timeout(self._config.timeout_s(operation)), slots or contextlib.nullcontext():
-                request = self._request(method, target, headers, content, progress)
-                reply = await self._send(operation, request, progress)
+                response = await self._respond(method, target, headers, content, progress)
+                reply = await _read(operation, response, progress)
         except TimeoutError:
             limit = self._config.timeout_s(operation)
             reply = progress.failed(operation, FailureClass.TIMEOUT, f"no complete answer within {limit:g} s")
@@ -129,32 +129,32 @@ class Wire:
             await self._open.aclose()
             self._open = None
 
-    def _request(
+    async def _respond(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes, progress: _Progress
-    ) -> httpx.Request:
-        # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
-        return httpx.Request(
-            method,
-            _address(self._config.origin + target),
-            headers={**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})},
-            content=content or None,
-            extensions={"trace": progress.note},
-        )
-
-    async def _send(self, operation: str, request: httpx.Request, progress: _Progress) -> Reply:
+    ) -> httpx.Response | PlainAnswer:
         if self._open is None:
             self._open = self._transport or _transport_to(self._config.origin)
-        response = await self._open.handle_async_request(request)
-        try:
-            progress.status = response.status_code
-            received = bytearray()
-            async for piece in response.aiter_raw():
-                received += piece
-                if len(received) > BODY_LIMIT:
-                    raise httpx.ReadError(f"the answer is larger than {BODY_LIMIT} bytes")
-            return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
-        finally:
-            await response.aclose()
+        url = _address(self._config.origin + target)
+        told = {**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})}
+        if self._transport is None and isinstance(self._open, PlainTransport):
+            return await self._open.request(method, url, told, content, progress.note)
+        # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
+        trace = {"trace": progress.note}
+        request = httpx.Request(method, url, headers=told, content=content or None, extensions=trace)
+        return await self._open.handle_async_request(request)
+
+
+async def _read(operation: str, response: httpx.Response | PlainAnswer, progress: _Progress) -> Reply:
+    try:
+        progress.status = response.status_code
+        received = bytearray()
+        async for piece in response.aiter_raw():
+            received += piece
+            if len(received) > BODY_LIMIT:
+                raise httpx.ReadError(f"the answer is larger than {BODY_LIMIT} bytes")
+        return _reply_of(operation, response.status_code, response.headers.get("retry-after"), bytes(received))
+    finally:
+        await response.aclose()
 
 
 _address = lru_cache(maxsize=256)(httpx.URL)
