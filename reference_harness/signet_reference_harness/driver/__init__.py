@@ -44,6 +44,7 @@ import contextlib
 import json
 import os
 import signal
+import stat
 import sys
 import threading
 import time
@@ -233,20 +234,37 @@ async def _serve_input(driver: DriverServer) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, lines.put_nowait, None)
 
-    def read_lines() -> None:
-        # A thread and the bare descriptor: input may be a file, which an event loop cannot watch, and a
-        # thread inside sys.stdin would hold its lock while the interpreter ends.
-        rest = b""
+    rest = b""
+
+    def take(chunk: bytes) -> None:
+        """Hand on the lines that a chunk completes; an empty one is the end."""
+        nonlocal rest
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            lines.put_nowait(line)
+        if not chunk:
+            lines.put_nowait(rest)
+            lines.put_nowait(None)
+
+    def take_ready() -> None:
+        chunk = os.read(0, CHUNK)
+        if not chunk:
+            loop.remove_reader(0)
+        take(chunk)
+
+    def read_all() -> None:
+        # The bare descriptor: a thread inside sys.stdin would hold its lock while the interpreter ends.
         # A loop that is closed has answered `exit`: no more lines are wanted.
         with contextlib.suppress(RuntimeError):
             while chunk := os.read(0, CHUNK):
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    loop.call_soon_threadsafe(lines.put_nowait, line)
-            loop.call_soon_threadsafe(lines.put_nowait, rest)
-            loop.call_soon_threadsafe(lines.put_nowait, None)
+                loop.call_soon_threadsafe(take, chunk)
+            loop.call_soon_threadsafe(take, b"")
 
-    threading.Thread(target=read_lines, daemon=True).start()
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        loop.add_reader(0, take_ready)
+    else:
+        # Event loops cannot watch a file.
+        threading.Thread(target=read_all, daemon=True).start()
     await driver.serve(lines)
 
 
