@@ -336,14 +336,13 @@ class RecordedDaemon:
         }
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
-        self._recorder.ask({"op": "fault_off", "id": None})
         ended = mark(ScenarioEndMark(name=scenario.name, error=error, part=part))
         # Requests from here on, at a greeting, when it quits or late, belong to no scenario.
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         try:
-            idle = {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
-            self._recorder.ask(idle, ended, apart, part=TimePart.OPEN_REQUESTS)
+            faults_off, idle = {"op": "fault_off", "id": None}, {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
+            self._recorder.ask(faults_off, idle, ended, apart, part=TimePart.OPEN_REQUESTS)
         except KitError:
             # A request is still in flight: its line will come late, or say that it was cut off.
             return

@@ -57,6 +57,8 @@ class RecorderClient:
 
         The time counts as `part` of the run.
         """
+        if not commands:
+            return []
         with self._stopwatch.on(part):
             answers = _ask(self._process, commands, timeout_s)
             if self._model is not None:
