@@ -11,12 +11,11 @@ from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks import is_internal
-from signet_conformance.daemon.handlers.hooks.compaction import summary_request
-from signet_conformance.daemon.handlers.hooks.session import START_FIELDS, context_of, dated, memories_for, stub_of
-from signet_conformance.daemon.state.agents import identity_of, working_memory
+from signet_conformance.daemon.handlers.hooks.compaction import save_summary, summary_request
+from signet_conformance.daemon.handlers.hooks.session import dated, fitting, full_answer, memories_for, stub_of
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,19 +57,10 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     for name in ("agentId", "project", "sessionKey") if js.truthy(visit.fields.get("project")) else ("agentId",):
         js.trimmed(visit.fields.get(name))
     memories = memories_for(daemon, AGENT, visit.fields.get("project"), _START_ROOM)
-    daemon.count_reads([row["id"] for row in memories])
-    recent = working_memory(daemon.workspace)
-    _, inject = context_of(daemon, memories, recent, today)
+    _, answer = full_answer(daemon, memories, today)
     if marks:
         daemon.started.remember(marks)
-    return DaemonAnswer(
-        present(
-            identity=identity_of(daemon.workspace),
-            memories=[{name: row[name] for name in START_FIELDS} for row in memories],
-            recentContext=recent,
-            inject=inject,
-        )
-    )
+    return DaemonAnswer(answer)
 
 
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -107,11 +97,7 @@ def _terms(fields: Mapping[str, Any]) -> list[str]:
 
 def _fresh(daemon: Daemon, visit: AcceptedRequest, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first few of `rows` that fit, without those that the session's last prompts were shown."""
-    taken: list[dict[str, Any]] = []
-    for row in rows[:_MOST_ROWS]:
-        if sum(len(other["content"]) for other in taken) + len(row["content"]) > _PROMPT_ROOM:
-            break
-        taken.append(row)
+    taken = fitting(rows[:_MOST_ROWS], _PROMPT_ROOM)
     if visit.key is None:
         return taken
     shown = daemon.prompted.setdefault(daemon.sessions.normal(visit.key), deque(maxlen=_REMEMBERED_PROMPTS))
@@ -162,13 +148,8 @@ def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary becomes a memory; the next prompt may show all rows again."""
     visit = _AFTER.admit(daemon, call)
-    now, harness = daemon.now(), visit.fields["harness"]
-    row = {
-        "id": str(uuid.uuid4()), "type": "session_summary", "content": visit.fields["summary"], "importance": 0.8,
-        "tags": json.dumps(["session", "summary", harness], separators=(",", ":")), "who": "system",
-        "source_type": harness, "created_at": now, "updated_at": now, "updated_by": "system",
-    }  # fmt: skip
-    daemon.store.insert("memories", row)
+    tags = json.dumps(["session", "summary", visit.fields["harness"]], separators=(",", ":"))
+    memory = save_summary(daemon, visit.fields, tags=tags)
     if visit.key is not None:
         daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
-    return DaemonAnswer({"success": True, "memoryId": row["id"]})
+    return DaemonAnswer({"success": True, "memoryId": memory})

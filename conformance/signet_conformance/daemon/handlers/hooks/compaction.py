@@ -78,16 +78,12 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
     """Write the summary as a memory and as a session summary; the memory's id."""
     key, harness, summary = fields.get("sessionKey"), fields["harness"], fields["summary"]
-    now, new = daemon.now(), str(uuid.uuid4())
+    now = daemon.now()
     if not isinstance(summary, str) or not isinstance(harness, str):
         raise js.ScriptError("summary or harness is not a text")
     with daemon.store.transaction():
-        daemon.store.run(
-            """INSERT INTO memories (id, content, type, importance, source_id, source_type, who, tags, project,
-               agent_id, created_at, updated_at, updated_by)
-               VALUES (?, ?, 'session_summary', 0.8, ?, ?, 'system', ?, ?, ?, ?, ?, 'system')""",
-            new, summary, key, harness, f"session,summary,{harness}", project, agent, now, now,
-        )  # fmt: skip
+        tags = f"session,summary,{harness}"
+        new = save_summary(daemon, fields, tags=tags, source_id=key, project=project, agent_id=agent)
         node = f"{key}:compaction:{int(daemon.clock() * 1000)}" if js.truthy(key) else str(uuid.uuid4())
         daemon.store.run(
             """INSERT OR REPLACE INTO session_summaries
@@ -95,6 +91,17 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
             node, project, summary, -(-len(summary) // 4), now, now, key, harness, agent, key,
             '{"source":"compaction-complete"}', now,
         )  # fmt: skip
+    return new
+
+
+def save_summary(daemon: Daemon, fields: Mapping[str, Any], **more: Any) -> str:
+    """Write the summary of a compaction as a memory; its id."""
+    new, now = str(uuid.uuid4()), daemon.now()
+    row = {
+        "id": new, "type": "session_summary", "content": fields["summary"], "importance": 0.8, "who": "system",
+        "source_type": fields["harness"], "created_at": now, "updated_at": now, "updated_by": "system", **more,
+    }  # fmt: skip
+    daemon.store.insert("memories", row)
     return new
 
 

@@ -6,6 +6,7 @@ import hashlib
 import math
 import uuid
 from datetime import datetime
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
@@ -24,7 +25,7 @@ _INJECT_CHARACTERS: Final = 48_000
 _LEAST_WEIGHT: Final = 0.2
 _DAY_SECONDS: Final = 86_400
 #: What the answer to a start says of each memory.
-START_FIELDS: Final = ("id", "content", "type", "importance", "created_at")
+_START_FIELDS: Final = ("id", "content", "type", "importance", "created_at")
 _MARKER: Final = "[memory active | /remember | /recall]"
 _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests keeps the memory of this session."
 
@@ -85,19 +86,27 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
             [(str(key), agent, memory["id"]) for memory in memories],
         )
-    daemon.count_reads([memory["id"] for memory in memories])
-    recent = agents.working_memory(daemon.workspace)
-    stable, inject = context_of(daemon, memories, recent, today)
+    stable, answer = full_answer(daemon, memories, today, warnings)
     if marks is not None:
         daemon.started.remember(marks)
+    return DaemonAnswer(_with_envelope(daemon, answer, stable, answer["inject"].removeprefix(stable)))
+
+
+def full_answer(
+    daemon: Daemon, memories: list[dict[str, Any]], today: str, warnings: list[str] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The part of the injected text that does not change within a session, and the whole answer to a start."""
+    daemon.count_reads([memory["id"] for memory in memories])
+    recent = agents.working_memory(daemon.workspace)
+    stable, inject = _context_of(daemon, memories, recent, today)
     answer = present(
         identity=agents.identity_of(daemon.workspace),
-        memories=[{name: memory[name] for name in START_FIELDS} for memory in memories],
+        memories=[{name: memory[name] for name in _START_FIELDS} for memory in memories],
         recentContext=recent,
         inject=inject,
         warnings=warnings,
     )
-    return DaemonAnswer(_with_envelope(daemon, answer, stable, inject.removeprefix(stable)))
+    return stable, answer
 
 
 def stub_of(today: str) -> dict[str, Any]:
@@ -128,13 +137,13 @@ def memories_for(daemon: Daemon, agent: str, project: Any, room: int = _INJECT_C
     )
     weighed = [(weight, dict(row)) for row in rows if (weight := _weight(row, daemon.clock())) > _LEAST_WEIGHT]
     weighed.sort(key=lambda pair: (bool(project) and pair[1]["project"] == project, pair[0]), reverse=True)
-    kept: list[dict[str, Any]] = []
-    for _, row in weighed[:_MOST_MEMORIES]:
-        room -= len(row["content"])
-        if room < 0:
-            break
-        kept.append(row)
-    return kept
+    return fitting([row for _, row in weighed[:_MOST_MEMORIES]], room)
+
+
+def fitting(memories: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
+    """The first of the memories, as many as hold `room` characters at most."""
+    sizes = accumulate(len(memory["content"]) for memory in memories)
+    return [memory for memory, size in zip(memories, sizes, strict=True) if size <= room]
 
 
 def _weight(row: Any, now: float) -> float:
@@ -153,7 +162,7 @@ def dated(memory: Mapping[str, Any]) -> str:
     return f"- {memory['content']}{tags} ({day:%b} {day.day}, {day.year})"
 
 
-def context_of(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
+def _context_of(daemon: Daemon, memories: list[dict[str, Any]], recent: str | None, today: str) -> tuple[str, str]:
     """The part of the injected text that does not change within a session, and the whole of it."""
     early = daemon.behaviour.early
     stable = [_MARKER] if early else [_INTRODUCTION, _MARKER]

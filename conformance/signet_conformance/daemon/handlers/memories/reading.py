@@ -26,7 +26,8 @@ _ROW: Final = (
 )  # fmt: skip
 
 
-_LATER_COLUMNS: Final = ("source_path", "runtime_path", "idempotency_key")
+_LATER: Final = {"sourcePath": "source_path", "runtimePath": "runtime_path", "idempotencyKey": "idempotency_key"}
+"""Members that later releases add, each with the column that it repeats."""
 
 
 def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -48,13 +49,9 @@ def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return refusal(404, "not found")
     shown = {name: row[name] for name in _ROW}
     if daemon.behaviour.row_is_short:
-        shown = {name: shown[name] for name in shown if name not in _LATER_COLUMNS}
+        shown = {name: shown[name] for name in shown if name not in _LATER.values()}
     else:
-        shown |= {
-            "sourcePath": row["source_path"],
-            "runtimePath": row["runtime_path"],
-            "idempotencyKey": row["idempotency_key"],
-        }
+        shown |= {name: row[column] for name, column in _LATER.items()}
     if str(row["source_type"] or "").startswith("session") and row["source_id"]:
         shown["sessionId"] = row["source_id"]
     return DaemonAnswer(shown)
