@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from signet_conformance.drivers.hosts.observing import Observations
 from signet_conformance.drivers.hosts.protocol import StepError
@@ -69,59 +70,14 @@ class Launch:
     """The files that the kit wrote for the program, by their path below its home."""
 
 
-class ProgramConversation(Protocol):
-    """One session of a program. A method that waits raises StepError with the program's own words when it fails."""
-
-    def open(self) -> None:
-        """Start the program in a new session, and wait until it takes a prompt.
-
-        Raises ConnectorRefusedError when it ends instead, over what the connector's installer wrote.
-        """
-
-    def resume(self) -> None:
-        """Start the program in the session that was ended."""
-
-    def say(self, text: str) -> None:
-        """Give it what its user says, without waiting."""
-
-    def is_over(self) -> bool:
-        """Whether no turn is under way any more."""
-
-    def compact(self) -> None:
-        """Have it compact the session, without waiting: `is_over` tells when it is done."""
-
-    def clear(self) -> None:
-        """Begin anew in the same program."""
-
-    def end(self, *, for_good: bool = True) -> None:
-        """Leave the session as a user does, and wait until the program has done what it does then.
-
-        `for_good` is off where the session is resumed later: some programs tell an end only of one that is deleted.
-        """
-
-    @property
-    def key(self) -> str | None:
-        """The program's own id of the session; None as long as it is not known."""
-
-    @property
-    def words(self) -> Sequence[str]:
-        """The program's output beside the conversation, the newest last."""
-
-    @property
-    def refusals(self) -> Sequence[Refusal]:
-        """The refused parts of the connector's installation so far."""
-
-
-Open = Callable[[Launch], ProgramConversation]
-
-
 P = TypeVar("P", bound=ProgramProcess)
 
 
-class OneProcess(Generic[P]):
-    """A session with the process it runs in, its native id, its turn, and what the program said and refused.
+class OneProcess(ABC, Generic[P]):
+    """One session of a program, with the process it runs in, its native id, and what the program said and refused.
 
-    A subclass says what it is called, and how it takes in what the program says.
+    A subclass says what it is called, and how it takes in what the program says. A method that waits raises StepError
+    with the program's own words when it fails.
     """
 
     title = ""
@@ -134,19 +90,42 @@ class OneProcess(Generic[P]):
         self._words: list[str] = []
         self._refused: list[Refusal] = []
 
+    @abstractmethod
+    def open(self) -> None:
+        """Start the program in a new session, and wait until it takes a prompt.
+
+        Raises ConnectorRefusedError when it ends instead, over what the connector's installer wrote.
+        """
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Start the program in the session that was ended."""
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """Give it what its user says, without waiting."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Have it compact the session, without waiting: `is_over` tells when it is done."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Begin anew in the same program."""
+
     @property
     def key(self) -> str | None:
-        """The id of the session."""
+        """The program's own id of the session; None as long as it is not known."""
         return self._id
 
     @property
     def words(self) -> Sequence[str]:
-        """Its output beside the conversation."""
+        """The program's output beside the conversation, the newest last."""
         return [*self._words, *(self._process.words if self._process is not None else ())]
 
     @property
     def refusals(self) -> Sequence[Refusal]:
-        """Its refusals so far."""
+        """The refused parts of the connector's installation so far."""
         return self._refused
 
     def is_over(self) -> bool:
@@ -158,7 +137,11 @@ class OneProcess(Generic[P]):
         return self._over
 
     def end(self, *, for_good: bool = True) -> None:
-        """End its input, and wait for its end; the program keeps its session."""
+        """Leave the session as a user does, and wait until the program has done what it does then.
+
+        `for_good` is off where the session is resumed later: some programs tell an end only of one that is deleted.
+        The others end with their input, and keep their sessions.
+        """
         del for_good
         process, self._process = self._process, None
         self._over = True
@@ -174,3 +157,7 @@ class OneProcess(Generic[P]):
     def _listen(self, process: P) -> None:
         """Take in what the program has said by now."""
         raise NotImplementedError
+
+
+ProgramConversation: TypeAlias = OneProcess[Any]
+Open = Callable[[Launch], ProgramConversation]
