@@ -31,6 +31,10 @@ START = {"step": "start", "session": "s1", "agent": "atlas-agent", "project": "/
 PROMPT = {"step": "prompt", "session": "s1", "text": "Which database?", "reply": "PostgreSQL."}
 
 
+of_the_host = pytest.mark.parametrize("runtime", ["node"], indirect=True)
+"""What a host takes of a plugin, and when it calls it, is decided by the kit's own code: one program shows it."""
+
+
 def performed(target: Target, home: Path, steps: list[Mapping[str, Any]], **env: str) -> list[Mapping[str, Any]]:
     """The results of some steps, with nothing listening where the daemon would be."""
     return greeted(target, home, steps, **env)[1]
@@ -70,9 +74,12 @@ def runtime(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """A target with the profile of a shipped one and a fixture for its connector."""
+    """A target with the profile of a shipped one, and a fixture or the `code` of a module for its connector."""
 
-    def make(name: str, *, mode: str = "conforming", **own: Any) -> Target:
+    def make(name: str, *, mode: str = "conforming", code: str | None = None, **own: Any) -> Target:
+        if code is not None:
+            own["module"] = str(tmp_path / "plugin.mjs")
+            (tmp_path / "plugin.mjs").write_text(code)
         lines = [f"[targets.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in own.items())]
         (tmp_path / "signet-conformance.toml").write_text("\n".join(lines) + f'\nenv = {{FIXTURE_MODE = "{mode}"}}\n')
         return load(name, tmp_path)

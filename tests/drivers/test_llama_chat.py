@@ -9,15 +9,11 @@ import pytest
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
 
-from .conftest import FIXTURES, PROMPT, START, Broken, Made, performed
+from .conftest import FIXTURES, PROMPT, START, Broken, Made, of_the_host, performed
 
 MODULE = str(FIXTURES / "chat_program.mjs")
 PROMPT_TEXT = {"SIG-PROMPT-001": Verdict.FAIL, "SIG-PROMPT-002": Verdict.FAIL}
 SEARCH = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "pgbouncer"}}
-
-
-# What is found in a recording, and when a tool may be called, does not depend on the program that ran the connector.
-of_the_host = pytest.mark.parametrize("runtime", ["node"], indirect=True)
 
 
 @pytest.mark.parametrize(
