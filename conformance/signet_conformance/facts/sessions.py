@@ -127,6 +127,11 @@ class Sessions:
         """The steps of a session that came before a number, in order."""
         return [step for step in self.steps if step.session == session and step.seq < before]
 
+    def clears_of(self, session: str | None, before: float = inf) -> Sequence[StepMark]:
+        """The clears of a session that came before a number and were not skipped, in order."""
+        steps = self.steps_of(session, before)
+        return [step for step in steps if step.step == StepName.CLEAR and not self.was_skipped(step)]
+
     def calls_in(self, step: StepMark) -> Iterator[Call]:
         """The calls that came during a step."""
         calls, until = self._calls, self.end_of(step)

@@ -79,7 +79,7 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
     started = (c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted)
     owned = [c for c in started if timeline.own_step(c) in steps and timeline.own_step(c) != step]
     since = owned[-1].seq if owned else -1
-    clears = [mark for mark in steps if mark.step == StepName.CLEAR and not timeline.was_skipped(mark)]
+    clears = timeline.clears_of(session, call.seq)
     if step in clears or any(mark.seq > since for mark in clears):
         # A start that is sent twice in the step of the clear is SIG-START-005's.
         return PASS

@@ -382,8 +382,8 @@ def _last_clear(recording: Recording, session: str, call: Call) -> int:
     """The number of the clear after which the session began that an end tells; -1 where it was not cleared."""
     asking = recording.timeline.asked_by(call)
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
-    clears = [mark.seq for mark in recording.timeline.steps_of(session, until) if mark.step == StepName.CLEAR]
-    return clears[-1] if clears else -1
+    clears = recording.timeline.clears_of(session, until)
+    return clears[-1].seq if clears else -1
 
 
 def _is_said(words: str, said: AbstractSet[str]) -> bool:
