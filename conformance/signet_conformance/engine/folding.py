@@ -124,8 +124,11 @@ def _fold(name: str, passed: int, findings: list[Finding], dropped: int) -> Judg
         return Judgement(name, verdict, Reason.CONFORMING, message, subjects=subjects)
     reason = Reason.UNDECIDED if verdict is Verdict.INCONCLUSIVE else Reason.BREACH
     messages = list(dict.fromkeys(f.message for f in kept[:MAX_FINDINGS]))
-    message = "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
-    return Judgement(name, verdict, reason, message, kept, subjects)
+    return Judgement(name, verdict, reason, _first_three(messages), kept, subjects)
+
+
+def _first_three(messages: Sequence[str]) -> str:
+    return "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
 
 
 @lru_cache(maxsize=10_000)
@@ -195,11 +198,7 @@ def _together(name: str, judged: Sequence[JudgedTrace]) -> Judgement:
     reasons = ([f.message for f in j.findings[:MAX_FINDINGS]] or [j.message] for j in deciding)
     messages = list(dict.fromkeys(message for each in reasons for message in each))
     subjects = sum(j.subjects for j in judgements)
-    message = (
-        counted(subjects, "subject")
-        if verdict is Verdict.PASS
-        else "; ".join(messages[:3]) + (" …" if len(messages) > 3 else "")
-    )
+    message = counted(subjects, "subject") if verdict is Verdict.PASS else _first_three(messages)
     return Judgement(
         name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects
     )

@@ -20,6 +20,7 @@ from signet_conformance.rules.tool_requests import (
     SaidBefore,
     asked_changes,
     asked_ids,
+    content_of,
     identifier_in,
     ids_forgotten,
     ids_harmed,
@@ -74,10 +75,10 @@ def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any
     """The breach of a tool that claims a write that no request makes, before or after its step."""
     deeds = [call for call in recording.calls if _is_deed(call)]
     later = [call for call in deeds if call.seq > mark.seq]
-    ids, content = asked_ids(given), plain(text_in(given.get("content")))
+    ids, content = asked_ids(given), content_of(given)
     if mark.tool == "memory_store":
         # A connector may know that the daemon has a text already.
-        is_told = any(_holds(plain(text_in(call.body.get("content"))), content) for call in deeds)
+        is_told = any(_holds(content_of(call.body), content) for call in deeds)
     elif mark.tool == "memory_modify":
         sent = [(identifier, members) for call in later for identifier, members, _ in sent_changes(call)]
         is_told = any(_is_sent(changed, sent) for changed in asked_changes(given))
@@ -122,13 +123,13 @@ def _is_deed(call: Call) -> bool:
 
 
 def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
-    wanted = plain(text_in(step.given.get("content")))
+    wanted = content_of(step.given)
     strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
         yield step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
         return
     # What is held whole by a text that was said before may be late, or stored by the connector of itself.
-    told = {call.seq: plain(text_in(call.body.get("content"))) for call in step.calls if call.operation in SAVES}
+    told = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
     saves = [call for call in step.calls if call.accepted and call.seq in told]
     if not wanted or not saves:
         return
@@ -164,7 +165,7 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
     if step.given.get("action") == "add":
         yield from _judge_store(step, said)
         return
-    wanted, old = (plain(text_in(step.given.get(name))) for name in ("content", "old_text"))
+    wanted, old = content_of(step.given), plain(text_in(step.given.get("old_text")))
     removed = step.given.get("action") == "remove"
     for call in step.calls:
         strange = sorted(each for each in ids_harmed(call) if each in said.rows and old not in said.rows[each])
@@ -178,7 +179,7 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
                 fold="other id",
             )
             return
-    told = {call: plain(text_in(call.body.get("content"))) for call in step.calls}
+    told = {call: content_of(call.body) for call in step.calls}
     texts = {call: text for call, text in told.items() if call.accepted and text and not said.is_late(text)}
     if not texts or any(wanted and _holds(text, wanted) for text in texts.values()):
         yield PASS
@@ -228,8 +229,8 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
 def _other_value(
     step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
-    text = plain(text_in(wanted.get("content")))
-    told = [plain(text_in(members.get("content"))) for _, members in sent]
+    text = content_of(wanted)
+    told = [content_of(members) for _, members in sent]
     call, members = sent[0]
     if not any(_holds(each, text) for each in told):
         if any(REDACTION in each for each in (text, *told)):
@@ -262,7 +263,7 @@ def _unasked_text(
     if known is None or wanted.get("content") is not None:
         return None
     for call, members in sent:
-        text = plain(text_in(members.get("content")))
+        text = content_of(members)
         if not text or not call.accepted or _holds(text, known) or said.is_late(text):
             continue
         message = "the memory gets a new text, and the tool was not asked to change its text"

@@ -155,12 +155,12 @@ class SaidBefore:
         given = mark.arguments or {}
         for call in deeds:
             if call.accepted:
-                text = plain(text_in(call.body.get("content")))
+                text = content_of(call.body)
                 self._stored.add(text)
                 if call.operation in SAVES and (identifier := identifier_in(call.answer_value("id"))):
                     self.rows[identifier] = text
                 for identifier, members, _ in sent_changes(call):
-                    if new := plain(text_in(members.get("content"))):
+                    if new := content_of(members):
                         self.rows[identifier] = new
         asked = (given.get("content"), *(members.get("content") for _, members in asked_changes(given)))
         self.texts |= {plain(text) for text in (mark.text, mark.reply, *asked) if isinstance(text, str)}
@@ -168,6 +168,11 @@ class SaidBefore:
             self.changes |= {identifier for identifier, _ in asked_changes(given)}
         elif mark.tool == "memory_forget" and given.get("mode") != "preview":
             self.forgets |= asked_ids(given) or {_BY_FILTER}
+
+
+def content_of(members: Mapping[str, Any]) -> str:
+    """The plain text of a memory among the arguments of a tool, or in a body; empty without one."""
+    return plain(text_in(members.get("content")))
 
 
 def asked_ids(given: Mapping[str, Any]) -> set[str]:
