@@ -19,7 +19,6 @@ from signet_conformance.scenarios.outages import (
     usable,
 )
 from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions, scripted
-from signet_conformance.scenarios.steps import read_step
 from signet_conformance.scenarios.strategies import draw, write
 from signet_conformance.scenarios.writing import Digits
 from signet_conformance.trace import Exchange, Header, Mark, Request, Trace
@@ -105,7 +104,7 @@ def steps(*kinds: str | Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 )
 def test_outage_counts_only_where_its_steps_show_it(given: Sequence[Mapping[str, Any]], held: bool) -> None:
     """A daemon that is away at another step, that does not come back, or is not away is not this outage."""
-    scenario = Scenario("one", "One", tuple(map(read_step, given)))
+    scenario = Scenario.from_json({"name": "one", "steps": given}, "here")
     assert holds(scenario, OUTAGES[0]) is held
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from signet_conformance.scenarios.reducing import longest_prompt, remove_steps, shorten_prompts
 from signet_conformance.scenarios.scenario import Scenario, demand_open_sessions
-from signet_conformance.scenarios.steps import ConnectorStep, EndStep, PromptStep, StartStep, read_step
+from signet_conformance.scenarios.steps import ConnectorStep, EndStep, PromptStep, StartStep
 from signet_conformance.scenarios.strategies import sessions
 
 
@@ -18,7 +18,7 @@ def scenario_of(*steps: Mapping[str, Any]) -> Scenario:
     """A scenario of some steps, all of the session s1 that name none."""
     kits = ("fault", "fault_off", "restart_daemon")
     named = [step if step["step"] in kits or "session" in step else {**step, "session": "s1"} for step in steps]
-    return Scenario("one", "One", tuple(map(read_step, named)))
+    return Scenario.from_json({"name": "one", "steps": named}, "here")
 
 
 def kinds(scenario: Scenario) -> list[str]:

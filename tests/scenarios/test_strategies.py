@@ -15,7 +15,7 @@ from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_S
 from signet_conformance.scenarios.reducing import remove_steps
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.strategies import faults, sessions
-from signet_conformance.scenarios.writing import LARGEST_PROMPT_BYTES, PROJECTS, prompts
+from signet_conformance.scenarios.writing import DETAIL, LARGEST_PROMPT_BYTES, PROJECTS, Digits, number, prompt_text
 from signet_conformance.selftest.trials import scenarios as every_scenario
 from signet_conformance.trace import Declared
 from signet_conformance.trace.marks import StepName
@@ -153,9 +153,10 @@ def test_no_tool_is_asked_for_the_same_twice(scenario: Scenario) -> None:
         forgotten |= named if call["tool"] == "memory_forget" else set()
 
 
-@given(prompts())
-def test_no_prompt_is_blank(text: str) -> None:
-    """Every prompt has a letter, can be encoded, and is no longer than 100 kB."""
+@given(number(DETAIL))
+def test_no_prompt_is_blank(detail: int) -> None:
+    """Every prompt has a letter, can be encoded, and is no longer than 150 kB."""
+    text = prompt_text(Digits(detail))
     assert any(character.isalnum() for character in text)
     assert len(text.encode()) <= LARGEST_PROMPT_BYTES
 

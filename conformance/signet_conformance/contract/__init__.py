@@ -98,7 +98,6 @@ Scope = Literal["exchange", "session", "recording"]
 Needs = Literal["trace", "process", "run"]
 """How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
 Side = Literal["connector", "daemon", "harness"]
-FORMAT = "signet-requirements/2"
 _REMEDY = f"fix the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
 
 

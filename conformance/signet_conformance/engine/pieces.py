@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from signet_conformance.children.spread import spread
 from signet_conformance.contract import Scope, daemon_requirements, requirements
 from signet_conformance.engine.folding import Tally
-from signet_conformance.facts import Call, LightCalls, NeedsWholeError, PackedFacts, Recording, pack_calls
+from signet_conformance.facts import Call, NeedsWholeError, Recording
+from signet_conformance.facts.light_calls import LightCalls, PackedFacts, pack_calls
 from signet_conformance.rules import builtin_rules, daemon_rules, injected, rules
 from signet_conformance.rules.excuses import excuse_breach
 from signet_conformance.rules.fields import MOST_EXPLAINED

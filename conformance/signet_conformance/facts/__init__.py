@@ -13,11 +13,9 @@ from signet_conformance.facts.calls import (
     CLAIM_CHECKING as CLAIM_CHECKING,
     COMPLETE as COMPLETE,
     DELETE as DELETE,
-    EMPTY as EMPTY,
     END as END,
     EXEC as EXEC,
     EXEC_JOB as EXEC_JOB,
-    FEEDBACK as FEEDBACK,
     FIRST_CALLS as FIRST_CALLS,
     FORGET as FORGET,
     GET as GET,
@@ -25,7 +23,6 @@ from signet_conformance.facts.calls import (
     HOOK_RECALL as HOOK_RECALL,
     HOOK_REMEMBER as HOOK_REMEMBER,
     LIFECYCLE as LIFECYCLE,
-    LIST as LIST,
     MEMORY_SEARCH as MEMORY_SEARCH,
     MODIFY as MODIFY,
     NOTIFY as NOTIFY,
@@ -36,20 +33,13 @@ from signet_conformance.facts.calls import (
     RECALL as RECALL,
     REDACTION as REDACTION,
     REMEMBER as REMEMBER,
-    RESERVED_KEY_HEADER as RESERVED_KEY_HEADER,
     SAVES as SAVES,
     SEARCH_SESSIONS as SEARCH_SESSIONS,
-    SKILL as SKILL,
     START as START,
     Call as Call,
     pattern_agent as pattern_agent,
     plain as plain,
     text_or_none as text_or_none,
-)
-from signet_conformance.facts.light_calls import (
-    LightCalls as LightCalls,
-    PackedFacts as PackedFacts,
-    pack_calls as pack_calls,
 )
 from signet_conformance.facts.recording import (
     NeedsWholeError as NeedsWholeError,
@@ -62,8 +52,5 @@ from signet_conformance.facts.sessions import (
     SUB_AGENT_MEMBERS as SUB_AGENT_MEMBERS,
     HostId as HostId,
 )
-from signet_conformance.facts.timeline import (
-    Timeline as Timeline,
-    Turn as Turn,
-)
+from signet_conformance.facts.timeline import Turn as Turn
 from signet_conformance.trace.glance import normalised_key as normalised_key

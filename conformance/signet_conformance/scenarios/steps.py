@@ -6,10 +6,9 @@ In arguments {"agent": number} means one of the target's agents, {"key": session
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -278,13 +277,3 @@ AnyStep = Annotated[
     | RestartDaemon,
     Field(discriminator="step"),
 ]
-
-
-def read_step(data: Any) -> Step:
-    """Read a step from a JSON object. Raises pydantic's ValidationError."""
-    return _reader().validate_python(data)
-
-
-@cache
-def _reader() -> TypeAdapter[Step]:
-    return TypeAdapter(AnyStep)

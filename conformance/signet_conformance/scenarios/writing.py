@@ -72,13 +72,8 @@ _SIZES = (1_000, 10_000, LARGEST_PROMPT_BYTES, LARGEST_PROMPT_BYTES)
 _PROMPT_KINDS = weighted({"line": 46, "strange": 15, "slash": 2, "long": 1})
 
 
-def prompts() -> st.SearchStrategy[str]:
-    """Draw the text of a user's turn, never blank: mostly a line, sometimes of any script, rarely up to 150 kB."""
-    return number(DETAIL).map(lambda detail: prompt_text(Digits(detail)))
-
-
 def prompt_text(digits: Digits) -> str:
-    """Return the text of one prompt, picked by the digits."""
+    """Return the text of a user's turn, never blank: mostly a line, sometimes of any script, rarely up to 150 kB."""
     line, kind = digits.pick(_TEXTS["prompts"]), digits.pick(_PROMPT_KINDS)
     if kind == "strange":
         return f"{line} {digits.unicode_text()}"

@@ -11,7 +11,6 @@ from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.run import drive
 from signet_conformance.scenarios.scenario import Scenario
-from signet_conformance.scenarios.steps import read_step
 from tests.support.inner_pytest import run
 
 from .live import broken_daemon, broken_target, generate
@@ -39,7 +38,7 @@ def test_breach_of_the_daemon_is_shown_again_and_put_beside_the_traces(tmp_path:
 
 def test_breach_of_the_daemon_that_scenarios_show_is_not_performed_again(tmp_path: Path) -> None:
     """What the other traces of the run say of the daemon needs no second proof."""
-    scenario = Scenario("plain", "One session", tuple(map(read_step, (START, PROMPT, END))))
+    scenario = Scenario.from_json({"name": "plain", "steps": [START, PROMPT, END]}, "here")
     with broken_daemon(BROKEN) as url:
         request = DrivenRequest(
             folder=tmp_path, target=targets.load("reference"), daemon=url, scenarios=(scenario,), sessions=5
