@@ -91,7 +91,7 @@ class Subject(ABC):
 
 
 async def perform(performance: ScenarioRun, player: Player, note: Note, stepped: Callable[[], None]) -> None:
-    """Perform a scenario; `note` is given what each step that asks brought, `stepped` is called after each step.
+    """Perform a scenario; `note` gets the records of each step that asks, `stepped` is called after each step.
 
     Raises BenchFailureError, which names the scenario and the line.
     """

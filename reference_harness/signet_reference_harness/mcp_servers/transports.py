@@ -1,7 +1,7 @@
 """How a server is reached by the package `mcp`: over the standard streams of a process, or over streamable HTTP.
 
-The package has two ranges, whose modules differ in where types stand, in the HTTP library, and in what a transport
-yields beside its two streams. What differs stands here.
+The package has two supported ranges. They differ in the modules of types, in the HTTP library, and in what a transport
+yields beside its two streams. This module hides the differences.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 
 class Interruption:
-    """Heeds signals and the time limit in the event loop, as fits what the task is at.
+    """Handles signals and the time limit in the event loop, according to the phase of the task.
 
-    An interruption cancels the task, once, until :meth:`settle`. After that the session is ended, within bounds of its
-    own, and no signal stops that; but a signal ends what :meth:`ends` is given.
+    Until :meth:`settle` an interruption cancels the task, once. After that the session is ended, which no signal stops;
+    a signal then only cancels what :meth:`ends` is given.
     """
 
     def __init__(self, limit_ms: int | None) -> None:

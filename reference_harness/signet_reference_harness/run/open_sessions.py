@@ -26,7 +26,7 @@ from signet_reference_harness.session.lifecycle import Lifecycle
 
 SUFFIX: Final = ".json"
 LOOK_S: Final = 0.05
-"""How often it is looked whether another process is through with a session's end."""
+"""How often to look whether another process has finished the end of a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,10 @@ class OpenMark(kept_lines.HeldFile):
 
     @classmethod
     async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:
-        """The sessions at that daemon that a process left open which is gone; each is this process's now.
+        """The sessions at that daemon that were left open by a process that is gone; each now belongs to this process.
 
-        `own` is the key of the session that this process is about to open: another process that has it locked is ending
-        it, and is waited for, or is `seized`: stuck, and counts as gone.
+        `own` is the key of the session that this process is about to open. Another process that has it locked is ending
+        it, and is waited for; if it is `seized`, it is stuck, and counts as gone.
         """
         for path in _files(folder):
             with suppress(OSError, ValueError, TypeError):

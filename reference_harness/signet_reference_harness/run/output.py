@@ -91,7 +91,7 @@ def _tool_line(event: events.Event) -> str:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write to what lies beneath the stream, which then holds nothing that Python would wait for at its end."""
+    """Write to the descriptor of the stream, so that Python has nothing left to write at its exit."""
     try:
         handle = stream.fileno()
     except OSError:

@@ -1,4 +1,4 @@
-"""A run on disk, and the lease on it: JSON lines, each appended whole, of what is neither asked nor done again.
+"""A run on disk, and the lease on it. Its JSON lines keep what must be neither asked nor done again.
 
     {"kind": "header", "format": "signet-run/2", "run": "…", "session": "…", "prompt": "…", …}
     {"kind": "holder", "pid": 4711, "host": "…", "at": "…"}   a process works in the run, from here on
@@ -7,9 +7,9 @@
     {"kind": "result", "name": "…", "ok": true, …}            it is done
     {"kind": "outcome", "status": "failed"}                   the process is through with the run
 
-Who holds the lease has the file locked and touches it now and then. A process that is gone holds nothing. From one
-that has not touched it for :data:`LEASE_S` the run is taken over: the file gives way to a copy, and the old holder,
-should it wake, finds that its file is not the run's any more before it writes a line or begins a tool.
+The holder of the lease has the file locked, and touches it now and then. A process that is gone holds nothing. If the
+holder has not touched the file for :data:`LEASE_S`, another process takes the run over by putting a copy in the place
+of the file. Before each line and each tool the old holder looks whether its file is still the run's.
 """
 
 from __future__ import annotations

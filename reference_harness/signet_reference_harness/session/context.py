@@ -1,4 +1,4 @@
-"""The model's context in a turn: its parts in their one order, each named; and the summary that replaces its history.
+"""The model's context in a turn: its named parts in a fixed order, and the summary that replaces its history.
 
 The parts are identity files, the injections of session-start and of this prompt, the history or its summary, research.
 All except the history are reminders; those of the session come first, so that the most lasting part begins the context.

@@ -154,10 +154,10 @@ class SessionHost:
         return after
 
     async def take_up(self, name: str, *, anew: bool = False, end_untold: bool = False) -> Session:
-        """Go on with a session as the next process does when the one that had it open was killed.
+        """Continue a session as the next process does after a kill.
 
-        With `anew` it goes on under a fresh key. What was left open under the one before is ended first, unless
-        `end_untold` says that the host reports no end.
+        With `anew` it continues under a fresh key. The session under the old key is ended first, unless `end_untold`
+        says that the host reports no end.
         """
         left = await self._leave(name, SHUTDOWN, untold=end_untold or not anew)
         identity = left.identity

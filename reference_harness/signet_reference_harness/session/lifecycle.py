@@ -47,9 +47,9 @@ class _Daemon:
 
     wants_start: bool = True
     asks_anew: bool = False
-    """The next start was not asked for before: by the user who opens the session, or by a daemon that forgot it."""
+    """The next start is a new wish: of the user who opens the session, or of a daemon that forgot it."""
     recovers: bool = False
-    """The next start takes up a session that goes on, which the daemon has forgotten."""
+    """The next start recovers a running session that the daemon has forgotten."""
     wants_end: bool = False
     """A start may have arrived that no end has answered yet."""
     claimed_elsewhere: bool = False
@@ -142,7 +142,7 @@ class Lifecycle:
     async def take_up(self, left: Lifecycle) -> None:
         """Go on with what a dead process left open at the daemon: its conversation, and the context that it was given.
 
-        Under the same key the daemon is asked for no more than the claim, where its release knows that.
+        Under the same key the daemon is asked for the claim alone, if its release knows claims.
         """
         self.conversation, self._contexts, self.start_rows = left.conversation, left._contexts, left.start_rows
         self._open("resume")
@@ -282,8 +282,8 @@ class Lifecycle:
     async def submit(self, prompt: str, feedback: Mapping[str, float] | None = None, *, repeated: bool = False) -> str:
         """Tell the daemon the prompt; returns the context of this turn.
 
-        The words of the turn before, to the same reply, are taken for that turn, which the model failed to answer:
-        unless they are `repeated`, which says that the user has said them once more.
+        Equal words to an equal last reply are those of the turn before, which the model failed to answer: the daemon
+        has them. `repeated` says that the user has said them again.
         """
         self.submission = None
         if not await self._finish_compaction() or not await self._is_started():

@@ -31,7 +31,7 @@ from signet_reference_harness.tools.registry import as_json
 
 
 class TurnHistory:
-    """The model's answers and the results of its tools, each in order. A turn takes them before it asks or runs."""
+    """Answers and results of tools that a dead process got in a turn, used before anything is asked or run."""
 
     def __init__(self, answers: Iterable[CompletionResult] = (), results: Iterable[ToolResult] = ()) -> None:
         self._answers = deque(answers)
