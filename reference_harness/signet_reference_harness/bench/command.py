@@ -47,7 +47,7 @@ AT_ONCE: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BenchOptions:
+class BenchOptions(settings.ProviderOptions):
     """The command line, as it says nothing by default."""
 
     suite: Path | None = None
@@ -68,11 +68,6 @@ class BenchOptions:
     judge_model: str | None = None
     price: float | None = None
     answer: bool = False
-    provider: str | None = None
-    api: str | None = None
-    model: str | None = None
-    base_url: str | None = None
-    api_key: str | None = None
     agent: dict[str, Any] | None = None
     """The members of agent.yaml in the workspace of each daemon of the run's own."""
 
@@ -113,7 +108,7 @@ def _answerer(given: BenchOptions) -> Answerer | None:
                 option = name.replace("_", "-")
                 raise ConfigError(f"--{option} without a model that answers", remedy="add --provider ollama")
         return None
-    flags = {name: getattr(given, name) for name in settings.FLAGS}
+    flags = given.flags
     if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):
         flags["provider"] = LOCAL
     asked = settings.load(flags, os.environ, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -42,10 +42,26 @@ CLASSES: Final[Mapping[Api, str]] = {
 
 DEFAULT_TIMEOUT_S: Final = 300.0
 BARE: Final = "give the bare key, without 'Bearer'"
-VARIABLES: Final[Mapping[str, str]] = {
-    name: f"SIGNET_HARNESS_{name.upper()}" for name in ("provider", "api", "model", "base_url", "api_key")
-}
-FLAGS: Final[Mapping[str, str]] = {name: f"--{name.replace('_', '-')}" for name in VARIABLES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderOptions:
+    """What a command line says of the provider; None where it says nothing."""
+
+    provider: str | None = None
+    api: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+
+    @property
+    def flags(self) -> dict[str, str | None]:
+        """The options by their names in FLAGS."""
+        return {name: getattr(self, name) for name in FLAGS}
+
+
+VARIABLES: Final = {each.name: f"SIGNET_HARNESS_{each.name.upper()}" for each in fields(ProviderOptions)}
+FLAGS: Final = {name: f"--{name.replace('_', '-')}" for name in VARIABLES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(settings.ProviderOptions):
     """The command line of `signet-harness run` as it was written; None where it says nothing."""
 
     words: tuple[str, ...] = ()
@@ -65,11 +65,6 @@ class Options:
     explain: bool = False
     compare_memory: bool = False
     agent: str | None = None
-    provider: str | None = None
-    api: str | None = None
-    model: str | None = None
-    base_url: str | None = None
-    api_key: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
     stop: tuple[str, ...] = ()
@@ -329,7 +324,7 @@ class SessionPlan:
             config = routing.settings_for(identity.agent, config)
         config = replace(config, bypassed=config.bypassed or options.without_memory)
         workspace = settings.workspace_of(environ)
-        asked = settings.load({name: getattr(options, name) for name in settings.FLAGS}, environ, workspace)
+        asked = settings.load(options.flags, environ, workspace)
         asked = replace(asked, options=_completion_options(options, asked))
         if asked.key is not None and asked.key.is_secret:
             config = replace(config, provider_key=asked.key.reveal())
