@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
@@ -37,8 +36,8 @@ class ArgumentPattern(Struct, frozen=True):
     """
 
     stems: tuple[str, ...]
-    expression: re.Pattern[str]
-    preceded_by: re.Pattern[str] | None = None
+    expression: Expression
+    preceded_by: Expression | None = None
     literals: tuple[str, ...] = ()
     separators: str = "\n|;"
     at_stem: Expression | None = None
@@ -62,7 +61,7 @@ STEMS: Final = tuple(dict.fromkeys(stem for row in TABLE for stem in row.stems))
 """Text without any of them, in lower case, has no such secret."""
 _BY_STEM: Final = {stem: [row for row in TABLE if stem in row.stems] for stem in STEMS}
 _AT_STEM: Final = {
-    stem: [re.compile(row.at_stem, re.IGNORECASE) if row.at_stem else None for row in rows]
+    stem: [Expression(f"(?i:{row.at_stem})") if row.at_stem else None for row in rows]
     for stem, rows in _BY_STEM.items()
 }
 _NUMBERS: Final = [[number for number, row in enumerate(TABLE) if stem in row.stems] for stem in STEMS]
@@ -86,7 +85,7 @@ def replace_arguments(text: str, token: Token) -> str:
 
 def is_near(stem: str, text: str, at: int) -> bool:
     """Return whether the text at `at`, where the stem is, may be part of a command with this stem."""
-    return any(at_stem is None or at_stem.match(text, at) is not None for at_stem in _AT_STEM[stem])
+    return any(at_stem is None or at_stem.compiled.match(text, at) is not None for at_stem in _AT_STEM[stem])
 
 
 def may_follow(stem: str, part: str) -> bool:
@@ -101,7 +100,7 @@ def gate() -> str:
 
 
 def _secrets(text: str, row: ArgumentPattern) -> Iterator[Span]:
-    for match in row.expression.finditer(text):
+    for match in row.expression.compiled.finditer(text):
         group = match.lastindex or 0
         if _ACCEPTS[row.accepts](match[group]) and _is_preceded(text, match.start(group), row):
             yield match.span(group)
@@ -117,4 +116,4 @@ def _is_preceded(text: str, at: int, row: ArgumentPattern) -> bool:
         return True
     first = max(0, at - _MAX_COMMAND_CHARS)
     begins = max(first, *(text.rfind(separator, first, at) + 1 for separator in row.separators))
-    return row.preceded_by.search(text, begins, at + 1) is not None
+    return row.preceded_by.compiled.search(text, begins, at + 1) is not None

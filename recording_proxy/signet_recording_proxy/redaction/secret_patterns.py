@@ -95,7 +95,7 @@ class TextPattern(Struct, frozen=True):
     """
 
     stems: tuple[str, ...]
-    expression: re.Pattern[str]
+    expression: Expression
     accepts: str = "spelled_out"
     may_name: bool = False
     in_url: bool = False
@@ -106,19 +106,19 @@ class TextPattern(Struct, frozen=True):
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
-        return re.search(self.expression.pattern.removeprefix(_START), text) is not None
+        return re.search(self.expression.removeprefix(_START), text) is not None
 
     def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[Span]:
         """Where the secrets are whose stems begin at these places, in order."""
-        match, search, done = self.expression.match, self.expression.search, 0
+        expression, done = self.expression.compiled, 0
         for at in stems:
             if at < done:
                 continue
             if self.stem_first:
-                found = match(text, at)
+                found = expression.match(text, at)
             else:
-                found = search(text, max(done, at - _MOST_BEFORE), at + _MOST_BEHIND)
-                found = found if found is None else match(text, found.start())
+                found = expression.search(text, max(done, at - _MOST_BEFORE), at + _MOST_BEHIND)
+                found = found if found is None else expression.match(text, found.start())
             if found is None:
                 continue
             group, done = found.lastindex or 0, found.end()
@@ -134,7 +134,7 @@ class TextPattern(Struct, frozen=True):
         return replace_spans(text, self._spans(text), token)
 
     def _spans(self, text: str) -> Iterator[Span]:
-        for match in self.expression.finditer(text):
+        for match in self.expression.compiled.finditer(text):
             start, end = match.span(match.lastindex or 0)
             end = start + password_length(match[2], match[1]) if self.in_url else end
             if _ACCEPTS[self.accepts](text[start:end]):
@@ -153,7 +153,7 @@ class SecretKind(Struct, frozen=True):
     @property
     def pattern(self) -> TextPattern:
         """Its shape."""
-        expression = re.compile(f"{_START}(?:{self.expression})")
+        expression = Expression(f"{_START}(?:{self.expression})")
         return TextPattern(self.stems, expression, stem_first=self.stem_first, may_name=self.may_name)
 
 

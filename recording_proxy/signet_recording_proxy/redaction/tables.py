@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,9 +19,17 @@ _PART = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
 
 
 class Expression(str):
-    """A regular expression that stays text; the type of one to be compiled is `re.Pattern[str]`."""
+    """A regular expression as text."""
 
     __slots__ = ()
+
+    @property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first needed: most never are, and all take as long as half of a start."""
+        return _compile(self)
+
+
+_compile = cache(re.compile)
 
 
 class _Parts(msgspec.Struct):
@@ -35,8 +44,8 @@ def read_table(name: str, table: type[Table], **parts: str) -> Table:
         text = "|".join(pieces.values()) if isinstance(pieces, dict) else "".join(pieces)
         return _PART.sub(lambda match: parts[match[1]], text)
 
-    def _expression(kind: type, pieces: str | list[str] | dict[str, str]) -> Expression | re.Pattern[str]:
-        return Expression(_fill(pieces)) if kind is Expression else re.compile(_fill(pieces))
+    def _expression(_kind: type, pieces: str | list[str] | dict[str, str]) -> Expression:
+        return Expression(_fill(pieces))
 
     for part, pieces in msgspec.json.decode(raw, type=_Parts).parts.items():
         parts[part] = _fill(pieces)

@@ -11,6 +11,8 @@ import pytest
 
 from signet_conformance.contract import document
 from signet_recording_proxy.redaction import tables
+from signet_recording_proxy.redaction.arguments import TABLE
+from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS
 
 FOLDER = Path(tables.__file__).parent
 TABLES = (
@@ -24,6 +26,13 @@ def test_a_table_satisfies_its_schema(name: str) -> None:
     schema = document(f"redaction/{name.replace('_', '-').removesuffix('.json')}.schema.json")
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(json.loads((FOLDER / name).read_bytes()))
+
+
+def test_expressions_of_tables_are_sound() -> None:
+    """They are compiled when they are first needed: a mistake in one would be found by a line of a recording."""
+    shapes = [shape.expression for shape in (*ISSUED, *TEXT_PATTERNS, *BLOCKS)]
+    commands = [expression for row in TABLE for expression in (row.expression, row.preceded_by, row.at_stem)]
+    assert all(expression.compiled.pattern for expression in (*shapes, *filter(None, commands)))
 
 
 @pytest.mark.parametrize(
