@@ -8,16 +8,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from signet_conformance.audit.rows import (
-    VERDICT_LISTS,
-    BreachRow,
-    Count,
-    Id,
-    Instant,
-    Name,
-    RecordingRow,
-    RequirementId,
-)
+from signet_conformance.audit import rows
 from signet_conformance.contract import catalogue_place
 from signet_conformance.engine import exit_status
 from signet_conformance.errors import UsageError
@@ -31,23 +22,23 @@ _BREACHES: Mapping[Verdict, Worst] = {Verdict.ERROR: "ERROR", Verdict.FAIL: "FAI
 class Cell(Struct, frozen=True, kw_only=True):
     """A requirement that some recordings of a connector's release breach."""
 
-    connector: Name
-    release: Name | None
+    connector: rows.Name
+    release: rows.Name | None
     """The connector's release; null if the recordings do not say."""
-    requirement: RequirementId
+    requirement: rows.RequirementId
     verdict: Worst
     """The worst verdict of these recordings."""
-    recordings: Count
+    recordings: rows.Count
     """How many of these recordings breach it."""
-    passing: Count
+    passing: rows.Count
     """How many recordings of the release pass it."""
-    first_seen: Instant | None
+    first_seen: rows.Instant | None
     """When the first breaching recording began."""
-    new_since: Name | None
+    new_since: rows.Name | None
     """The release or day since which it is breached: earlier recordings of the connector pass it, and no earlier one
     breaches it. null: it was always breached, or the time is not known.
     """
-    evidence: Id
+    evidence: rows.Id
     """The first recording that breaches it."""
     exchange: int | None
     """The number of the breaching exchange in that recording."""
@@ -63,26 +54,26 @@ class Summary(Struct, frozen=True, kw_only=True):
     schema_file: ClassVar[str] = "audit/signet-audit-summary-1.schema.json"
 
     format: Literal["signet-audit-summary/1"]
-    recordings: Count
+    recordings: rows.Count
     """All recordings that the manifest names."""
-    judged: Count
-    broken_off: Count
-    unreadable: Count
-    earlier: Count
+    judged: rows.Count
+    broken_off: rows.Count
+    unreadable: rows.Count
+    earlier: rows.Count
     """Recordings from before the requested day, which were not judged."""
-    tested: Count
+    tested: rows.Count
     """Judged recordings with a lifecycle hook or a memory operation."""
-    exchanges: Count
-    sessions: Count
+    exchanges: rows.Count
+    sessions: rows.Count
     """The number of rows of sessions."""
-    joined: Count
+    joined: rows.Count
     """Sessions with parts in several recordings."""
-    connectors: dict[str, Count]
+    connectors: dict[str, rows.Count]
     """Connector to the number of its judged recordings."""
-    verdicts: dict[str, dict[RequirementId, str]]
+    verdicts: dict[str, dict[rows.RequirementId, str]]
     """Connector to the worst verdict of each requirement."""
     cells: tuple[Cell, ...]
-    unread: tuple[tuple[Id, str], ...]
+    unread: tuple[tuple[rows.Id, str], ...]
     """Recordings that could not be read, each with the reason; a thousand at most."""
 
 
@@ -106,14 +97,14 @@ class _Seen:
         self.first_pass: str | None = None
         self.rank: tuple[int, bool, str] | None = None
         """By what the evidence was chosen: the worst verdict, and of those the first."""
-        self.evidence: tuple[str, BreachRow | None] = ("", None)
+        self.evidence: tuple[str, rows.BreachRow | None] = ("", None)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict over all of them."""
         return next(verdict for verdict in FOLDING_ORDER if verdict in self._verdicts)
 
-    def add(self, verdict: Verdict, row: RecordingRow) -> bool:
+    def add(self, verdict: Verdict, row: rows.RecordingRow) -> bool:
         """Take the verdict of a recording; whether it is the evidence now."""
         self._verdicts.add(verdict)
         if verdict is Verdict.PASS:
@@ -153,14 +144,14 @@ class AuditTotals:
         """Whether the recording at hand is evidence, so that its breaches say where."""
         return bool(self._open)
 
-    def add(self, row: RecordingRow | BreachRow) -> None:
+    def add(self, row: rows.RecordingRow | rows.BreachRow) -> None:
         """Take a row."""
-        if isinstance(row, RecordingRow):
+        if isinstance(row, rows.RecordingRow):
             self._recording(row)
         elif (seen := self._open.pop(row.requirement, None)) is not None:
             seen.evidence = (row.recording, row)
 
-    def _recording(self, row: RecordingRow) -> None:
+    def _recording(self, row: rows.RecordingRow) -> None:
         self._open = {}
         self._counts[row.outcome] += 1
         self._exchanges += row.exchanges
@@ -171,7 +162,7 @@ class AuditTotals:
         self._tested += row.tested
         connector = str(row.connector)
         self._connectors[connector] = self._connectors.get(connector, 0) + 1
-        for name, verdict in VERDICT_LISTS.items():
+        for name, verdict in rows.VERDICT_LISTS.items():
             for requirement in getattr(row, name):
                 seen = self._seen.setdefault((connector, row.connector_release, requirement), _Seen())
                 if seen.add(verdict, row):

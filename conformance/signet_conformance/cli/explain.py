@@ -17,27 +17,11 @@ from rich.console import RenderableType
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
+from signet_conformance import contract
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.shared_options import matching, requirement_names
-from signet_conformance.contract import (
-    Requirement,
-    catalogue,
-    daemon_requirements,
-    entries,
-    harness_requirements,
-    requirements,
-    sentences,
-)
+from signet_conformance.reports import terminal
 from signet_conformance.reports.command_lines import page_address
-from signet_conformance.reports.terminal import (
-    STRONG,
-    Paragraph,
-    VerbatimLines,
-    grid,
-    labelled,
-    labelled_command,
-    print_drawn,
-)
 
 
 @click.command(
@@ -50,25 +34,25 @@ from signet_conformance.reports.terminal import (
 @click.option("--json", "as_json", is_flag=True, help="Write the catalogue's own entry, or a list of entries.")
 def command(named: tuple[str, ...], as_json: bool) -> int:
     """Print pages or the list."""
-    known = catalogue()
+    known = contract.catalogue()
     if not named:
         if as_json:
-            _write([entry for name, entry in entries().items() if name in requirements()])
+            _write([entry for name, entry in contract.entries().items() if name in contract.requirements()])
         else:
-            first, *_, last = daemon_requirements()
+            first, *_, last = contract.daemon_requirements()
             beside = [Text(f"and on the daemon's side {first} to {last}")]
-            first, *_, last = harness_requirements()
+            first, *_, last = contract.harness_requirements()
             beside.append(Text(f"and on what reaches the model {first} to {last}"))
-            listed = grid((name, each.level, each.title) for name, each in requirements().items())
-            print_drawn([listed, *beside])
+            listed = terminal.grid((name, each.level, each.title) for name, each in contract.requirements().items())
+            terminal.print_drawn([listed, *beside])
         return 0
     names = list(dict.fromkeys(name for given in named for name in matching(given, list(known))))
     if as_json:
-        asked = [entries()[name] for name in names]
+        asked = [contract.entries()[name] for name in names]
         _write(asked[0] if len(asked) == 1 else asked)
         return 0
     for place, name in enumerate(names):
-        print_drawn([*([Text()] if place else []), *_page(known[name])])
+        terminal.print_drawn([*([Text()] if place else []), *_page(known[name])])
     return 0
 
 
@@ -76,9 +60,9 @@ def _write(value: Any) -> None:
     print(json.dumps(value, indent=2))
 
 
-def _page(requirement: Requirement) -> Iterator[RenderableType]:
-    yield Text.assemble((requirement.id, STRONG), f" {_levels(requirement)}")
-    yield Paragraph(requirement.title, 2)
+def _page(requirement: contract.Requirement) -> Iterator[RenderableType]:
+    yield Text.assemble((requirement.id, terminal.STRONG), f" {_levels(requirement)}")
+    yield terminal.Paragraph(requirement.title, 2)
     yield Text()
     since = f"daemon {requirement.since}" if requirement.since else "every daemon version"
     facts = [
@@ -86,26 +70,26 @@ def _page(requirement: Requirement) -> Iterator[RenderableType]:
         ("speaks of", ", ".join(requirement.operations) or "any exchange"),
         ("subject", requirement.subject),
         ("verdict", _general(requirement)),
-        *(("", sentence) for sentence in sentences(requirement.verdict)),
+        *(("", sentence) for sentence in contract.sentences(requirement.verdict)),
         ("source", requirement.source),
         ("why", requirement.why),
         ("change", requirement.fix),
         ("unseen", requirement.undecided or "nothing: a recording decides it"),
         ("needs", _SIDES.get(requirement.side) or _DECIDES[requirement.decides]),
     ]
-    yield from (labelled(label, text) for label, text in facts)
-    yield labelled("page", _documented(requirement.id))
+    yield from (terminal.labelled(label, text) for label, text in facts)
+    yield terminal.labelled("page", _documented(requirement.id))
     yield Text()
     if not requirement.example:
-        yield labelled_command("check", ["signet-conformance", "check", "TRACE"])
+        yield terminal.labelled_command("check", ["signet-conformance", "check", "TRACE"])
         return
     yield Text("  A recording that breaches it:")
     example = Text("\n".join(_example(requirement.example, requirement.example_context)))
     JSONHighlighter().highlight(example)
-    yield VerbatimLines(example.split("\n"), 4)
+    yield terminal.VerbatimLines(example.split("\n"), 4)
     yield Text()
     only = ["-k", requirement.id] if requirement.side == "connector" else []
-    yield labelled_command("check", ["signet-conformance", "check", "TRACE", *only])
+    yield terminal.labelled_command("check", ["signet-conformance", "check", "TRACE", *only])
 
 
 _SIDES = {
@@ -123,12 +107,12 @@ def _documented(name: str) -> str:
     return page_address(name) or f"requirements/{name} of the documentation, which also names what proves its rule"
 
 
-def _levels(requirement: Requirement) -> str:
+def _levels(requirement: contract.Requirement) -> str:
     later = (f"{level} from daemon {version}" for version, level in requirement.level_from.items())
     return ", ".join([requirement.level, *later])
 
 
-def _general(requirement: Requirement) -> str:
+def _general(requirement: contract.Requirement) -> str:
     breach = "FAIL" if requirement.level == "MUST" else "WARN"
     return f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
 

@@ -35,23 +35,8 @@ from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, os_errors, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import Verdict
-from signet_conformance.github_action import LaneRun, perform
-from signet_conformance.github_action.discovery import (
-    FoundConnector,
-    Language,
-    blank_driver,
-    discover,
-    settings_text,
-)
+from signet_conformance.github_action import LaneRun, discovery, perform, workflow
 from signet_conformance.github_action.inputs import Inputs, with_new_report
-from signet_conformance.github_action.workflow import (
-    BASELINE,
-    IGNORE,
-    ConnectorFolder,
-    Workflow,
-    checked_pin,
-    installed_pin,
-)
 from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.known_failures import COVERABLE, user_name
@@ -76,15 +61,15 @@ class _SetUp(Struct):
     marked FILL IN are still empty.
     """
 
-    place: ConnectorFolder
-    connector: FoundConnector
+    place: workflow.ConnectorFolder
+    connector: discovery.FoundConnector
     inputs: Inputs
     status: int | None = None
     conclusion: Conclusion | None = None
     lane_status: int | None = None
     answered: bool = False
     silent: bool = False
-    blank: Language | None = None
+    blank: discovery.Language | None = None
 
     @property
     def failing(self) -> Mapping[str, Verdict]:
@@ -98,7 +83,7 @@ class _SetUp(Struct):
 
     def find_blank_driver(self) -> None:
         """Find out whether the connector's driver still has to be filled in."""
-        self.blank = None if self.connector.known else blank_driver(self.place.folder)
+        self.blank = None if self.connector.known else discovery.blank_driver(self.place.folder)
 
     def run(self) -> None:
         """Drive the connector."""
@@ -143,7 +128,7 @@ def command(
 ) -> int:
     """Write what is missing, then run."""
     places = _places(folders or (".",))
-    pin = installed_pin() if kit is None else checked_pin(kit)
+    pin = workflow.installed_pin() if kit is None else workflow.checked_pin(kit)
     declared = {place: _connectors(place, target, every=every) for place in places}
     # Refuse values that a lane does not accept before anything is written.
     given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
@@ -153,7 +138,7 @@ def command(
     set_up = [
         _SetUp(place, each, given[place, each.name]) for place, connectors in declared.items() for each in connectors
     ]
-    writer.extend(places[0].root / IGNORE, places[0].ignored)
+    writer.extend(places[0].root / workflow.IGNORE, places[0].ignored)
     for each in [] if dry_run else set_up:
         each.find_blank_driver()
         if no_run:
@@ -164,14 +149,14 @@ def command(
     for place in places:
         failing = {each.connector.name: each.failing for each in set_up if each.place == place and each.failing}
         if failing:
-            writer.write(place.folder / BASELINE, _baseline_text(failing))
+            writer.write(place.folder / workflow.BASELINE, _baseline_text(failing))
     driven = [each.place.driven(each.connector.name, each.inputs.scenarios) for each in set_up]
-    writer.write(places[0].root / WORKFLOW, Workflow(driven, pin).text())
+    writer.write(places[0].root / WORKFLOW, workflow.Workflow(driven, pin).text())
     # Run the lane as it will be run before saying that it passes.
     for each in set_up:
-        if each.failing and each.place.folder / BASELINE not in writer.left:
+        if each.failing and each.place.folder / workflow.BASELINE not in writer.left:
             print(f"\nonce more, as the lane will run {each.connector.name}:", flush=True)
-            each.lane_status = _run_lane(replace(each.inputs, baseline=each.place.folder / BASELINE))
+            each.lane_status = _run_lane(replace(each.inputs, baseline=each.place.folder / workflow.BASELINE))
             if each.lane_status == EXIT_INTERRUPTED:
                 return EXIT_INTERRUPTED
     for each in set_up:
@@ -189,8 +174,8 @@ def command(
     return max(each.status or 0 for each in set_up)
 
 
-def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
-    places = list(dict.fromkeys(ConnectorFolder.find(folder) for folder in folders))
+def _places(folders: Sequence[str]) -> Sequence[workflow.ConnectorFolder]:
+    places = list(dict.fromkeys(workflow.ConnectorFolder.find(folder) for folder in folders))
     for place in places[1:]:
         if place.root != places[0].root:
             raise UsageError(
@@ -201,8 +186,10 @@ def _places(folders: Sequence[str]) -> Sequence[ConnectorFolder]:
     return places
 
 
-def _connectors(place: ConnectorFolder, target: str | None, *, every: bool) -> Sequence[FoundConnector]:
-    connectors = discover(place.folder, target)
+def _connectors(
+    place: workflow.ConnectorFolder, target: str | None, *, every: bool
+) -> Sequence[discovery.FoundConnector]:
+    connectors = discovery.discover(place.folder, target)
     if target is not None and not (connectors[0].settings or connectors[0].known):
         targets.load(target, place.folder)
     if len(connectors) > 1 and not every:
@@ -215,10 +202,12 @@ def _connectors(place: ConnectorFolder, target: str | None, *, every: bool) -> S
     return connectors
 
 
-def _write_settings(writer: InitWriter, place: ConnectorFolder, connectors: Sequence[FoundConnector]) -> None:
+def _write_settings(
+    writer: InitWriter, place: workflow.ConnectorFolder, connectors: Sequence[discovery.FoundConnector]
+) -> None:
     undeclared = [each for each in connectors if not each.settings]
     if undeclared:
-        writer.write(place.folder / SETTINGS, "\n".join(map(settings_text, undeclared)))
+        writer.write(place.folder / SETTINGS, "\n".join(map(discovery.settings_text, undeclared)))
     for each in undeclared:
         if each.language is not None:
             writer.write(place.folder / each.language.driver, each.language.driver_text())
@@ -239,7 +228,7 @@ def _next_step(set_up: _SetUp, again: str) -> str:
     return f"next{filled_in}{watching}: {command if folder == '.' else f'cd {shell_command([folder])} && {command}'}"
 
 
-def _run(inputs: Inputs, connector: FoundConnector) -> tuple[int, Conclusion | None]:
+def _run(inputs: Inputs, connector: discovery.FoundConnector) -> tuple[int, Conclusion | None]:
     """Drive the connector once and keep recordings and reports.
 
     Return the exit status and the conclusion, which is None where no verdict was reached.
@@ -313,14 +302,14 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
         for verdict, word in ((Verdict.FAIL, "fails"), (Verdict.WARN, "warns")):
             if names := [name for name, each in failing.items() if each is verdict]:
                 yield f"{word} now: {', '.join(names)}"
-        if set_up.place.folder / BASELINE not in writer.left:
+        if set_up.place.folder / workflow.BASELINE not in writer.left:
             if set_up.lane_status == 0:
-                yield f"{BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
+                yield f"{workflow.BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
             else:
-                yield f"the lane is still red with {BASELINE} (exit {set_up.lane_status}), see above;"
+                yield f"the lane is still red with {workflow.BASELINE} (exit {set_up.lane_status}), see above;"
             yield "edit the owner and the reason of each entry"
             if set_up.place.root / WORKFLOW in writer.left:
-                yield f'add to the lane in your {WORKFLOW.name}: baseline: "{BASELINE}"'
+                yield f'add to the lane in your {WORKFLOW.name}: baseline: "{workflow.BASELINE}"'
     elif set_up.status == NothingTestedError.exit_status and set_up.answered:
         if set_up.blank is not None:
             yield f"the lane is still red: nothing was tested. {set_up.blank.driver} answers the kit already;"

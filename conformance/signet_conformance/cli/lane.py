@@ -13,15 +13,7 @@ import click
 from signet_conformance.cli.commands import tell
 from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.github_action import LaneRun, because_of, failure_text, perform, summary
-from signet_conformance.github_action.github import (
-    VERDICT_WORDS,
-    Annotation,
-    Runner,
-    annotations_of,
-    count_verdicts,
-    relative,
-)
+from signet_conformance.github_action import LaneRun, because_of, failure_text, github, perform, summary
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, with_new_report
 from signet_conformance.outcome import known_failures
 from signet_conformance.running.progress import show_progress
@@ -46,22 +38,24 @@ _EPILOG = "\n".join(
 @click.command("lane", help="Drive a target in CI. All inputs are environment variables.", epilog=_EPILOG)
 def command() -> int:
     """Run the lane. Return the run's exit status, to which known failures do not count."""
-    runner = Runner.from_environment(os.environ, sys.stdout)
+    runner = github.Runner.from_environment(os.environ, sys.stdout)
     try:
         inputs = read_inputs(os.environ, Path.cwd())
         return _lane(inputs, runner)
     except SignetConformanceError as failure:
         runner.set_output("status", failure.exit_status)
-        runner.set_output("verdict", VERDICT_WORDS[failure.exit_status])
+        runner.set_output("verdict", github.VERDICT_WORDS[failure.exit_status])
         place = f"{failure.where}: " if failure.where else ""
-        runner.annotate(Annotation("error", "Signet conformance", f"{place}{failure.message}; {failure.remedy or ''}"))
+        runner.annotate(
+            github.Annotation("error", "Signet conformance", f"{place}{failure.message}; {failure.remedy or ''}")
+        )
         raise
 
 
-def _lane(inputs: Inputs, runner: Runner) -> int:
+def _lane(inputs: Inputs, runner: github.Runner) -> int:
     inputs = with_new_report(inputs, ci=bool(os.environ.get("CI") or os.environ.get("GITHUB_ACTIONS")))
     # Set before the run: if it is cancelled, its traces can still be uploaded.
-    runner.set_output("report", relative(inputs.report, inputs.workspace))
+    runner.set_output("report", github.relative(inputs.report, inputs.workspace))
     runner.set_output("artifact", inputs.artifact)
     with runner.commands_stopped(), show_progress(sys.stderr) as shown:
         ended = perform(inputs, shown)
@@ -82,19 +76,19 @@ def _keep_audit(inputs: Inputs) -> None:
         shutil.copyfile(audit, inputs.report / audit.name)
 
 
-def _write_results(inputs: Inputs, runner: Runner, ended: LaneRun) -> None:
-    word = VERDICT_WORDS.get(ended.status, "unjudged")
+def _write_results(inputs: Inputs, runner: github.Runner, ended: LaneRun) -> None:
+    word = github.VERDICT_WORDS.get(ended.status, "unjudged")
     runner.set_output("status", ended.status)
     runner.set_output("verdict", word)
     runner.add_summary(summary(inputs, ended))
     said: list[str] = []
     if not ended.performances or ended.failure is not None:
-        runner.annotate(Annotation("error", "Signet conformance", failure_text(ended)))
+        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(ended)))
     if ended.performances:
         tally = Counter[str]()
         for performance in ended.performances:
-            tally.update(count_verdicts(performance.conclusion))
-            for annotation in annotations_of(performance.conclusion, inputs.workspace):
+            tally.update(github.count_verdicts(performance.conclusion))
+            for annotation in github.annotations_of(performance.conclusion, inputs.workspace):
                 runner.annotate(annotation)
         for name, count in tally.items():
             runner.set_output(name.lower(), count)

@@ -12,17 +12,9 @@ from signet_conformance.diff.difference import Difference, DifferenceKind, place
 from signet_conformance.diff.reports import BreachGroup, Change, ReportComparison
 from signet_conformance.errors import KitError, UsageError, counted, first_of, printable
 from signet_conformance.outcome.identity import Identity
+from signet_conformance.reports import terminal
 from signet_conformance.reports.markdown import code, inline, page_link
 from signet_conformance.reports.report_document import Report
-from signet_conformance.reports.terminal import (
-    STRONG,
-    Paragraph,
-    draw,
-    labelled,
-    labelled_command,
-    labelled_line,
-    verdict_text,
-)
 
 MAX_NEW = 20
 """New breaches that are shown in full; of more, only the line."""
@@ -68,18 +60,18 @@ def _reasons(change: Change) -> Iterator[str]:
 
 def lines(compared: ReportComparison, width: int, colour: bool = False) -> list[str]:
     """Show new breaches in full, and the others in a line each."""
-    return draw([*_things(compared)], width, colour)
+    return terminal.draw([*_things(compared)], width, colour)
 
 
 def _things(compared: ReportComparison) -> Iterator[RenderableType]:
-    yield labelled("old", identity_words(compared.old))
-    yield labelled("new", identity_words(compared.new))
+    yield terminal.labelled("old", identity_words(compared.old))
+    yield terminal.labelled("new", identity_words(compared.new))
     for number, change in enumerate(compared.of(BreachGroup.FRESH)):
         yield Text()
         yield from _fresh(change, in_full=number < MAX_NEW)
     if missing := [*_missing(compared)]:
         yield Text()
-        yield from (Paragraph(line, 0, 4) for line in missing)
+        yield from (terminal.Paragraph(line, 0, 4) for line in missing)
     for became in (BreachGroup.FIRST, BreachGroup.GENERATED, BreachGroup.FIXED, BreachGroup.UNSEEN):
         changes = compared.of(became)
         if changes:
@@ -88,8 +80,8 @@ def _things(compared: ReportComparison) -> Iterator[RenderableType]:
     if still := compared.of(BreachGroup.STILL):
         yield Text()
         names = dict.fromkeys(change.now.requirement for change in still)
-        yield Paragraph(f"{BreachGroup.STILL.value}: {', '.join(names)}", 0, 4)
-    yield from (Paragraph(line, 0, 4) for line in _information(compared))
+        yield terminal.Paragraph(f"{BreachGroup.STILL.value}: {', '.join(names)}", 0, 4)
+    yield from (terminal.Paragraph(line, 0, 4) for line in _information(compared))
     yield Text()
 
 
@@ -119,33 +111,33 @@ def _information(compared: ReportComparison) -> Iterator[str]:
 def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:
     breach = change.now
     was = "" if change.before is None else f", {change.before.value} before"
-    yield Text.assemble(("new ", STRONG), verdict_text(breach.verdict), f" {breach.requirement}{was}")
+    yield Text.assemble(("new ", terminal.STRONG), terminal.verdict_text(breach.verdict), f" {breach.requirement}{was}")
     requirement, finding = catalogue().get(breach.requirement), breach.finding
-    yield labelled("what", printable(breach.what, 400))
+    yield terminal.labelled("what", printable(breach.what, 400))
     if not in_full:
         return
     if breach.file:
         exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
-        yield labelled_line("where", f"{printable(breach.file, 400)}{exchange}")
+        yield terminal.labelled_line("where", f"{printable(breach.file, 400)}{exchange}")
     if len(change.scenarios) > 1:
-        yield labelled("seen", _places(change))
+        yield terminal.labelled("seen", _places(change))
     if finding is not None and finding.pointer:
-        yield labelled("at", printable(finding.pointer, 300))
+        yield terminal.labelled("at", printable(finding.pointer, 300))
     for reason in _reasons(change):
-        yield labelled("because", reason)
+        yield terminal.labelled("because", reason)
     if requirement is not None:
-        yield labelled("change", requirement.fix)
-        yield labelled_command("page", ["signet-conformance", "explain", breach.requirement])
+        yield terminal.labelled("change", requirement.fix)
+        yield terminal.labelled_command("page", ["signet-conformance", "explain", breach.requirement])
 
 
-def _line(change: Change) -> Paragraph:
+def _line(change: Change) -> terminal.Paragraph:
     breach = change.now
     verdict = f"{breach.verdict.value} " if change.became in (BreachGroup.FIRST, BreachGroup.GENERATED) else ""
     where = f", {_places(change)}" if change.scenarios and change.became is not BreachGroup.GENERATED else ""
     aside = change.reason or (why_words(change.why[0]) if change.why else "")
     because = f" ({aside})" if aside else ""
     text = f"{change.became.value}: {verdict}{breach.requirement} {printable(breach.what, 200)}{where}{because}"
-    return Paragraph(text, 0, 4)
+    return terminal.Paragraph(text, 0, 4)
 
 
 def _places(change: Change) -> str:

@@ -28,19 +28,11 @@ from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging
 from signet_conformance.pytest_plugin.items import NODE, RequirementItem, Requirements, verdict_of
 from signet_conformance.pytest_plugin.options import chosen_face, invocation, read_options, read_worker_options
-from signet_conformance.reports import write_reports
+from signet_conformance.reports import run_text, write_reports
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.command_lines import MAX_PAGES
 from signet_conformance.reports.evidence import known_requirement
-from signet_conformance.reports.run_text import (
-    ClosingText,
-    cause_blocks,
-    closing_lines,
-    note_lines,
-    reports_line,
-    time_spent_lines,
-)
 from signet_conformance.reports.terminal import Paragraph, draw, is_live, labelled_command
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import DrivenPerformance, RunPerformance
@@ -143,15 +135,15 @@ class ConformanceRun:
         """Show what the stopped run found, and end pytest as an interruption does. The report is written too."""
         conclusion, width = self.performance.conclusion, shutil.get_terminal_size().columns
         self.performance.write()
-        text = ClosingText(conclusion, self.performance.status, width)
-        blocks = cause_blocks(Causes.of(conclusion), text, self.folder)
+        text = run_text.ClosingText(conclusion, self.performance.status, width)
+        blocks = run_text.cause_blocks(Causes.of(conclusion), text, self.folder)
         shortfall = conclusion.shortfall
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.section(self.title)
             lines = [f"{block}\n" for block in blocks]
             lines += [] if shortfall is None else shortfall.lines()
-            lines += [reports_line(self.folder)] if self.asked.report else []
+            lines += [run_text.reports_line(self.folder)] if self.asked.report else []
             for line in lines:
                 reporter.write_line(line)
         self._interrupted = True
@@ -358,13 +350,17 @@ def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -
     status, width = run.status(exitstatus), shutil.get_terminal_size().columns
     parts: list[Iterable[str]] = [
         _undecided_lines(undecided, width),
-        note_lines(run.performance.recordings.read_so_far),
+        run_text.note_lines(run.performance.recordings.read_so_far),
     ]
     if run.conclusion.verdicts:
         verbose = terminalreporter.verbosity > 0
-        ending = ClosingText(run.conclusion, status, width, baseline=run.baseline_line, verbose=verbose)
+        ending = run_text.ClosingText(run.conclusion, status, width, baseline=run.baseline_line, verbose=verbose)
         spent = run.performance.time_spent
-        parts += [closing_lines(ending), () if spent is None else time_spent_lines(spent, width), _file_lines(run)]
+        parts += [
+            run_text.closing_lines(ending),
+            () if spent is None else run_text.time_spent_lines(spent, width),
+            _file_lines(run),
+        ]
     else:
         parts.append([f"nothing was tested: no requirement was judged (exit {status})"])
     terminalreporter.section(run.title)
@@ -386,6 +382,6 @@ def _undecided_lines(reports: Iterable[pytest.TestReport], width: int) -> Iterat
 def _file_lines(run: ConformanceRun) -> Iterator[str]:
     """Where report and traces are."""
     if run.asked.report:
-        yield reports_line(run.folder)
+        yield run_text.reports_line(run.folder)
     elif run.keeps_traces:
         yield f"traces: {run.folder}"

@@ -16,17 +16,8 @@ from signet_conformance.errors import counted, printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding
 from signet_conformance.outcome.broken_off import warnings_of
+from signet_conformance.reports import terminal
 from signet_conformance.reports.evidence import call_line
-from signet_conformance.reports.terminal import (
-    FAINT,
-    STRONG,
-    Paragraph,
-    VerbatimLines,
-    draw,
-    labelled_command,
-    usable_width,
-    verdict_text,
-)
 from signet_conformance.reports.values import mark_words
 from signet_conformance.trace import Body, Mark, Message
 from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN
@@ -94,7 +85,7 @@ class TimelineText:
     """Writes the lines of a recording, exchange by exchange; `bodies` also shows what was said."""
 
     def __init__(self, width: int, colour: bool, *, bodies: bool = False) -> None:
-        self._width = usable_width(width)
+        self._width = terminal.usable_width(width)
         self._colour = colour
         self._bodies = bodies
         self._explained: set[str] = set()
@@ -104,7 +95,9 @@ class TimelineText:
         trace = recording.trace
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
         facts.append(counted(len(recording.calls), "exchange"))
-        return self._draw([Paragraph(", ".join(facts)), *(Paragraph(printable(w, 600)) for w in warnings_of(trace))])
+        return self._draw(
+            [terminal.Paragraph(", ".join(facts)), *(terminal.Paragraph(printable(w, 600)) for w in warnings_of(trace))]
+        )
 
     def lines(
         self,
@@ -134,26 +127,26 @@ class TimelineText:
         return self._draw([*self._findings(findings, "" if of is None else f" #{of}")])
 
     def _draw(self, things: Sequence[RenderableType]) -> list[str]:
-        return draw(things, self._width, self._colour)
+        return terminal.draw(things, self._width, self._colour)
 
     def _findings(self, findings: Sequence[tuple[str, Finding]], at: str = "") -> Iterator[RenderableType]:
         for name, finding in findings:
-            head = verdict_text(finding.verdict)
-            yield Paragraph(Text.assemble(head, f" {name}{at} {printable(finding.message, 300)}"), 4, 6)
+            head = terminal.verdict_text(finding.verdict)
+            yield terminal.Paragraph(Text.assemble(head, f" {name}{at} {printable(finding.message, 300)}"), 4, 6)
             if finding.pointer:
-                yield Paragraph(f"at {printable(finding.pointer, 200)}", 6)
+                yield terminal.Paragraph(f"at {printable(finding.pointer, 200)}", 6)
             if name not in self._explained:
                 self._explained.add(name)
-                command = labelled_command("explain", ["signet-conformance", "explain", name])
+                command = terminal.labelled_command("explain", ["signet-conformance", "explain", name])
                 yield Text.assemble("  ", command, no_wrap=True, overflow="ignore")
 
     def _mark(self, mark: Mark) -> RenderableType:
-        times = Text(f"{_seconds(mark.t):>10}", FAINT)
-        return self._beside(times, Text(f"#{mark.seq} {mark_words(mark)}", FAINT))
+        times = Text(f"{_seconds(mark.t):>10}", terminal.FAINT)
+        return self._beside(times, Text(f"#{mark.seq} {mark_words(mark)}", terminal.FAINT))
 
     def _call(self, call: Call) -> Iterator[RenderableType]:
         times = Text(f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}")
-        yield self._beside(times, Text(call_line(call), "" if _went_well(call) else STRONG))
+        yield self._beside(times, Text(call_line(call), "" if _went_well(call) else terminal.STRONG))
         if self._bodies:
             yield from self._message("request", call.exchange.request, call.exchange.request.query)
             if call.exchange.response is not None:
@@ -162,19 +155,20 @@ class TimelineText:
     def _beside(self, times: Text, text: Text) -> RenderableType:
         if self._width < _BESIDE_LEAST:
             times.plain = times.plain.strip()
-            return Group(times, Paragraph(text, 2, 4))
-        return Paragraph(text, _TIMES_WIDTH, _TIMES_WIDTH + 2, beside=times)
+            return Group(times, terminal.Paragraph(text, 2, 4))
+        return terminal.Paragraph(text, _TIMES_WIDTH, _TIMES_WIDTH + 2, beside=times)
 
     def _message(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[RenderableType]:
         """Headers and body, a line each however long: they are copied from here."""
-        yield Text.assemble("    ", (label, FAINT))
+        yield Text.assemble("    ", (label, terminal.FAINT))
         lines: list[Text | str] = [f"?{printable(name, 100)}={printable(value, MAX_LINE)}" for name, value in query]
         lines += [
-            Text(f"{printable(name, 100)}: {printable(value, MAX_LINE)}", FAINT) for name, value in message.headers
+            Text(f"{printable(name, 100)}: {printable(value, MAX_LINE)}", terminal.FAINT)
+            for name, value in message.headers
         ]
         if message.body is not None:
             lines += self._body(message.body)
-        yield VerbatimLines(lines, _BODY_INDENT)
+        yield terminal.VerbatimLines(lines, _BODY_INDENT)
 
     def _body(self, body: Body) -> Sequence[Text | str]:
         lines = _body_lines(body)
@@ -184,7 +178,7 @@ class TimelineText:
             JSONHighlighter().highlight(coloured)
             shown = list(coloured.split("\n", allow_blank=True))
         more = len(lines) - MAX_BODY_LINES
-        return [*shown, Text(f"… {more} more lines", FAINT)] if more > 0 else shown
+        return [*shown, Text(f"… {more} more lines", terminal.FAINT)] if more > 0 else shown
 
 
 def _body_lines(body: Body) -> list[str]:

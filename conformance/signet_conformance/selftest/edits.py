@@ -19,16 +19,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.contract.routes import route_table
-from signet_conformance.files.json_values import (
-    ABSENT,
-    member_of,
-    object_in,
-    only_text,
-    parse_value,
-    put,
-    take,
-    value_at,
-)
+from signet_conformance.files import json_values
 from signet_conformance.selftest.mutants import Change
 
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection"})
@@ -73,7 +64,7 @@ class Outgoing:
     @property
     def json(self) -> Any:
         """The body's JSON value, a new one each time, or None without a body."""
-        return parse_value(self.content)
+        return json_values.parse_value(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +98,7 @@ class WholeAnswer:
     @property
     def json(self) -> Any:
         """The body's JSON value, a new one each time, or None without a body."""
-        return parse_value(self.content)
+        return json_values.parse_value(self.content)
 
 
 def encoded(body: Any) -> bytes:
@@ -156,7 +147,7 @@ class Memory:
 
     def key_of(self, request: Outgoing) -> str | None:
         """Return the session key of a request; None without one."""
-        return only_text(member_of(request.json, "sessionKey"))
+        return json_values.only_text(json_values.member_of(request.json, "sessionKey"))
 
     def place_of(self, request: Outgoing) -> int | None:
         """Return the number of a request's session, from 1 in the order of their first requests; None without one."""
@@ -192,13 +183,13 @@ class Memory:
                     names["other_agent"] = session["agent"]
         previous = self._previous.get(request.operation or "")
         for name, document in (("value", request.json), ("previous", previous)):
-            if pointer and (value := value_at(document, pointer)) is not ABSENT:
+            if pointer and (value := json_values.value_at(document, pointer)) is not json_values.ABSENT:
                 names[name] = value
         return names
 
 
 def _said_by(request: Outgoing) -> dict[str, str]:
-    body = object_in(request.json)
+    body = json_values.object_in(request.json)
     said = {
         "agent": body.get("agentId", request.query.get("agentId")),
         "text": body.get("userMessage"),
@@ -356,18 +347,18 @@ def _content(content: bytes, body: Any, change: Change, fill: Callable[[Any, str
         return encoded(fill(change["body"], ""))
     before = encoded(body)
     for source, target in change.get("rename", {}).items():
-        if (value := take(body, source)) is not ABSENT:
-            put(body, target, value)
+        if (value := json_values.take(body, source)) is not json_values.ABSENT:
+            json_values.put(body, target, value)
     for pointer in change.get("remove", ()):
-        take(body, pointer)
+        json_values.take(body, pointer)
     for pointer, value in change.get("set", {}).items():
-        put(body, pointer, fill(value, pointer))
+        json_values.put(body, pointer, fill(value, pointer))
     for pointer, value in change.get("replace", {}).items():
-        if value_at(body, pointer) is not ABSENT:
-            put(body, pointer, fill(value, pointer))
+        if json_values.value_at(body, pointer) is not json_values.ABSENT:
+            json_values.put(body, pointer, fill(value, pointer))
     for pointer, name in change.get("rewrite", {}).items():
-        if isinstance(value := value_at(body, pointer), str):
-            put(body, pointer, REWRITERS[name](value))
+        if isinstance(value := json_values.value_at(body, pointer), str):
+            json_values.put(body, pointer, REWRITERS[name](value))
     return content if encoded(body) == before else encoded(body)
 
 
@@ -402,8 +393,8 @@ def spelled(request: Outgoing, change: Change, like: httpx.Request) -> httpx.Req
 
 def _with_stray_bytes(body: Any, pointers: list[str]) -> bytes:
     for pointer in pointers:
-        if isinstance(value := value_at(body, pointer), str):
-            put(body, pointer, value + _MARK)
+        if isinstance(value := json_values.value_at(body, pointer), str):
+            json_values.put(body, pointer, value + _MARK)
     return _raw(body).replace(_MARK.encode(), b"\xff")
 
 

@@ -14,18 +14,7 @@ from msgspec.structs import force_setattr
 
 from signet_conformance.errors import printable
 from signet_conformance.files.json_values import only_text, text_in
-from signet_conformance.trace.model import (
-    PENDING,
-    Body,
-    ErrorOfLine,
-    Exchange,
-    Mark,
-    Message,
-    Pairs,
-    Request,
-    Response,
-    is_seconds,
-)
+from signet_conformance.trace import model
 from signet_conformance.trace.parsing import JSONValue, NotJSONError, is_shallow, parse
 
 
@@ -37,33 +26,33 @@ class LineReader:
     """Reads lines of one trace. Most of its messages have the headers of another: those are kept once."""
 
     def __init__(self) -> None:
-        self._headers: dict[Pairs, Pairs] = {}
+        self._headers: dict[model.Pairs, model.Pairs] = {}
 
-    def entry(self, raw: bytes, line: int) -> Exchange | Mark:
+    def entry(self, raw: bytes, line: int) -> model.Exchange | model.Mark:
         """The exchange or mark of a line with that number in its file; raise BrokenLineError.
 
         A pending line tells its exchange as far as that was known.
         """
-        entry: Exchange | Mark | None = _decoded(raw)
+        entry: model.Exchange | model.Mark | None = _decoded(raw)
         pending = False
         if entry is None:
             value = parse_line(raw)
-            if isinstance(value, dict) and value.get("kind") == PENDING:
+            if isinstance(value, dict) and value.get("kind") == model.PENDING:
                 value, pending = {**value, "kind": "exchange"}, True
             entry = _at_once(value) or _member_by_member(value)
         # Frozen for all others; these three are not in the line, whatever members it has.
         force_setattr(entry, "line", line)
-        if type(entry) is Exchange:
+        if type(entry) is model.Exchange:
             force_setattr(entry, "raw", raw)
             force_setattr(entry, "pending", pending)
-            if isinstance(entry.error, ErrorOfLine):
+            if isinstance(entry.error, model.ErrorOfLine):
                 force_setattr(entry, "error", entry.error.kind)
             self._share_headers(entry.request)
             if entry.response is not None:
                 self._share_headers(entry.response)
         return entry
 
-    def _share_headers(self, message: Message) -> None:
+    def _share_headers(self, message: model.Message) -> None:
         force_setattr(message, "headers", self._headers.setdefault(message.headers, message.headers))
 
 
@@ -76,10 +65,10 @@ def parse_line(raw: bytes) -> JSONValue:
 
 
 _EXCHANGE_LINE = b'{"kind":"exchange"'
-_DECODER = Decoder(Exchange)
+_DECODER = Decoder(model.Exchange)
 
 
-def _decoded(raw: bytes) -> Exchange | None:
+def _decoded(raw: bytes) -> model.Exchange | None:
     """Decode the exchange of an ordinary line; None where the line needs a closer look."""
     if not raw.startswith(_EXCHANGE_LINE) or not is_shallow(raw):
         return None
@@ -90,20 +79,20 @@ def _decoded(raw: bytes) -> Exchange | None:
     return entry if _has_known_forms(entry) else None
 
 
-def _at_once(value: JSONValue) -> Exchange | Mark | None:
+def _at_once(value: JSONValue) -> model.Exchange | model.Mark | None:
     kind = value.get("kind") if isinstance(value, dict) else None
     try:
         # One type at a time: msgspec would take a union to pieces anew for each line.
-        entry = convert(value, Exchange) if kind == "exchange" else convert(value, Mark)
+        entry = convert(value, model.Exchange) if kind == "exchange" else convert(value, model.Mark)
     except (ValidationError, UnicodeEncodeError):
         # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
         return None
-    if type(entry) is Exchange and not _has_known_forms(entry):
+    if type(entry) is model.Exchange and not _has_known_forms(entry):
         return None
     return entry
 
 
-def _has_known_forms(exchange: Exchange) -> bool:
+def _has_known_forms(exchange: model.Exchange) -> bool:
     """Whether the method is in upper case, and each body of a kind there is: what types do not say."""
     request, response = exchange.request, exchange.response
     if not request.method.isupper() or (request.body is not None and request.body.kind is None):
@@ -111,7 +100,7 @@ def _has_known_forms(exchange: Exchange) -> bool:
     return response is None or response.body is None or response.body.kind is not None
 
 
-def _member_by_member(data: JSONValue) -> Exchange | Mark:
+def _member_by_member(data: JSONValue) -> model.Exchange | model.Mark:
     if not isinstance(data, dict):
         raise BrokenLineError("not an object")
     kind = data.get("kind")
@@ -122,7 +111,7 @@ def _member_by_member(data: JSONValue) -> Exchange | Mark:
     raise BrokenLineError(f"kind is {printable(json.dumps(kind), 40)}, expected exchange or mark")
 
 
-def _pairs(value: JSONValue, what: str) -> Pairs:
+def _pairs(value: JSONValue, what: str) -> model.Pairs:
     if not isinstance(value, list):
         raise BrokenLineError(f"{what} is {printable(json.dumps(value), 60)}, expected a list of [name, value] pairs")
     for pair in value:
@@ -133,7 +122,7 @@ def _pairs(value: JSONValue, what: str) -> Pairs:
     return tuple((name, text) for name, text in value)
 
 
-def _body(value: JSONValue, what: str) -> Body | None:
+def _body(value: JSONValue, what: str) -> model.Body | None:
     if value is None:
         return None
     if isinstance(value, dict):
@@ -142,13 +131,13 @@ def _body(value: JSONValue, what: str) -> Body | None:
             size = value["size"] if isinstance(value.get("size"), int) else None
             text, sha256 = text_in(value.get("text")), only_text(value.get("sha256"))
             undecoded = only_text(value.get("undecoded"))
-            return Body(cut=True, text=text, media_type=media_type, size=size, sha256=sha256, undecoded=undecoded)
+            return model.Body(cut=True, text=text, media_type=media_type, size=size, sha256=sha256, undecoded=undecoded)
         if "json" in value:
-            return Body(json=value["json"])
+            return model.Body(json=value["json"])
         if isinstance(value.get("text"), str):
-            return Body(text=value["text"], media_type=media_type)
+            return model.Body(text=value["text"], media_type=media_type)
         if isinstance(value.get("base64"), str):
-            return Body(base64=value["base64"], media_type=media_type)
+            return model.Body(base64=value["base64"], media_type=media_type)
     raise BrokenLineError(
         f"{what} is {printable(json.dumps(value), 80)}, expected null, or an object with json, text, base64 or cut"
     )
@@ -161,9 +150,9 @@ def _number(data: dict[str, JSONValue]) -> int:
     return seq
 
 
-def _exchange(data: dict[str, JSONValue]) -> Exchange:
+def _exchange(data: dict[str, JSONValue]) -> model.Exchange:
     seq, t0, t1 = _number(data), data.get("t0"), data.get("t1")
-    if not is_seconds(t0) or not is_seconds(t1):
+    if not model.is_seconds(t0) or not model.is_seconds(t1):
         raise BrokenLineError(f"t0 and t1 are {printable(json.dumps([t0, t1]), 60)}, expected seconds")
     request = data.get("request")
     if not isinstance(request, dict):
@@ -172,11 +161,11 @@ def _exchange(data: dict[str, JSONValue]) -> Exchange:
     if not isinstance(method, str) or not isinstance(path, str):
         raise BrokenLineError("request.method and request.path must be strings")
     response = data.get("response")
-    answer: Response | None = None
+    answer: model.Response | None = None
     if response is not None:
         if not isinstance(response, dict) or not isinstance(response.get("status"), int):
             raise BrokenLineError("response is neither null nor an object with a status")
-        answer = Response(
+        answer = model.Response(
             headers=_pairs(response.get("headers") or [], "response.headers"),
             body=_body(response.get("body"), "response.body"),
             status=response["status"],
@@ -189,12 +178,12 @@ def _exchange(data: dict[str, JSONValue]) -> Exchange:
     if fault is not None and not isinstance(fault, dict):
         raise BrokenLineError("fault must be an object with a kind")
     conn = data.get("conn")
-    return Exchange(
+    return model.Exchange(
         seq=seq,
         conn=conn if isinstance(conn, int) else None,
         t0=float(t0),  # type: ignore[arg-type]  # is_seconds has looked
         t1=float(t1),  # type: ignore[arg-type]
-        request=Request(
+        request=model.Request(
             headers=_pairs(request.get("headers") or [], "request.headers"),
             body=_body(request.get("body"), "request.body"),
             method=method.upper(),
@@ -205,12 +194,12 @@ def _exchange(data: dict[str, JSONValue]) -> Exchange:
         response=answer,
         error=kind,
         fault=fault,
-        held_ms=float(held) if is_seconds(held := data.get("held_ms")) else None,  # type: ignore[arg-type]
+        held_ms=float(held) if model.is_seconds(held := data.get("held_ms")) else None,  # type: ignore[arg-type]
     )
 
 
-def _mark(data: dict[str, JSONValue]) -> Mark:
+def _mark(data: dict[str, JSONValue]) -> model.Mark:
     seq, t, name, extra = _number(data), data.get("t", 0.0), data.get("name"), data.get("data")
-    if not isinstance(name, str) or not is_seconds(t):
+    if not isinstance(name, str) or not model.is_seconds(t):
         raise BrokenLineError("a mark needs a name (string) and t (seconds)")
-    return Mark(seq=seq, t=float(t), name=name, data=extra if isinstance(extra, dict) else {})
+    return model.Mark(seq=seq, t=float(t), name=name, data=extra if isinstance(extra, dict) else {})
