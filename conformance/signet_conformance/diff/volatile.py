@@ -72,20 +72,15 @@ class VolatileClasses:
     def __init__(self, keep: Iterable[str] = (), own: Mapping[str, str] | None = None) -> None:
         """Raise UsageError for a class that does not exist or a pattern that does not fit in."""
         self._kept = frozenset(_demand_class(name) for name in keep)
-        patterns = {name: pattern for name, pattern in PATTERNS.items() if name not in self._kept}
-        self._linked = LINKED | frozenset(own or ())
+        own = own or {}
+        self._linked = LINKED | frozenset(own)
         # The user's classes come first: users know their values better.
-        patterns = {**(own or {}), **{name: text for name, text in patterns.items() if name not in (own or {})}}
+        patterns = {**own, **{name: PATTERNS[name] for name in PATTERNS if name not in {*self._kept, *own}}}
         self._groups = list(patterns)
-        joined = "|".join(f"(?P<c{index}>{pattern})" for index, pattern in enumerate(patterns.values()))
-        try:
-            self._pattern = re.compile(joined) if patterns else None
-        except re.error as failure:
-            raise UsageError(
-                f"a pattern cannot be combined with others: {printable(failure, 160)}",
-                where="--volatile",
-                remedy="write flags as (?i:…), and groups without names",
-            ) from None
+        groups = [f"(?P<c{index}>{pattern})" for index, pattern in enumerate(patterns.values())]
+        for count, name in enumerate(own, 1):
+            _demand_pattern("|".join([*groups[:count], *groups[len(own) :]]), name)
+        self._pattern = re.compile("|".join(groups)) if groups else None
         self._headers = frozenset() if "header" in self._kept else HEADERS
         self._cache: dict[str, Plain] = {}
 
@@ -140,6 +135,17 @@ def _demand_class(name: str) -> str:
     return name
 
 
+def _demand_pattern(joined: str, last: str) -> None:
+    try:
+        re.compile(joined)
+    except re.error as failure:
+        raise UsageError(
+            f"the pattern of {printable(last, 40)!r} does not compile among the others: {printable(failure.msg, 160)}",
+            where="--volatile",
+            remedy="write flags as (?i:…), and groups without names, such as --volatile 'ticket=TICKET-[0-9]+'",
+        ) from None
+
+
 def own_classes(options: Sequence[str]) -> dict[str, str]:
     """The classes that `--volatile NAME=REGEX` options define; raise UsageError where an option is not such a pair."""
     own: dict[str, str] = {}
@@ -151,14 +157,6 @@ def own_classes(options: Sequence[str]) -> dict[str, str]:
                 where="--volatile",
                 remedy="write a name in lower case and a pattern, such as --volatile 'ticket=TICKET-[0-9]+'",
             )
-        try:
-            re.compile(pattern)
-        except re.error as failure:
-            raise UsageError(
-                f"the pattern of {printable(name, 40)!r} does not compile: {printable(failure, 160)}",
-                where="--volatile",
-                remedy="write NAME=REGEX, such as --volatile 'ticket=TICKET-[0-9]+'",
-            ) from None
         own[name] = pattern
     return own
 
