@@ -24,6 +24,10 @@ FOLDING_ORDER = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN, Verdict.PASS, Verdic
 """The first of these that occurs among the findings of a requirement is its verdict."""
 BREACHES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 """The verdicts that something is wrong, the worst first."""
+COVERABLE = (Verdict.FAIL, Verdict.WARN)
+"""The breaches that an entry of known failures may cover."""
+TESTED = (*COVERABLE, Verdict.PASS)
+"""The verdicts that rest on what a connector did."""
 
 
 class Reason(StrEnum):

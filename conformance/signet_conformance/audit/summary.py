@@ -12,8 +12,8 @@ from signet_conformance.audit import rows
 from signet_conformance.contract import catalogue_place
 from signet_conformance.engine import exit_status
 from signet_conformance.errors import UsageError
-from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.outcome.known_failures import COVERABLE, KnownFailures, KnownInRun, Verdicts, failing_text
+from signet_conformance.finding import COVERABLE, FOLDING_ORDER, Verdict
+from signet_conformance.outcome.known_failures import KnownFailures, KnownInRun, Verdicts, failing_text
 
 Worst = Literal["ERROR", "FAIL", "WARN"]
 _BREACHES: Mapping[Verdict, Worst] = {Verdict.ERROR: "ERROR", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}

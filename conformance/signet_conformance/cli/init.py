@@ -34,12 +34,12 @@ from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, os_errors, printable
 from signet_conformance.files import create_file
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import COVERABLE, Verdict
 from signet_conformance.github_action import LaneRun, discovery, perform, workflow
 from signet_conformance.github_action.inputs import Inputs, with_new_report
 from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.conclusion import Conclusion
-from signet_conformance.outcome.known_failures import COVERABLE, user_name
+from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.outcome.options import DEFAULT_DAYS
 from signet_conformance.reports import FORMATS
 from signet_conformance.reports.command_lines import shell_command

@@ -16,9 +16,8 @@ from pydantic_core import to_jsonable_python
 from signet_conformance.contract import requirements
 from signet_conformance.errors import printable
 from signet_conformance.files.documents import Document, Items, Telling, refusal, shown_value
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import COVERABLE, Verdict
 
-FAILURES = (Verdict.FAIL, Verdict.WARN)
 _DAY = r"\d{4}-\d{2}-\d{2}"
 
 
@@ -42,8 +41,8 @@ def _known_requirement(name: str) -> str:
 
 
 def _failure(value: Any) -> Verdict:
-    if value not in FAILURES:
-        raise refusal(f"is {shown_value(value)}", f"one of {', '.join(FAILURES)}")
+    if value not in COVERABLE:
+        raise refusal(f"is {shown_value(value)}", f"one of {', '.join(COVERABLE)}")
     return Verdict(value)
 
 
@@ -55,7 +54,7 @@ RequirementId = Annotated[
 Failure = Annotated[
     Verdict,
     BeforeValidator(_failure),
-    WithJsonSchema({"type": "string", "enum": [verdict.value for verdict in FAILURES]}),
+    WithJsonSchema({"type": "string", "enum": [verdict.value for verdict in COVERABLE]}),
 ]
 
 

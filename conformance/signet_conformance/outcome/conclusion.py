@@ -15,14 +15,13 @@ from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, h
 from signet_conformance.engine import JudgedRun, JudgedTrace, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.facts.steps import SkipMeter
-from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
+from signet_conformance.finding import BREACHES, COVERABLE, FOLDING_ORDER, TESTED, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
 from signet_conformance.outcome.combined_verdict import PromptMeter, SessionMeter, essence
 from signet_conformance.outcome.coverage import Coverage, Meter
 from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
 from signet_conformance.outcome.known_failures import (
-    COVERABLE,
     KnownFailures,
     KnownInRun,
     Verdicts,
@@ -64,9 +63,6 @@ class Terms(Struct, frozen=True):
     def known_in(self, judged: JudgedTrace) -> Mapping[str, str]:
         """The requirements whose failure in one trace is known, each with why it may stand."""
         return self.known.reasons(target_of(judged, self.target), judged.verdicts)
-
-
-_TESTED = (Verdict.FAIL, Verdict.WARN, Verdict.PASS)
 
 
 class Judging:
@@ -319,7 +315,7 @@ class Conclusion(Struct, frozen=True, dict=True):
             if Verdict.ERROR in verdicts:
                 return KitError.exit_status
             # As always, what reached the model changes no exit status.
-            return 0 if verdicts.intersection(_TESTED) else NothingTestedError.exit_status
+            return 0 if verdicts.intersection(TESTED) else NothingTestedError.exit_status
         left = [verdict for name, verdict in self.verdicts.items() if name not in self.known_reasons]
         # What is known to fail was tested, even where nothing else was.
         tested = [*left, Verdict.PASS] if self.known_reasons else left

@@ -18,9 +18,7 @@ from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, d
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call
-from signet_conformance.finding import Verdict
-
-_DECIDED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
+from signet_conformance.finding import TESTED
 
 
 class Dimension(Struct, frozen=True):
@@ -96,7 +94,7 @@ class Meter:
         self._contract = self._contract or contract_version_of(judged.daemon_version)
         files = version_document(self._contract)["operations"]
         self._declared.update(name for name in judged.trace.header.declared.capabilities or () if name in files)
-        self._decided.update(name for name, judgement in judged.judgements.items() if judgement.verdict in _DECIDED)
+        self._decided.update(name for name, judgement in judged.judgements.items() if judgement.verdict in TESTED)
         for call in judged.recording.calls:
             if call.operation is not None and call.operation in files:
                 self._operations.add(call.operation)

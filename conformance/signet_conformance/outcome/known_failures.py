@@ -22,7 +22,7 @@ from signet_conformance.contract import requirements
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, os_errors, printable
 from signet_conformance.files import create_file, read_json
-from signet_conformance.finding import FOLDING_ORDER, Judgement, Verdict
+from signet_conformance.finding import COVERABLE, FOLDING_ORDER, Judgement, Verdict
 from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
 from signet_conformance.rules import run_rules
 
@@ -171,7 +171,6 @@ if TYPE_CHECKING:
     from signet_conformance.outcome.baseline_documents import Entry
 
 EVERY_TARGET = "*"
-COVERABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 
 
 class KnownFailureFile(Struct, frozen=True):
