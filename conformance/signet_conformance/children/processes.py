@@ -109,7 +109,10 @@ class LineProcess:
         try:
             with _starting:
                 marked = watchdog.marked_environment(env)
-                self._process = forks.start(self._command, marked, cwd) or _start_plainly(self._command, marked, cwd)
+                self._process = forks.start(self._command, marked, cwd) or _PlainProcess(
+                    self._command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    env=marked, cwd=cwd, start_new_session=True,
+                )  # fmt: skip
                 # Both kinds were given three pipes, so none of the streams is None.
                 self._stdin = cast("IO[bytes]", self._process.stdin)
                 _running.add(self)
@@ -216,11 +219,8 @@ class LineProcess:
             self.await_end()
         finally:
             if not self._has_ended():
-                if not isinstance(self._process, forks.ForkedProcess):
-                    self._note_cpu(cpu_of(self._process.pid))
                 signal_group(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-                watchdog.forget_group(self._process.pid)
+                self._has_ended(None)
             self._close_output()
 
     def kill(self) -> None:
@@ -262,27 +262,17 @@ class LineProcess:
         """Return when the child has ended, or when its moment has."""
         self._has_ended(max(0.0, self._moment_ends - time.monotonic()))
 
-    def _has_ended(self, timeout_s: float = 0.0) -> bool:
+    def _has_ended(self, timeout_s: float | None = 0.0) -> bool:
         """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                if isinstance(self._process, forks.ForkedProcess):
-                    self._process.wait(timeout_s)
-                    self._note_cpu(self._process.cpu_s)
-                else:
-                    left_s = 0.0 if timeout_s <= 0.0 else left_after_end_of(self._process.pid, timeout_s)
-                    taken_s = cpu_of(self._process.pid)
-                    self._process.wait(left_s)
-                    self._note_cpu(taken_s)
-                    # At once: the system may soon reuse the id of a child that was waited for.
-                    signal_group(self._process.pid, signal.SIGKILL)
+                self._process.wait(timeout_s)
                 watchdog.forget_group(self._process.pid)
+                # Another thread may have waited for it at the same time.
+                if not self._cpu_noted:
+                    self._cpu_noted = True
+                    note_cpu(self.name, self._process.cpu_s)
         return self._process.returncode is not None
-
-    def _note_cpu(self, seconds: float) -> None:
-        if not self._cpu_noted:
-            self._cpu_noted = True
-            note_cpu(self.name, seconds)
 
     def _next_line(self, deadline: Deadline) -> bytes | None:
         """The next line of the child's output; None when its output, or the child, has ended before one."""
@@ -374,17 +364,22 @@ class LineProcess:
             signal_group(self._process.pid, signal.SIGKILL)
 
 
-def _start_plainly(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=env,
-        cwd=cwd,
-        start_new_session=True,
-    )
+class _PlainProcess(subprocess.Popen[bytes]):
+    """A child that is no fork, under the same names: when it was waited for, its group has ended."""
+
+    cpu_s = 0.0
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status. Raises subprocess.TimeoutExpired."""
+        if self.returncode is None:
+            left_s = left_after_end_of(self.pid, timeout) if timeout else timeout
+            taken_s = cpu_of(self.pid)
+            super().wait(left_s)
+            # Of two threads that wait, one may have looked when nobody could tell any more.
+            self.cpu_s = max(self.cpu_s, taken_s)
+            # At once: the system may soon reuse the id of a child that was waited for.
+            signal_group(self.pid, signal.SIGKILL)
+        return self.returncode
 
 
 def left_after_end_of(pid: int, timeout_s: float) -> float:
