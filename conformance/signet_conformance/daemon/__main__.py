@@ -8,7 +8,6 @@ from pathlib import Path
 
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http import DaemonSettings, serve
-from signet_conformance.daemon.state.auth import MODES
 from signet_conformance.errors import SignetConformanceError
 
 
@@ -28,8 +27,6 @@ def main(arguments: list[str] | None = None) -> int:
         "--daemon-version", dest="version", default="0.145", choices=VERSIONS,
         help="version to answer as (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--auth", default="local", choices=MODES, help="mode of authentication (default: %(default)s)")
-    parser.add_argument("--parent-pid", dest="parent", type=int, metavar="PID", help="end when this process has ended")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input is closed")
     parser.add_argument("--frozen", action="store_true", help="refuse changes of memories, as with the kill switch")
     parser.add_argument("--shutting-down", action="store_true", help="refuse everything but /health")

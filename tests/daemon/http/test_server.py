@@ -70,15 +70,6 @@ def test_closed_stdin_ends_it() -> None:
         assert process.returncode == 0
 
 
-def test_dead_parent_ends_it() -> None:
-    """With --parent-pid the daemon ends when that process has ended."""
-    parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    with serving("--parent-pid", str(parent.pid)) as (process, _):
-        parent.communicate(b"\n")
-        process.communicate(timeout=180)
-        assert process.returncode == 0
-
-
 def test_workspace_is_kept(tmp_path: Path) -> None:
     """A named workspace keeps its memories from one daemon to the next."""
     for expected in (0, 1):

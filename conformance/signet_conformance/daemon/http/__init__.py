@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DaemonSettings", "serve"]
 
-_WATCH_SECONDS: Final = 0.5
-
 
 def serve(settings: DaemonSettings) -> None:
-    """Serve until SIGTERM, SIGINT, the end of the parent or of standard input, as `settings` say.
+    """Serve until SIGTERM or SIGINT, or until the end of standard input if `settings` say so.
 
     Prints one JSON line when requests can be sent: ``{"url", "version", "workspace"}``. Raises `UsageError` when the
     host, the port or the workspace cannot be used; nothing was changed then.
@@ -92,14 +90,17 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     )
     ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
     server = _QuietServer(config, json.dumps(ready))
-    stop = server.stop
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    watch = loop.create_task(_watch(daemon.settings, stop))
+        loop.add_signal_handler(number, server.stop)
+    if daemon.settings.until_stdin_closes:
+        try:
+            loop.add_reader(sys.stdin.fileno(), _drain_stdin, server.stop)
+        except (AttributeError, OSError, ValueError):
+            # A standard input that cannot be waited for, such as a file, is as good as closed.
+            loop.call_soon(server.stop)
     await server.serve(sockets=[listener])
-    watch.cancel()
     await daemon.close()
 
 
@@ -139,31 +140,7 @@ class _QuietServer(uvicorn.Server):
         yield
 
 
-async def _watch(settings: DaemonSettings, stop: Callable[[], None]) -> None:
-    if settings.until_stdin_closes:
-        try:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _drain_stdin, stop)
-        except (AttributeError, OSError, ValueError):
-            # A standard input that cannot be waited for, such as a file, is as good as closed.
-            stop()
-    while settings.parent is not None:
-        if not _lives(settings.parent):
-            stop()
-            return
-        await asyncio.sleep(_WATCH_SECONDS)
-
-
 def _drain_stdin(stop: Callable[[], None]) -> None:
     if not os.read(sys.stdin.fileno(), 65_536):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         stop()
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

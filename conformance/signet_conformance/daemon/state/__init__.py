@@ -96,8 +96,6 @@ class DaemonSettings:
     """The mode of authentication: local, team or hybrid."""
     allow_remote: bool = False
     """Whether `host` may be reachable from other machines."""
-    parent: int | None = None
-    """A process without which the daemon ends too."""
     until_stdin_closes: bool = False
     """End when standard input is closed, so that a dead parent leaves no daemon behind."""
     frozen: bool = False
