@@ -105,15 +105,18 @@ class Graph:
             canonical(name), agent, name,
         )  # fmt: skip
         if row:
-            self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"])
+            self._count_mention(row["id"], now)
             return str(row["id"])
         new = str(uuid.uuid4())
-        self._store.run(
-            "INSERT INTO entities (id, name, canonical_name, entity_type, agent_id, mentions, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?, 1, ?, ?)",
-            new, name, canonical(name), kind or "extracted", agent, now, now,
-        )  # fmt: skip
+        entity = {
+            "id": new, "name": name, "canonical_name": canonical(name), "entity_type": kind or "extracted",
+            "agent_id": agent, "mentions": 1, "created_at": now, "updated_at": now,
+        }  # fmt: skip
+        self._store.insert("entities", entity)
         return new
+
+    def _count_mention(self, entity: str, now: str) -> None:
+        self._store.run("UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, entity)
 
     def _mention(self, memory: str, entity: str) -> int:
         return self._store.run("INSERT OR IGNORE INTO entity_mentions VALUES (?, ?)", memory, entity)
@@ -169,9 +172,7 @@ class Graph:
                 canonical(name), name, agent,
             )  # fmt: skip
             if row:
-                self._store.run(
-                    "UPDATE entities SET mentions = mentions + 1, updated_at = ? WHERE id = ?", now, row["id"]
-                )
+                self._count_mention(row["id"], now)
                 linked += self._mention(memory, row["id"])
         return linked
 
