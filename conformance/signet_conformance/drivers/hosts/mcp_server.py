@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack
-from typing import Any, Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.errors import printable
 from signet_conformance.files.json_values import object_in, objects_in
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
 
 REVISION = "2025-06-18"
 START_TIMEOUT_S = 90.0
@@ -105,10 +108,9 @@ class McpHttpServer:
         self._stack = ExitStack()
         try:
             self._portal = self._stack.enter_context(start_blocking_portal())
-            self._session = self._stack.enter_context(
-                self._portal.wrap_async_context_manager(_Session(server.url, client))
-            )
-            listed = self._ask("tools/list", START_TIMEOUT_S, self._session.client.list_tools)
+            session = self._portal.wrap_async_context_manager(_session(server.url, client))
+            self._session: ClientSession = self._stack.enter_context(session)
+            listed = self._ask("tools/list", START_TIMEOUT_S, self._session.list_tools)
         except BaseException as failure:
             self.close()
             raise _error_words(server.url, "initialize", failure) from failure
@@ -118,7 +120,7 @@ class McpHttpServer:
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
-        result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.client.call_tool(name, dict(arguments)))
+        result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
         said = result.model_dump(by_alias=True)
         return "\n".join(str(part.get("text", "")) for part in said.get("content", ())), said.get("isError") is True
 
@@ -150,39 +152,26 @@ class McpHttpServer:
             return
 
 
-class _Session:
-    """The official client's session, entered and left in one task."""
+@asynccontextmanager
+async def _session(url: str, name: str) -> AsyncIterator[ClientSession]:
+    """The official client's session, initialised."""
+    import anyio
+    from mcp import ClientSession
+    from mcp.client import streamable_http
+    from mcp.types import Implementation
 
-    def __init__(self, url: str, client: str) -> None:
-        self._url = url
-        self._name = client
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        import anyio
-        from mcp import ClientSession
-        from mcp.client import streamable_http
-        from mcp.types import Implementation
-
-        try:
-            # By its name: releases before 2 do not mark it as exported.
-            http_client = vars(streamable_http)["create_mcp_http_client"](headers=_authorization())
-            http = await self._stack.enter_async_context(http_client)
-            streaming = streamable_http.streamable_http_client(self._url, http_client=http)
-            streams = await self._stack.enter_async_context(streaming)
-            about = Implementation(name=self._name, version="1.0.0")
-            session = ClientSession(streams[0], streams[1], client_info=about)
-            self.client = await self._stack.enter_async_context(session)
-            # Only around what enters nothing: scopes are left in the order in which they were entered.
-            with anyio.fail_after(START_TIMEOUT_S):
-                await self.client.initialize()
-        except BaseException:
-            await self._stack.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *failure: object) -> None:
-        await self._stack.aclose()
+    # By its name: releases before 2 do not mark it as exported.
+    http_client = vars(streamable_http)["create_mcp_http_client"](headers=_authorization())
+    about = Implementation(name=name, version="1.0.0")
+    async with (
+        http_client,
+        streamable_http.streamable_http_client(url, http_client=http_client) as streams,
+        ClientSession(streams[0], streams[1], client_info=about) as session,
+    ):
+        # Only around what enters nothing: scopes are left in the order in which they were entered.
+        with anyio.fail_after(START_TIMEOUT_S):
+            await session.initialize()
+        yield session
 
 
 def _authorization() -> dict[str, str]:
