@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.facts import PROMPT
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Finding, Judgement, Verdict
-from signet_conformance.rules.user_words import turns_to_submit
+from signet_conformance.rules.submission import turns_to_submit
 from signet_conformance.trace import Exchange, Request
 from signet_conformance.trace.model import NOT_CARRIED
 

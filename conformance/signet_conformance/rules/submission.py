@@ -1,0 +1,149 @@
+"""The requirement that each of the user's turns is submitted, where nothing keeps the connector from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from signet_conformance.facts import HEALTH, PROMPT, START, Call, Recording, plain, text_or_none
+from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.trace.marks import StepMark, StepName
+
+_REFUSED = (401, 403, 409)
+_SLOW_PROBE_S = 0.5
+"""Connectors wait one or two seconds for a probe; a machine that needs this for one may need the rest elsewhere."""
+
+
+def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
+    """Each user turn that takes place in a session is submitted, where nothing keeps the connector from it."""
+    if PROMPT not in (recording.declared.capabilities or ()):
+        return
+    timeline = recording.timeline
+    prompts = recording.of(PROMPT, cut=True)
+    given = [(step, _prompts_in(recording, prompts, step)) for step in _prompts_given(recording)]
+    any_submitted = any(_may_be_of(recording, inside, step) for step, inside in given)
+    failed: set[tuple[str | None, str]] = set()
+    for step, inside in given:
+        text, end = plain(step.text), timeline.next_step(step)
+        again = (step.session, text) in failed
+        if text_or_none(step.reply) is None:
+            failed.add((step.session, text))
+        if timeline.was_skipped(step) or not _could_be_submitted(recording, step):
+            continue
+        if _may_be_of(recording, inside, step):
+            yield PASS
+        elif recording.may_last(_last_step(recording, step)):
+            yield undecided(message=f"step {step.index}: it may still be submitted: the recording is not complete")
+        elif not text or text.startswith("/") or again:
+            yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
+        elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
+            # A sub-agent's turn is told as its parent's, or the other way round.
+            yield undecided(message=f"step {step.index}: submitted under the key of a related session")
+        elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text) == text], step):
+            yield undecided(message=f"step {step.index}: its text is submitted later")
+        elif not recording.calls:
+            yield undecided(message=f"step {step.index}: the recording holds no request at all")
+        elif (probe := _slow_probe_before(recording, step)) is not None:
+            why = f"the probe before it took {probe.t1 - probe.t0:.1f} s, so the connector may have given it up"
+            yield undecided(probe, message=f"step {step.index}: {why}; the machine may be too slow")
+        elif timeline.was_stopped(step.seq, end):
+            yield undecided(
+                message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
+            )
+        elif (waited_s := _outlasted_its_bound(recording, step, end)) is not None:
+            why = f"the turn took {waited_s:.1f} s, so the connector may have given up at its declared bound"
+            yield undecided(message=f"step {step.index}: {why}; the machine may be too slow")
+        elif not any_submitted:
+            yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
+        else:
+            yield _never_submitted(recording, inside, step, end)
+
+
+def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
+    """The seconds of a turn that took longer than the connector waits for its start or its prompt; else None."""
+    declared = recording.declared.bounds_s
+    bounds = [declared[name] for name in (StepName.START, StepName.PROMPT) if name in declared]
+    times = [mark.t for mark in recording.trace.marks if step.seq <= mark.seq <= end]
+    took_s = times[-1] - times[0]
+    return took_s if bounds and took_s >= min(bounds) else None
+
+
+def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
+    """The last call before a step, if it is a probe that was answered late though no fault was on; else None."""
+    before = next((call for call in reversed(recording.calls) if call.seq < step.seq), None)
+    if before is None or before.operation != HEALTH or before.fault is not None:
+        return None
+    return before if before.t1 - before.t0 >= _SLOW_PROBE_S else None
+
+
+def turns_to_submit(recording: Recording) -> int:
+    """The number of turns in which the user said something that nothing but the driver kept from being submitted."""
+    told = ((step, plain(step.text)) for step in _prompts_given(recording))
+    return sum(_could_be_submitted(recording, step) for step, text in told if text and not text.startswith("/"))
+
+
+def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
+    """Whether the daemon was there in a turn, and nothing kept its session from being started."""
+    timeline = recording.timeline
+    disturbed = timeline.switches.any_between(step.seq, timeline.end_of(_last_step(recording, step)))
+    spoilt = any(call.fault is not None for call in timeline.calls_in(step))
+    return not disturbed and not spoilt and _could_start(recording, step)
+
+
+def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
+    """What to say of a turn that no prompt of its session tells; one of another session may hold its text."""
+    expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
+    elsewhere = next((prompt for prompt in inside if plain(prompt.text) == plain(step.text)), None)
+    if elsewhere is not None:
+        if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
+            # Of which session a key is shows where it was started: this one may have been started late, in a step of
+            # another, or have the key of another (SIG-SESS-001).
+            return undecided(elsewhere, message=f"step {step.index}: no start shows the key of its session")
+        return warn(
+            elsewhere,
+            message=f"step {step.index}: the user's turn is submitted under the key of another session",
+            pointer=in_body("sessionKey"),
+            expected=f"{expected} in session {step.session}",
+            received=elsewhere.key,
+            fold="another session",
+        )
+    message = f"step {step.index}: the user's turn is never submitted"
+    before = [call for call in recording.calls if call.seq < end]
+    return warn(*before[-1:], message=message, expected=expected, fold="never submitted")
+
+
+def _prompts_given(recording: Recording) -> Sequence[StepMark]:
+    return [step for step in recording.timeline.steps if step.step == StepName.PROMPT]
+
+
+def _prompts_in(recording: Recording, prompts: Sequence[Call], step: StepMark) -> Sequence[Call]:
+    """The prompts that were sent in a step, cut ones among them."""
+    until = recording.timeline.next_step(step)
+    return [prompt for prompt in prompts if step.seq < prompt.seq < until]
+
+
+def _may_be_of(recording: Recording, prompts: Sequence[Call], step: StepMark) -> bool:
+    """Whether one of some prompts may be of the session of a step."""
+    return any(recording.timeline.session_of(prompt.key) in (None, step.session) for prompt in prompts)
+
+
+def _last_step(recording: Recording, step: StepMark) -> StepMark:
+    """The last step of the turn of a prompt: a connector may submit it once the model's tools are done."""
+    own = (mark for mark in recording.timeline.steps_of(step.session) if mark.seq > step.seq)
+    return [step, *takewhile(lambda mark: mark.step == StepName.TOOL, own)][-1]
+
+
+def _could_start(recording: Recording, step: StepMark) -> bool:
+    """Whether nothing kept the session of a step from being started, as far as its latest start shows."""
+    timeline = recording.timeline
+    before = (call for call in recording.of(START, cut=True) if call.seq < step.seq)
+    starts = [call for call in before if timeline.session_of(call.key) == step.session]
+    opened = timeline.last_opening(step)
+    if not starts:
+        return not any(timeline.was_disturbed_in(mark) for mark in timeline.openings(step))
+    if opened is not None and starts[-1].seq <= opened[0]:
+        # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
+        # Nor may one have been possible, as nothing answered when it was opened.
+        refused = any(call.status in _REFUSED for call in starts)
+        return starts[-1].accepted and not refused and not timeline.switches.any_between(*opened)
+    return starts[-1].accepted
