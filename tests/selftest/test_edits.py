@@ -16,6 +16,7 @@ import pytest
 
 from signet_conformance.selftest.edits import BODIES
 from signet_conformance.selftest.transport import Chain
+from signet_reference_harness.daemon_client.wire import transport_to
 
 BODY: Mapping[str, Any] = {"harness": "référence ✓", "sessionKey": "k-1", "limit": 5, "on": True, "rows": [1, {"a": 2}]}
 HEADERS = {"authorization": "Bearer tok-1", "x-signet-runtime-path": "plugin"}
@@ -40,7 +41,7 @@ def sent(*changes: Mapping[str, Any], body: Mapping[str, Any] = BODY) -> bytes:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}{PROMPT}"
 
         async def run() -> int:
-            chain = Chain([("odd", change) for change in changes])
+            chain = Chain([("odd", change) for change in changes], transport_to(url))
             async with httpx.AsyncClient(transport=chain.transport, headers=HEADERS) as client:
                 status = (await client.post(url, json=dict(body))).status_code
             assert chain.applied == ["odd"]

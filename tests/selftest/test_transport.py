@@ -10,6 +10,8 @@ import httpx
 import pytest
 
 from signet_conformance.selftest.transport import MutatingTransport
+from signet_reference_harness.daemon_client.wire import transport_to
+from tests.support.plain_http import NO_CERTIFICATES
 
 from .recording_server import END, FORGET, JOB, PROMPT, RECALL, START, RecordingServer
 
@@ -22,7 +24,7 @@ def send(server: RecordingServer, change: Mapping[str, Any], *calls: Call) -> li
 
     async def run() -> list[httpx.Response | Exception]:
         heard: list[httpx.Response | Exception] = []
-        transport = MutatingTransport(change, secret="s3cret-value")
+        transport = MutatingTransport(change, transport_to(server.url), "s3cret-value")
         headers = {"authorization": "Bearer tok-1", "x-signet-runtime-path": "plugin"}
         async with httpx.AsyncClient(transport=transport, base_url=server.url, headers=headers) as client:
             for method, path, body in calls:
@@ -198,7 +200,7 @@ def test_a_mutant_without_deadline_waits_for_its_answer(server: RecordingServer)
     server.gate.clear()
 
     async def run() -> Any:
-        transport = MutatingTransport({"do": "wait", "on": "session-start"})
+        transport = MutatingTransport({"do": "wait", "on": "session-start"}, transport_to(server.url))
         async with httpx.AsyncClient(transport=transport, base_url=server.url, timeout=None) as client:  # noqa: S113
             waiting = asyncio.ensure_future(client.post(START, json=HOOK))
             await asyncio.to_thread(server.arrived.wait, 30)
@@ -237,7 +239,8 @@ def test_a_mutant_falls_silent_when_nobody_listens() -> None:
     with RecordingServer() as server:
 
         async def run() -> None:
-            transport = MutatingTransport({"do": "fall_silent", "on": "*", "answered": "lost"})
+            to_both = httpx.AsyncHTTPTransport(verify=NO_CERTIFICATES)
+            transport = MutatingTransport({"do": "fall_silent", "on": "*", "answered": "lost"}, to_both)
             async with httpx.AsyncClient(transport=transport) as client:
                 for url in (gone.url, server.url):
                     with pytest.raises(httpx.ConnectError):

@@ -28,7 +28,8 @@ from signet_conformance.errors import SignetConformanceError
 from signet_conformance.selftest.mutants import NOTHING, Change, mutant, variant
 from signet_conformance.selftest.transport import Chain, MutatingTransport
 from signet_reference_harness import driver
-from signet_reference_harness.config import certificates_for
+from signet_reference_harness.config import HarnessConfig, certificates_for
+from signet_reference_harness.daemon_client.wire import transport_to
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import CompletionChunk, CompletionOptions, CompletionResult, Provider
@@ -356,16 +357,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if change.get("do") in ("environment", "model") or processes:
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
+    daemon = transport_to(HarnessConfig.from_environment(os.environ).origin)
     if change.get("do") == "host":
         with seen_by_host(change):
-            return driver.main(MutatingTransport(), models, starts_at_prompt=given.start_at_prompt)
+            return driver.main(daemon, models, starts_at_prompt=given.start_at_prompt)
     hosts = [(name, change) for name, change in changes if change["do"] == "host"]
     at_once = [named for named in changes if named[1]["do"] in ("environment", "process")]
     if not given.variant:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
-        transport = MutatingTransport(change, secret=secret, default_port=port)
+        transport = MutatingTransport(change, daemon, secret, port)
         return driver.main(transport, models, starts_at_prompt=given.start_at_prompt)
-    chain = Chain([named for named in changes if named not in hosts and named not in at_once], secret=secret)
+    chain = Chain([named for named in changes if named not in hosts and named not in at_once], daemon, secret)
     with contextlib.ExitStack() as seen:
         for _, shown in hosts:
             seen.enter_context(seen_by_host(shown))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import io
-import ssl
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +16,7 @@ import httpx
 
 from signet_conformance.files.json_values import value_at
 from signet_conformance.selftest.edits import Memory, Outgoing, WholeAnswer, edited_answer, edited_request, spelled
-from signet_conformance.selftest.mutants import NOTHING, Change
+from signet_conformance.selftest.mutants import Change
 
 _CALL = """
 import sys, urllib.error, urllib.request
@@ -32,21 +31,19 @@ _ON_ITS_WAY_S = 0.02
 
 
 class MutatingTransport(httpx.AsyncBaseTransport):
-    """Passes requests on to `inner` (default: httpx's own) and answers back, changed by `change`.
+    """Passes requests on to `inner` and answers back, changed by `change`.
 
     `secret` is the value of `{{secret}}` until a request has one, `default_port` the port of stray requests.
     """
 
     def __init__(
         self,
-        change: Change = NOTHING,
-        inner: httpx.AsyncBaseTransport | None = None,
+        change: Change,
+        inner: httpx.AsyncBaseTransport,
         secret: str | None = None,
         default_port: int = 0,
     ) -> None:
-        # The daemon speaks plain HTTP on loopback, and loading the store of certificates takes long.
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._inner = httpx.AsyncHTTPTransport(verify=context, trust_env=False) if inner is None else inner
+        self._inner = inner
         self._memory = Memory(secret)
         self._default_port = default_port
         self._performers = {
@@ -214,7 +211,7 @@ class Chain:
     def __init__(
         self,
         changes: Sequence[tuple[str, Change]],
-        inner: httpx.AsyncBaseTransport | None = None,
+        inner: httpx.AsyncBaseTransport,
         secret: str | None = None,
     ) -> None:
         others = [named for named in changes if named[1]["do"] != "spell"]
@@ -222,9 +219,9 @@ class Chain:
         self._parts: list[tuple[str, MutatingTransport]] = []
         # The last one made is the outermost, and gets a request first.
         for name, change in reversed([*others, *spelling]):
-            inner = MutatingTransport(change, inner, secret)
-            self._parts.append((name, inner))
-        self.transport = MutatingTransport(NOTHING, None, secret) if inner is None else inner
+            part = inner = MutatingTransport(change, inner, secret)
+            self._parts.append((name, part))
+        self.transport = inner
 
     @property
     def applied(self) -> Sequence[str]:

@@ -133,7 +133,7 @@ class Wire:
         self, method: str, target: str, headers: Mapping[str, str], content: bytes, progress: _Progress
     ) -> httpx.Response | PlainAnswer:
         if self._open is None:
-            self._open = self._transport or _transport_to(self._config.origin)
+            self._open = self._transport or transport_to(self._config.origin)
         url = _address(self._config.origin + target)
         told = {**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})}
         if self._transport is None and isinstance(self._open, PlainTransport):
@@ -161,8 +161,8 @@ _address = lru_cache(maxsize=256)(httpx.URL)
 """An address, parsed: to parse one takes as long as the rest of a request."""
 
 
-def _transport_to(origin: str) -> httpx.AsyncBaseTransport:
-    """How requests reach an origin. Proxies of the environment are not meant for a loopback daemon."""
+def transport_to(origin: str) -> httpx.AsyncBaseTransport:
+    """The transport to the daemon at an origin. Proxies of the environment are not meant for a loopback daemon."""
     url = httpx.URL(origin)
     if url.scheme == "http":
         return PlainTransport(url.host, url.port or 80, CONNECTIONS)
