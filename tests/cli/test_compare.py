@@ -80,6 +80,7 @@ def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
     assert "+2" in rows[1]
     assert [row[3] for row in rows] == ["openclaw", "openclaw"]
     (old.parent / "broken").mkdir()
+    (old.parent / "folder.json").mkdir()  # no report
     (old.parent / "broken" / "report.json").write_text("{}")
     broken = invoke("trend", old.parent)
     assert (broken.exit_code, len(broken.stdout.splitlines())) == (2, 3)

@@ -55,6 +55,13 @@ def test_unknown_target_is_told_by_the_option_that_was_typed(invoke: Invoke) -> 
     assert result.stderr.startswith("error: --doctor: no target is called 'nope'")
 
 
+def test_the_doctor_writes_no_json(invoke: Invoke) -> None:
+    """An option that would be passed over is refused."""
+    done = invoke("targets", "--doctor", "reference", "--json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --doctor: ")
+
+
 def test_the_doctor_quotes_standard_error_line_by_line(invoke: Invoke, tmp_path: Path) -> None:
     """A traceback is told as the program wrote it."""
     (tmp_path / "driver.py").write_text("import acme\n")
@@ -88,8 +95,8 @@ def test_the_doctor_says_what_the_driver_skips(invoke: Invoke, tmp_path: Path, m
     assert done.exit_code == 0
     declared = "declared, but no step can cause it"
     assert told[0].startswith("what the driver skips: clear, compact, compaction_complete, pre_compaction, resume,")
-    assert [line.partition(" list ")[0] for line in told[1:]] == [
-        f"{declared}: compaction-complete, for the driver does not",
-        f"{declared}: memory-recall, for the driver does not",
+    assert [line.partition(": add ")[0] for line in told[1:]] == [
+        f"{declared}: compaction-complete",
+        f"{declared}: memory-recall",
     ]
-    assert told[1].endswith(" list compact or compaction_complete: list it or do not declare it")
+    assert told[1].endswith(": add compact or compaction_complete to the driver's steps, or do not declare it")

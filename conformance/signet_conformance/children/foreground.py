@@ -1,4 +1,4 @@
-"""A user's command in our terminal, in a process group of its own; signals that interrupt us and what we started."""
+"""Runs a user's command in our terminal, in its own process group; lets signals raise KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """How a command ended: its exit status, as a shell reports it. `stopped`: a signal asked us to end meanwhile."""
+    """How a command ended: its exit status, as a shell reports it. `stopped`: SIGTERM or SIGHUP asked us to end."""
 
     status: int
     stopped: bool
@@ -50,16 +50,17 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
         if number in _ENDING:
             # A stopped process handles the signal only once it continues.
             signal_group(process.pid, signal.SIGCONT)
-            late.start() if not late.is_alive() else None
+            if kill_later.ident is None:
+                kill_later.start()
 
-    late = threading.Timer(_GRACE_S, signal_group, (process.pid, signal.SIGKILL))
-    late.daemon = True
+    kill_later = threading.Timer(_GRACE_S, signal_group, (process.pid, signal.SIGKILL))
+    kill_later.daemon = True
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
     try:
         with _terminal_of(process.pid) as terminal:
             status = _wait(process.pid, terminal)
     finally:
-        late.cancel()
+        kill_later.cancel()
         # Whatever the command left behind in its group.
         signal_group(process.pid, signal.SIGKILL)
         watchdog.forget_group(process.pid)
@@ -79,10 +80,10 @@ def _wait(pid: int, terminal: int | None) -> int:
     if terminal is None:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     while True:
-        _, how = os.waitpid(pid, os.WUNTRACED)
-        if not os.WIFSTOPPED(how):
-            return os.waitstatus_to_exitcode(how)
-        if os.WSTOPSIG(how) not in _WANTS_TERMINAL:
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return os.waitstatus_to_exitcode(status)
+        if os.WSTOPSIG(status) not in _WANTS_TERMINAL:
             # Ctrl-Z: the shell that started us gets the terminal, and gives it back when it continues us.
             _give_terminal(terminal, os.getpgrp())
             os.kill(0, signal.SIGSTOP)
@@ -102,7 +103,7 @@ def _terminal_of(group: int) -> Iterator[int | None]:
         yield None
         return
     _give_terminal(terminal, group)
-    # It may have asked for the terminal before that.
+    # It may have used the terminal before that, and so have been suspended.
     signal_group(group, signal.SIGCONT)
     try:
         yield terminal
@@ -111,7 +112,7 @@ def _terminal_of(group: int) -> Iterator[int | None]:
 
 
 def _give_terminal(terminal: int, group: int) -> None:
-    # From the background that asks for SIGTTOU, which would stop us.
+    # Called in the background, tcsetpgrp raises SIGTTOU, which would suspend us.
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         with contextlib.suppress(OSError):
@@ -122,7 +123,7 @@ def _give_terminal(terminal: int, group: int) -> None:
 
 @contextlib.contextmanager
 def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
-    """Let the first of these signals raise KeyboardInterrupt, as SIGINT does by itself; later ones disturb nothing.
+    """Let the first of these signals raise KeyboardInterrupt, as SIGINT does by itself; ignore later ones.
 
     A SIGHUP that the parent had us ignore (nohup) stays ignored. Outside the main thread, where
     Python takes no signals, nothing changes.

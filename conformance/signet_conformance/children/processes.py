@@ -73,13 +73,13 @@ class ChildTimeoutError(KitError):
 
 
 class LineProcess:
-    """One child process with JSON lines on stdin and stdout; its stderr is kept, the last lines of it.
+    """One child process with JSON lines on stdin and stdout; the last lines of its stderr are kept.
 
-    `name` is what messages call it, and `redacted` removes secrets from its words. The child leads
-    a process group of its own, which is killed whole when the context ends, so that nothing it started outlives it.
+    `name` is what messages call it, and `redacted` removes secrets from its words. The child leads a process group of
+    its own, which is killed whole when the context ends, unless the child was left to itself (`leave`).
 
-    The caller reads its answers: with a thread between them, each answer would wait for two more switches of
-    threads. With `unasked`, output such as a log is read at once and dropped.
+    The caller's thread reads the answers: one between them would cost two switches of threads an answer. With
+    `unasked`, output such as a log is read at once and dropped.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class LineProcess:
                 raise self._end_error() from None
 
     def send_last(self, message: Mapping[str, Any]) -> None:
-        """Write one short line before `close`, unless the pipe is full, as that of a stuck child."""
+        """Write one short line before `close`; drop it if the pipe is full because the child is stuck."""
         if self._closing or self._stdin.closed:
             return
         # Another thread may close it just now.
@@ -194,7 +194,7 @@ class LineProcess:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            # Redacted before it is cut: of half a secret nobody knows what it is.
+            # Redacted before it is cut: half a secret would not be recognised.
             text = self._redacted(line[:_MAX_STDERR_LINE_BYTES].decode("utf-8", "replace").rstrip("\n"))
             raise self._error(
                 f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
@@ -230,7 +230,7 @@ class LineProcess:
         self.close()
 
     def leave(self) -> None:
-        """Close the child's pipes and give it a moment for its end; one that goes on then is left alone."""
+        """Close the child's pipes and give it a moment for its end; if it still runs then, leave it running."""
         if self._closing:
             return
         self.ask_to_end()
@@ -385,8 +385,8 @@ class _PlainProcess(subprocess.Popen[bytes]):
 def left_after_end_of(pid: int, timeout_s: float) -> float:
     """Wait for the end of a child that was not reaped yet; return the rest of `timeout_s` for reaping it.
 
-    subprocess looks every 50 ms only, which a run of many children feels. Where there are no process
-    descriptors, that is what remains: nothing was waited for.
+    subprocess looks every 50 ms only, which a run of many children feels. Without process descriptors the whole
+    `timeout_s` is returned at once.
     """
     began = time.monotonic()
     try:
@@ -408,7 +408,7 @@ def _end_running() -> None:
     # The lock is kept: such a thread must start no further child meanwhile.
     _starting.acquire()
     children = list(_running)
-    # They share their moments: who stops a run from outside soon kills it, and would find it waiting for the first.
+    # All children share one moment: whoever stops a run from outside soon kills it.
     for tell in (LineProcess.ask_to_end, LineProcess.urge_to_end):
         for child in children:
             tell(child)

@@ -1,7 +1,7 @@
-"""Temporary folders: removed at the end, by the watchdog when we are killed, and by the next run when both are.
+"""Temporary folders: removed at the end; by the watchdog if we are killed; by the next run if the watchdog is, too.
 
-A folder holds a file that is locked for as long as its owner lives. A folder of ours whose file is not locked was
-left behind.
+A folder holds a file that its owner locks for as long as it lives. A folder of ours whose file is not locked was left
+behind. On a file system without locks the next run removes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from signet_conformance.children import watchdog
 
 OWNER = ".signet-conformance-owner"
-_searched: set[tuple[str, str]] = set()
+_cleaned: set[tuple[str, str]] = set()
 _held: dict[Path, int] = {}
 """The folders of `kept_folder`, each with the descriptor of its locked file."""
 
@@ -31,12 +31,12 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
     What killed runs left there under the same prefix is removed first. Raises OSError where none can be made.
     """
     place = str(tempfile.gettempdir() if base is None else base)
-    if (place, prefix) not in _searched:
-        _searched.add((place, prefix))
+    if (place, prefix) not in _cleaned:
+        _cleaned.add((place, prefix))
         remove_abandoned(prefix, Path(place))
     folder = Path(place, f"{prefix}{secrets.token_hex(8)}")
-    # Before it is there: we may be killed at any moment. Nobody else makes a folder of that name. The watchdog looks
-    # for it after our end too: what is being ended may write into it still, and so make it anew.
+    # Watched before it is made, since we may be killed in between. The watchdog looks for it after our end too: a
+    # child that is ending may make it anew.
     watchdog.watch_folder(folder)
     folder.mkdir(0o700)
     try:
@@ -44,7 +44,7 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            # It is removed right after this, and may be the watchdog's for that long.
+            # From here on another run may remove it; so do we, at once.
             if owner is not None:
                 os.close(owner)
     finally:
@@ -52,7 +52,7 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
 
 
 def _remove_whole(folder: Path) -> None:
-    """Remove a folder of ours, with folders in it that were closed to writing meanwhile."""
+    """Remove a folder of ours, with the folders in it that were made read-only."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.is_dir():
         for inner, names, _ in os.walk(folder):
@@ -64,7 +64,7 @@ def _remove_whole(folder: Path) -> None:
 
 
 def kept_folder(prefix: str) -> Path:
-    """A new private folder that stays until its owner removes it or lets it go; one of a killed owner is removed.
+    """A new private folder that stays until its owner removes it or lets it go, or is killed.
 
     What killed owners left under the same prefix is removed first. Raises OSError where none can be made.
     """
@@ -104,7 +104,7 @@ def _owned(folder: Path) -> int | None:
 
 
 def remove_abandoned(prefix: str, base: Path) -> None:
-    """Remove the folders of this user below `base` whose owner is gone; no symbolic link is followed."""
+    """Remove this user's folders below `base` that begin with `prefix` and that no live process has locked."""
     with contextlib.suppress(OSError):
         for name in os.listdir(base):  # noqa: PTH208 - names, which are opened below without following links
             if name.startswith(prefix):

@@ -7,7 +7,7 @@ Examples:
 
 npm and pip look up the releases. --bisect installs releases between OLD and
 NEW, drives the target in each, and names the one in which a verdict changed.
-Exit status: 0, or 3 when nothing could be found out.
+Exit status: 0; 3 when no registry answered, or OLD or NEW cannot be driven.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _JUDGED = (0, 1)
 
 @click.command(
     "hosts",
-    help="List the real programs that the kit can start: which releases are published, known, tested and installed.",
+    help="List the real programs that the kit can start: which releases are published, known, proven and installed.",
     epilog=epilog_of(__doc__),
 )
 @click.argument("named", nargs=-1, metavar="[NAME]...")
@@ -119,7 +119,7 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
             f"{printable(old, 40)} and {printable(new, 40)} are not an older and a newer release of"
             f" {program.profile.package}",
             where="--bisect",
-            remedy=f"signet-conformance hosts {program.name} lists them",
+            remedy=f"signet-conformance hosts {program.name} --json lists them",
         )
 
     def outcome(release: str) -> Mapping[str, str] | None:
@@ -135,8 +135,8 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
     if bisection.first is None or bisection.last is None:
         print(f"{old} and {new} have the same verdicts: {_describe(bisection.tried[new])}")
         return 0
-    left_out = f" (between them, not driven: {', '.join(bisection.untested)})" if bisection.untested else ""
-    print(f"changed in {program.name} {bisection.first}; {bisection.last} was as {old}{left_out}")
+    left_out = f" (not driven: {', '.join(bisection.untested)})" if bisection.untested else ""
+    print(f"changed in {program.name} {bisection.first}; {bisection.last} still had the verdicts of {old}{left_out}")
     before, after = bisection.tried[bisection.last], bisection.tried[bisection.first]
     for requirement in sorted({*before, *after}):
         if before.get(requirement) != after.get(requirement):

@@ -25,7 +25,9 @@ def report_of(path: str) -> str:
     report = Path(path, FILE)
     if not report.is_file():
         raise UsageError(
-            f"the folder holds no {FILE}", where=printable(path, 400), remedy="name the report of each run"
+            f"the folder holds no {FILE}",
+            where=printable(path, 400),
+            remedy="name a report file, or the folder of a run that wrote one",
         )
     return str(report)
 
@@ -33,7 +35,7 @@ def report_of(path: str) -> str:
 def report_of_run(path: str) -> tuple[Report, Path]:
     """Read the report that an argument names, with the folder of its recordings.
 
-    Of a run that broke off before its report the recordings of scenarios that were performed to their end are judged.
+    If a run was killed before its report, the recordings of its finished scenarios are judged.
     Raises UsageError for a folder with neither, and for a file that is no report.
     """
     folder = Path(path)
@@ -44,7 +46,7 @@ def report_of_run(path: str) -> tuple[Report, Path]:
 
 
 def _report_on(files: Iterable[Path]) -> Report:
-    # Reports that were written need nothing that judges.
+    # Imported here: reading a report must not load the engine.
     from signet_conformance.outcome.broken_off import Shortfall
     from signet_conformance.outcome.conclusion import Judging, Terms
     from signet_conformance.reports.ending import RunEnding
@@ -79,7 +81,7 @@ def reports_in(path: str) -> Sequence[str]:
 def reports_below(folder: Path) -> Iterator[Path]:
     """The reports in a folder at any depth, by name: those of runs, and other *.json that begin as a report does."""
     for path in sorted(folder.rglob("*.json")):
-        if path.name == FILE or _says_report(path):
+        if path.is_file() and (path.name == FILE or _says_report(path)):
             yield path
 
 

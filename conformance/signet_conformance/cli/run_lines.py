@@ -1,6 +1,6 @@
 """The text of `run`: the conclusion of a run; with --watch also what each later pass changed.
 
-Import it where there is something to draw.
+It takes long to import: import it in the function that prints.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def run_lines(
     coverage: bool = False,
     verbose: bool = False,
 ) -> Iterator[str]:
-    """A run that was performed, as text: with `summary` one line a kind of breach.
+    """A run that was performed, as text; with `summary`, one line for each kind of breach.
 
     `baseline` says which baseline was written; with `coverage` what was not exercised is listed. Without `verbose` a
-    WARN beside a FAIL is one line, and what no verdict rests on is left out.
+    WARN beside a FAIL is one line, and notes are shortened.
     """
     conclusion, folder = performance.conclusion, performance.request.folder
     ending = run_text.ClosingText(
@@ -82,7 +82,7 @@ def _time_spent_lines(performance: DrivenPerformance, *, colour: bool) -> Sequen
 
 
 def show_loop(loop: Loop, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
-    """Show the passes of a loop until KeyboardInterrupt. `first_lines` draws the first; `brief` shows no new breach."""
+    """Show the passes of a loop until KeyboardInterrupt. `first_lines` draws the first; `brief` leaves out details."""
     shown = _Shown(first_lines, brief=brief)
     with closing(loop.events()) as events:
         for event in events:
@@ -95,13 +95,13 @@ def show_loop(loop: Loop, first_lines: Callable[[DrivenPerformance], Iterable[st
 
 
 class _Shown:
-    """Draws the events of a loop; of each pass only once what did not change."""
+    """Draws the events of a loop; a line is shown once in a pass."""
 
     def __init__(self, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
         self._first_lines = first_lines
         self._brief = brief
         self._told: set[tuple[str, str]] = set()
-        """Of this pass: a word and a requirement."""
+        """The lines of this pass: a word and a requirement."""
         self._where = ""
 
     def lines(self, event: LoopEvent) -> Iterator[str]:
@@ -135,7 +135,6 @@ class _Shown:
                     continue
                 judgement = conclusion.judgements[name]
                 yield f"  {word:5} {judgement.verdict} {name}  {printable(judgement.message, 200)}"
-                # A WARN is told in full by the whole run.
                 if word == "new" and not self._brief and judgement.verdict is not Verdict.WARN:
                     yield from (f"  {line}" for line in drawing.of_requirement(causes, name).splitlines())
         if changes.unshown:

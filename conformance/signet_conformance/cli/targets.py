@@ -1,4 +1,4 @@
-"""`signet-conformance targets`: the connectors that the kit knows by name."""
+"""`signet-conformance targets`: the connectors that the kit, or the settings of a repository, know by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from signet_conformance import targets
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.errors import SignetConformanceError, printable
+from signet_conformance.errors import SignetConformanceError, UsageError, printable
 from signet_conformance.facts.steps import steps_for
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import VERDICT_STYLES, grid, print_drawn
@@ -31,6 +31,8 @@ from signet_conformance.trace import Declared
 def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:
+        if as_json:
+            raise UsageError("is a list for people", where="--doctor", remedy="leave out --json")
         target = targets.load(doctor, option="--doctor")
         needs = list(examine(target))
         if target.kind.own_program and all(need.found is not None for need in needs):
@@ -78,12 +80,12 @@ def _list(declared: dict[str, Declared]) -> Table:
 
 
 _TIMEOUT_S = 60.0
-_UNHEARD = "http://127.0.0.1:9"
-"""Where no daemon is: nothing may be sent before the first step."""
+_NO_DAEMON_URL = "http://127.0.0.1:9"
+"""An address where nothing listens: a driver must send nothing before its first step."""
 
 
 def handshake(target: Target) -> Iterator[Prerequisite]:
-    """Whether the program answers the kit, the steps that it performs, and what it declares and they cannot show."""
+    """Whether the program answers the kit, its steps, and which declared operations none of these can cause."""
     # Imported here: a list of targets launches nothing.
     from signet_conformance.drivers.launch import command_line
     from signet_conformance.drivers.process import DriverProcess
@@ -92,7 +94,9 @@ def handshake(target: Target) -> Iterator[Prerequisite]:
     try:
         with temporary_folder("signet-doctor-") as home:
             agents = {"SIGNET_AGENT_ID": target.declared.agents[0]} if target.declared.agents else {}
-            env = clean_environment(home, SIGNET_DAEMON_URL=_UNHEARD, SIGNET_PATH=str(home), **agents, **target.env)
+            env = clean_environment(
+                home, SIGNET_DAEMON_URL=_NO_DAEMON_URL, SIGNET_PATH=str(home), **agents, **target.env
+            )
             process = DriverProcess(replace(target, command=command_line(target)), env, str(home), _TIMEOUT_S)
             try:
                 about = process.hello()
@@ -114,8 +118,8 @@ def handshake(target: Target) -> Iterator[Prerequisite]:
         bringing = steps_for(operation)
         if bringing and bringing.isdisjoint(steps):
             lacking = _words_of(sorted(bringing), " or ")
-            found = f"{printable(operation, 60)}, for the driver does not list {lacking}: list it or do not declare it"
-            yield Prerequisite("declared, but no step can cause it", found, note=True)
+            problem = f"{printable(operation, 60)}: add {lacking} to the driver's steps, or do not declare it"
+            yield Prerequisite("declared, but no step can cause it", problem, note=True)
 
 
 def _words_of(steps: Iterable[object], between: str = ", ") -> str:

@@ -1,4 +1,4 @@
-"""Judges a recording that is too large for memory piece by piece, by the rules whose scope allows it."""
+"""Judges a recording whose exchanges stay in its file, piece by piece, by the rules whose scope allows it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import StepMark, marks_of
 
 ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
-"""The rules that look at one exchange after the other, once it is known what all sessions hold."""
+"""The rules that run over the pieces in a second round, when the facts of the whole recording are known."""
 
 
 def rules_by(scope: Scope) -> Mapping[str, Rule]:
     """The built-in rules whose entries have a scope, on the connector and on the daemon, by requirement id.
 
-    Over a recording, a rule by exchange yields the same as over its pieces, one after the other. A rule by session does
-    so over pieces that hold sessions whole. A rule that needs the whole asks for it by `Recording.whole`, and is then
+    Over a recording, a rule by exchange yields the same as over its pieces, one after the other. A rule by session
+    does so if no session is in two pieces. A rule that needs the whole asks for it by `Recording.whole`, and is then
     run again over the whole.
     """
     built_in, entries = builtin_rules(), {**requirements(), **daemon_requirements()}
@@ -42,7 +42,7 @@ def rules_by(scope: Scope) -> Mapping[str, Rule]:
 
 
 _MOST_TROUBLED = 1000
-"""The most exchanges that went wrong of which every piece gets the list; with more, the whole recording is judged."""
+"""Every piece gets the list of the exchanges that failed; if more did, rules that need the list see the whole."""
 _Told = Mapping[str, Tally | None]
 
 
@@ -53,14 +53,14 @@ def by_pieces(
 
     A requirement is left out if its rule might yield something else over the whole than over the pieces.
     """
-    # An answer may excuse what the marks of a driven run show, and only the whole recording tells which.
+    # With the marks of a driven run an answer elsewhere in the recording may excuse a breach.
     if not isinstance(trace.exchanges, FileExchanges) or any(marks_of(trace, StepMark)):
         return Recording(trace, version), {}
     return _Pieces(trace, trace.exchanges, version, names, workers).judged()
 
 
 class _Pieces:
-    """The pieces of one recording: of whole sessions where nothing but exchanges is in it and no session is large."""
+    """The pieces of one recording: of whole sessions if it is complete, has only exchanges, and no session is large."""
 
     def __init__(
         self, trace: Trace, file_exchanges: FileExchanges, version: str | None, names: Collection[str], workers: int
@@ -139,14 +139,14 @@ class _Pieces:
         """The tally of a rule over all pieces; None if the whole recording has to be judged."""
         entry = requirements().get(name)
         explained = entry is not None and entry.check is not None
-        # Of the whole recording no more breaches are explained.
+        # The whole recording explains no more breaches than these.
         if explained and sum(len(tally.findings) for tally in told) > MOST_EXPLAINED:
             return None
         if len(told) == 1:
             return told[0]
         looks_at_each = name in self._by_exchange or name in self._again
         if not looks_at_each and any(tally.findings for tally in told):
-            # Sessions that stand in each other: in which order the rule comes to them, it alone knows.
+            # The sessions overlap, so the order of the findings is known to the rule alone.
             return None
         return Tally.in_order(told)
 
@@ -201,7 +201,7 @@ def _recalling(piece: Recording, whole: Recording) -> Recording:
 def _over_piece(name: str, rule: Rule, piece: Recording) -> Tally | None:
     """The tally of a rule over a piece; None if the rule needs the whole."""
     tally = Tally()
-    # No answer of the daemon excuses anything here: that takes step marks, and a recording with them is held.
+    # No answer of the daemon excuses anything here: that takes step marks, and none is in a recording of pieces.
     excuse = partial(excuse_breach, name, recording=piece, broken={})
     try:
         tally.run(rule, piece, excuse)

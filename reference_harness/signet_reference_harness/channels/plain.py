@@ -1,6 +1,7 @@
 """The chat in plain lines, for a pipe or a terminal that shows no more: one line is one turn.
 
-The answers stand on standard output, all else on standard error. The next line is read when a turn is answered.
+Answers, the rows of a command and the prompt go to standard output, all else to standard error. The next line is read
+when a turn is answered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from signet_reference_harness.session.events import MemoryUsed, Notice, ToolCall
 from signet_reference_harness.tools.registry import in_thread
 
 LONGEST_LINE: Final = 4 * 1024 * 1024
-"""Bytes of one turn; a longer line is parted there."""
+"""Bytes of one turn, and up to READ_AT_ONCE more; a longer line makes several turns."""
 READ_AT_ONCE: Final = 65_536
 BRIEF: Final = 200
 
@@ -33,7 +34,7 @@ class PlainFace(Closing):
         """`source` is the descriptor that the lines come from. With `prompt` a mark says when the next one is read."""
         super().__init__()
         self.conversation: object = None
-        """Nothing is shown of it."""
+        """Set by the program, as in every chat; unused here."""
         self._source = source
         self._begun = b""
         """Bytes that were read after the last line."""
@@ -56,7 +57,7 @@ class PlainFace(Closing):
         self.on_close(ended.set)
         reading = asyncio.create_task(self._read_lines())
         await ended.wait()
-        # It may hang in a read.
+        # Its thread may be blocked in a read, and is not waited for.
         reading.cancel()
 
     async def _read_lines(self) -> None:
@@ -128,10 +129,10 @@ class PlainFace(Closing):
             self._answered.set()
 
     def show_user(self, turn: UserTurn) -> None:
-        """Nothing: who writes into a pipe, or types a line, has seen it."""
+        """Show nothing: the user typed the line."""
 
     def show_reply(self, reply: str) -> None:
-        """Lines on standard error: it answers nothing that was said now."""
+        """Write it to standard error, since it is no answer to a line that was read."""
         self._line(self._err, reply)
 
     def note(self, text: str) -> None:

@@ -1,4 +1,8 @@
-"""OpenAI's chat completions: POST /v1/chat/completions. Thinking is sent as compatible servers send it."""
+"""OpenAI's chat completions: POST /v1/chat/completions.
+
+Thinking is sent in `reasoning_content`, a member of compatible servers. What each module of this folder defines is
+said in the folder's own.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ def parse(body: Mapping[str, Any]) -> ScriptedRequest:
 
 
 def parse_chat(api: script.ApiName, body: Mapping[str, Any], *, streams: bool) -> ScriptedRequest:
-    """Read a request of messages and functions, as Ollama has them too."""
+    """Read a request of messages and functions; Ollama's have the same members."""
     tools = [tool.get("function") for tool in objects(body.get("tools"))]
     return ScriptedRequest(
         api,
@@ -39,7 +43,7 @@ def parse_chat(api: script.ApiName, body: Mapping[str, Any], *, streams: bool) -
 def _message(message: Mapping[str, Any]) -> RequestMessage:
     role = str(message.get("role"))
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
-    # Ollama names the tool where it has no id of the call.
+    # Ollama sends the name of the tool in place of an id of the call.
     answered = message.get("tool_call_id") or message.get("tool_name")
     return RequestMessage(
         "system" if role == "developer" else role,
