@@ -7,7 +7,7 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -203,19 +203,14 @@ def times_of(suite: Suite, run: str, logged: BenchLog) -> Times:
 
 def environment() -> dict[str, str | int | None]:
     """The environment that a run's times depend on."""
-    packages: dict[str, str | None] = {}
-    for name in ("signet-conformance", "ir-measures", "bm25s"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = None
+    packages = ("signet-conformance", "ir-measures", "bm25s")
     return {
         "python": platform.python_version(),
         "system": platform.system(),
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
         "sqlite": sqlite3.sqlite_version,
-        **packages,
+        **{name: next((found.version for found in distributions(name=name)), None) for name in packages},
     }
 
 

@@ -123,7 +123,8 @@ DEFINITIONS: Final = {
     each["name"]: ToolDefinition(each["name"], each["description"], each["inputSchema"]) for each in _DEFINED
 }
 """The definitions of the tools that come with the harness, by name."""
-READS: Final = frozenset(each["name"] for each in _DEFINED if each.get("annotations", {}).get("readOnlyHint"))
+_HINTS: Final = {each["name"]: each.get("annotations", {}) for each in _DEFINED}
+READS: Final = frozenset(name for name, hints in _HINTS.items() if hints.get("readOnlyHint"))
 """Those that change nothing."""
-UNASKED: Final = frozenset(each["name"] for each in _DEFINED if "annotations" in each)
+UNASKED: Final = READS | {name for name, hints in _HINTS.items() if hints.get("destructiveHint") is False}
 """Those that a model may use without a word of a person: of memories the daemon keeps each version."""

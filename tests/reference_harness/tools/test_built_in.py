@@ -11,6 +11,7 @@ import pytest
 
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.state import DaemonSettings
+from signet_reference_harness.tools import DEFINITIONS, READS, UNASKED
 from signet_reference_harness.tools.built_in import BUILT_IN
 from tests.support.evidence import MCP_TOOLS, json_lines
 
@@ -60,3 +61,9 @@ def test_no_tool_lets_the_model_name_a_session_or_an_agent() -> None:
     """Whose call it is, the harness says; and each field of the daemon that is left out is one of these."""
     for tool in BUILT_IN:
         assert not SAID_BY_THE_HARNESS & set(tool.definition.input_schema["properties"])
+
+
+def test_only_what_writes_files_or_runs_commands_is_asked_for() -> None:
+    """A change of a memory can be taken back: the daemon keeps each version."""
+    assert sorted(DEFINITIONS.keys() - UNASKED) == ["file_write", "secret_exec"]
+    assert sorted(UNASKED - READS) == ["memory_forget", "memory_modify", "memory_store"]
