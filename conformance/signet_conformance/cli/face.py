@@ -23,16 +23,7 @@ from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.drivers.played_face import play_steps
 from signet_conformance.errors import NothingTestedError, UsageError, counted, printable
 from signet_conformance.reports.terminal import Paragraph, print_drawn
-from signet_conformance.targets.drift import (
-    drifts,
-    hooks_observed,
-    not_compared,
-    plugin_drifts,
-    release_of,
-    unplayed,
-    update_face,
-    update_plugin_face,
-)
+from signet_conformance.targets import drift
 from signet_conformance.targets.face import HostFace, face_of_harness
 from signet_conformance.targets.model_drift import is_played, model_drifts, turns_compared
 from signet_conformance.trace import Trace
@@ -51,13 +42,13 @@ def command() -> None:
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences, and exit with 1 if there are any."""
     face, release, traces, played_ones = _read_recordings(name, recordings)
-    at_model = dict.fromkeys(drift.words for drift in model_drifts(traces, played_ones))
+    at_model = dict.fromkeys(each.words for each in model_drifts(traces, played_ones))
     differences = [*_differences(face, traces), *at_model]
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
-    told = [f"{face.name} beside {face.data.harness} {release}: {len(hooks_observed(traces))} {observed}"]
-    if unseen := not_compared(face.data, traces):
+    told = [f"{face.name} beside {face.data.harness} {release}: {len(drift.hooks_observed(traces))} {observed}"]
+    if unseen := drift.not_compared(face.data, traces):
         told.append(f"not compared, because no run shows them: {', '.join(unseen)}")
-    if left := unplayed(face.data, traces):
+    if left := drift.unplayed(face.data, traces):
         told.append(f"not compared, because the face does not play them: {', '.join(left)}")
     if compared := turns_compared(traces, played_ones):
         told.append(f"what reaches the model, in {counted(compared, 'turn')} beside the played ones")
@@ -80,9 +71,9 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
     face, release, traces, _ = _read_recordings(name, recordings)
     data = json.loads(face.path.read_bytes())
     if not face.data.tells_plugins:
-        document = update_face(data, traces, release)
+        document = drift.update_face(data, traces, release)
     else:
-        document = update_plugin_face(data, traces, [play_steps(face, trace) for trace in traces], release)
+        document = drift.update_plugin_face(data, traces, [play_steps(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
@@ -93,10 +84,10 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
 def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
     """Where the program did otherwise than the face, each difference once."""
     if not face.data.tells_plugins:
-        told = drifts(face.data, traces)
+        told = drift.drifts(face.data, traces)
     else:
-        told = plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
-    return list(dict.fromkeys(drift.words for drift in told))
+        told = drift.plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
+    return list(dict.fromkeys(each.words for each in told))
 
 
 def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace], Sequence[Trace]]:
@@ -106,8 +97,8 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
         raise files.complaints[0]
     every = [read_recording(file) for file in files.files]
     traces = [trace for trace in every if not is_played(trace)]
-    launched = release_of(traces)
-    if launched is None or not hooks_observed(traces):
+    launched = drift.release_of(traces)
+    if launched is None or not drift.hooks_observed(traces):
         why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
         raise NothingTestedError(
             f"{why} in {len(traces)} recordings: there is nothing to compare",
@@ -123,7 +114,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
     played_ones = [trace for trace in every if is_played(trace)]
-    played = release_of(played_ones)
+    played = drift.release_of(played_ones)
     # Whoever writes a face for the release plays that one.
     if played is not None and played[1] not in (face.data.version, release):
         raise UsageError(

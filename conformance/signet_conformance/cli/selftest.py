@@ -32,16 +32,6 @@ from signet_conformance.errors import UsageError, pip_install, printable
 from signet_conformance.reports.terminal import steps, terminal_width, wants_colour
 from signet_conformance.rules import run_rules
 from signet_conformance.selftest import matrix
-from signet_conformance.selftest.matrix import (
-    Grade,
-    Selftest,
-    completeness,
-    grade,
-    is_control,
-    reasons_missing,
-    unreached,
-    whole_run_of,
-)
 from signet_conformance.selftest.mutants import Mutant, Variant, mutants, variants
 from signet_conformance.selftest.trials import PerformedTrial, Trial, of_variants, perform, reference_scenarios, trials
 
@@ -112,22 +102,22 @@ def _new_folder(name: str) -> Path:
 
 def _performed(
     wanted: Sequence[Mutant], odd: Sequence[Variant], folder: Path, workers: int, *, whole: bool
-) -> Selftest:
+) -> matrix.Selftest:
     asked = trials(wanted, odd)
     _demand_packages(asked)
     controls: dict[str, dict[str, JudgedTrace]] = {name: {} for name in (REFERENCE, *mutants().bases)}
     later: list[PerformedTrial] = []
-    grades: list[Grade] = []
+    grades: list[matrix.Grade] = []
     scripts = {scenario.name for scenario in reference_scenarios()}
     with steps(len(asked), "trials", sys.stderr) as told:
 
         def take(performed: PerformedTrial) -> None:
-            grades.append(grade(performed, controls[_base_of(performed)]))
+            grades.append(matrix.grade(performed, controls[_base_of(performed)]))
             told(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
 
         for performed in perform(asked, folder, workers):
             trial = performed.trial
-            if is_control(performed) and performed.judged is not None and trial.scenario.name in scripts:
+            if matrix.is_control(performed) and performed.judged is not None and trial.scenario.name in scripts:
                 controls[_base_of(performed)][trial.scenario.name] = performed.judged
             if trial.mutant is not None and trial.mutant.breaks in run_rules():
                 # Its verdict needs the whole run of the reference.
@@ -140,12 +130,12 @@ def _performed(
     order = {trial.name: place for place, trial in enumerate(asked)}
     grades.sort(key=lambda grade: order.get(grade.trial.name, len(order)))
     if not whole:
-        return Selftest(grades)
+        return matrix.Selftest(grades)
     known = mutants()
-    left = unreached(grades)
-    runs = [complaint for who, traces in controls.items() for complaint in whole_run_of(traces, who)]
-    complaints = [*completeness(known), *runs, *reasons_missing(left, known.unreached)]
-    return Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
+    left = matrix.unreached(grades)
+    runs = [complaint for who, traces in controls.items() for complaint in matrix.whole_run_of(traces, who)]
+    complaints = [*matrix.completeness(known), *runs, *matrix.reasons_missing(left, known.unreached)]
+    return matrix.Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
 
 
 def _base_of(performed: PerformedTrial) -> str:
@@ -162,13 +152,13 @@ def _demand_packages(asked: Sequence[Trial]) -> None:
         )
 
 
-def _retry_alone(grades: Sequence[Grade], folder: Path, workers: int) -> list[Grade]:
+def _retry_alone(grades: Sequence[matrix.Grade], folder: Path, workers: int) -> list[matrix.Grade]:
     """Try variants that were blamed together one by one; return the grades with theirs."""
     blamed = [grade for grade in grades if grade.complaints and len(grade.trial.variants) > 1]
     if not blamed:
         return list(grades)
     alone = [of_variants((variant,)) for grade in blamed for variant in grade.trial.variants]
-    told = [grade(performed, {}) for performed in perform(alone, folder, workers)]
+    told = [matrix.grade(performed, {}) for performed in perform(alone, folder, workers)]
     if not any(grade.complaints for grade in told):
         # Only together are they blamed: that stands.
         return list(grades)

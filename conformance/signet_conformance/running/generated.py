@@ -29,16 +29,9 @@ from signet_conformance.running.progress import FollowingUp, SessionPerformed, T
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.shrinking import Chunk, FollowUp
 from signet_conformance.running.workers import Job, StationWorkers
+from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, possible_steps, said_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
-from signet_conformance.scenarios.steps import (
-    CompactionCompleteStep,
-    ConnectorStep,
-    EndStep,
-    PreCompactionStep,
-    PromptStep,
-    StartStep,
-)
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, StepMark, marks_of
 
@@ -233,11 +226,11 @@ class GeneratedSessions:
 
 
 _SESSION = "asked-for-steps"
-_TRIAL_STEPS: tuple[ConnectorStep, ...] = (
-    PromptStep.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
-    PreCompactionStep(session=_SESSION),
-    CompactionCompleteStep(session=_SESSION, summary="Nothing was changed."),
-    EndStep(session=_SESSION),
+_TRIAL_STEPS: tuple[steps.ConnectorStep, ...] = (
+    steps.PromptStep.model_validate({"session": _SESSION, "text": "What is next?", "reply": "Nothing."}),
+    steps.PreCompactionStep(session=_SESSION),
+    steps.CompactionCompleteStep(session=_SESSION, summary="Nothing was changed."),
+    steps.EndStep(session=_SESSION),
 )
 
 
@@ -289,7 +282,7 @@ def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> Perf
             greeted.append(event["about"])
 
     agents = recorded_daemon.target.declared.agents
-    start = StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
+    start = steps.StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
     driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
     for about in greeted:
         if (said := said_steps(about)) is not None:

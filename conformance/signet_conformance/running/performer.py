@@ -15,27 +15,8 @@ from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
 from signet_conformance.running.stopwatch import Stopwatch
+from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.features import said_steps
-from signet_conformance.scenarios.steps import (
-    UNKNOWN_MEMORY,
-    ClearStep,
-    CloseStep,
-    ConnectorStep,
-    EndStep,
-    ForkStep,
-    PromptStep,
-    ReopenStep,
-    RestartDaemon,
-    RestartHostStep,
-    ResumeStep,
-    SessionlessPromptStep,
-    StartStep,
-    Step,
-    SwitchFaultOn,
-    SwitchFaultsOff,
-    ToolStep,
-    WaitStep,
-)
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id, leaves_end_untold
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
@@ -50,32 +31,32 @@ _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/ho
 """The path of a hook to the name of the bound that a connector declares for it."""
 
 
-def _unlisted(step: ConnectorStep, listed: frozenset[str]) -> str | None:
+def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
     """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
-    if isinstance(step, SessionlessPromptStep) and step.step not in listed:
+    if isinstance(step, steps.SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
-    if isinstance(step, WaitStep) and step.step not in listed:
+    if isinstance(step, steps.WaitStep) and step.step not in listed:
         return "clock that can be moved forward"
-    if isinstance(step, ForkStep | ReopenStep | RestartHostStep) and step.step not in listed:
+    if isinstance(step, steps.ForkStep | steps.ReopenStep | steps.RestartHostStep) and step.step not in listed:
         return f"step {step.step}"
-    stopped = isinstance(step, PromptStep) and step.stopped
+    stopped = isinstance(step, steps.PromptStep) and step.stopped
     return "turn that is stopped" if stopped and STOPPED not in listed else None
 
 
-def turn_goes_on(steps: Sequence[Step], index: int) -> bool:
+def turn_goes_on(planned: Sequence[steps.Step], index: int) -> bool:
     """Return True if a tool call of the same turn follows: harnesses tell a connector when a turn ends."""
-    step = steps[index]
-    if not isinstance(step, PromptStep | ToolStep):
+    step = planned[index]
+    if not isinstance(step, steps.PromptStep | steps.ToolStep):
         return False
-    later = (other for other in steps[index + 1 :] if isinstance(other, ConnectorStep))
-    return isinstance(next((other for other in later if other.session == step.session), None), ToolStep)
+    later = (other for other in planned[index + 1 :] if isinstance(other, steps.ConnectorStep))
+    return isinstance(next((other for other in later if other.session == step.session), None), steps.ToolStep)
 
 
-def is_resumed(steps: Sequence[Step], index: int) -> bool:
+def is_resumed(planned: Sequence[steps.Step], index: int) -> bool:
     """Return True if the session that ends with this step is resumed later."""
-    step = steps[index]
-    return isinstance(step, EndStep) and any(
-        isinstance(later, ResumeStep) and later.session == step.session for later in steps[index + 1 :]
+    step = planned[index]
+    return isinstance(step, steps.EndStep) and any(
+        isinstance(later, steps.ResumeStep) and later.session == step.session for later in planned[index + 1 :]
     )
 
 
@@ -87,17 +68,17 @@ class Faults:
     it there. It goes off for good once a request has met it, or when that turn is over.
     """
 
-    def __init__(self, recorder: RecorderClient, specify: Callable[[SwitchFaultOn], Mapping[str, Any]]) -> None:
+    def __init__(self, recorder: RecorderClient, specify: Callable[[steps.SwitchFaultOn], Mapping[str, Any]]) -> None:
         self._recorder = recorder
         self._specify = specify
-        self._fault: SwitchFaultOn | None = None
+        self._fault: steps.SwitchFaultOn | None = None
         self._is_on = False
         self._opened: set[str] = set()
         """The sessions that opened under the fault and have had no turn since."""
         self._turn_of: str | None = None
         """The session for whose turn it is on again."""
 
-    def switch_on(self, step: SwitchFaultOn) -> None:
+    def switch_on(self, step: steps.SwitchFaultOn) -> None:
         """Begin a fault. One that still waits for a turn is forgotten."""
         self._end_turn()
         self._fault, self._is_on, self._opened = step, True, set()
@@ -115,17 +96,17 @@ class Faults:
         """Whether a fault waits for the next turn of a session."""
         return self._fault is not None and not self._is_on and session in self._opened
 
-    def begin(self, step: ConnectorStep) -> None:
+    def begin(self, step: steps.ConnectorStep) -> None:
         """Prepare for a step of the connector."""
         if self._turn_of not in (None, step.session):
             self._end_turn()
         if self._fault is None:
             return
-        if self._is_on and isinstance(step, StartStep | ResumeStep | ClearStep):
+        if self._is_on and isinstance(step, steps.StartStep | steps.ResumeStep | steps.ClearStep):
             self._opened.add(step.session)
-        elif not self._is_on and isinstance(step, EndStep | CloseStep):
+        elif not self._is_on and isinstance(step, steps.EndStep | steps.CloseStep):
             self._opened.discard(step.session)
-        elif isinstance(step, PromptStep) and self.waits_for(step.session):
+        elif isinstance(step, steps.PromptStep) and self.waits_for(step.session):
             self._opened.discard(step.session)
             self._turn_of = step.session
             self._ask_for(self._fault, self._fault.count)
@@ -142,7 +123,7 @@ class Faults:
         if not self._ask_off():
             self._fault = None
 
-    def _ask_for(self, step: SwitchFaultOn, count: int | None) -> None:
+    def _ask_for(self, step: steps.SwitchFaultOn, count: int | None) -> None:
         self._recorder.ask({"op": "fault", "fault": self._specify(step), "match": step.match, "count": count})
 
     def _ask_off(self) -> bool:
@@ -224,31 +205,31 @@ class StepPerformer:
             if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
                 self._timeouts_s[str(name)] = float(seconds)
 
-    def step(self, index: int, step: Step, hints: Mapping[str, bool]) -> None:
+    def step(self, index: int, step: steps.Step, hints: Mapping[str, bool]) -> None:
         """Perform one step, after its mark. `hints`: `more`, the turn goes on; `resumed`, the session will be."""
-        if isinstance(step, PromptStep) and step.for_late_start and not self._faults.waits_for(step.session):
+        if isinstance(step, steps.PromptStep) and step.for_late_start and not self._faults.waits_for(step.session):
             return
-        if isinstance(step, ConnectorStep):
+        if isinstance(step, steps.ConnectorStep):
             self._faults.begin(step)
             self._connector_step(index, step, hints)
             self._faults.end(turn_goes_on=hints.get("more", False))
-        elif isinstance(step, SwitchFaultOn):
+        elif isinstance(step, steps.SwitchFaultOn):
             self._faults.switch_on(step)
-        elif isinstance(step, SwitchFaultsOff):
+        elif isinstance(step, steps.SwitchFaultsOff):
             self._faults.switch_off()
-        elif isinstance(step, RestartDaemon):
+        elif isinstance(step, steps.RestartDaemon):
             self._recorder.mark(FaultMark(kind=RESTART, on=True))
             with self._stopwatch.on(TimePart.DAEMON_RESTART):
                 self._daemon.restart(claims_expire=step.claims_expire)
             self._recorder.mark(FaultMark(kind=RESTART, on=False))
 
-    def _connector_step(self, index: int, step: ConnectorStep, hints: Mapping[str, bool]) -> None:
-        if isinstance(step, CloseStep) and step.step not in (self.said_steps or ()):
+    def _connector_step(self, index: int, step: steps.ConnectorStep, hints: Mapping[str, bool]) -> None:
+        if isinstance(step, steps.CloseStep) and step.step not in (self.said_steps or ()):
             # Where no window can be closed without its program, the user ends the session.
-            step = EndStep(session=step.session)
+            step = steps.EndStep(session=step.session)
         given = {**self._message_for(step), **hints}
         handing_over = _HandingOver(self._recorder, index, given, self._on_event)
-        if not isinstance(step, StartStep | ResumeStep | RestartHostStep | ToolStep):
+        if not isinstance(step, steps.StartStep | steps.ResumeStep | steps.RestartHostStep | steps.ToolStep):
             handing_over.mark()
         if (lacking := _unlisted(step, self.said_steps or frozenset())) is not None:
             self._recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))
@@ -266,7 +247,7 @@ class StepPerformer:
         trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
         offered = None if self._knows_offered else offered_mark(result)
         self._knows_offered = self._knows_offered or offered is not None
-        answered = tool_answer_mark(index, step.tool, result) if isinstance(step, ToolStep) else None
+        answered = tool_answer_mark(index, step.tool, result) if isinstance(step, steps.ToolStep) else None
         told = filter(None, (sent_mark(index, result), printed_mark(index, result), answered, offered))
         key_mark = self._key_mark(step, result.get("key"))
         asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
@@ -277,7 +258,7 @@ class StepPerformer:
             content = result.get("content")
             self._results[step.as_] = object_in(content)
 
-    def _key_mark(self, step: ConnectorStep, key: object) -> list[KitMark]:
+    def _key_mark(self, step: steps.ConnectorStep, key: object) -> list[KitMark]:
         before = self._keys.get(step.session)
         if not isinstance(key, str) or before == key:
             return []
@@ -296,7 +277,7 @@ class StepPerformer:
             self.note_about(about)
             self._greeted(about)
 
-    def _fault(self, step: SwitchFaultOn) -> Mapping[str, Any]:
+    def _fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
         bounds_s = self._target.declared.bounds_s
         met = _BOUND_OF.get((step.match or {}).get("path"), "")
         bound_s = bounds_s.get(met, max(bounds_s.values(), default=15.0))
@@ -308,10 +289,10 @@ class StepPerformer:
             return {**step.fault, "delay_s": min(bound_s, self._timeouts_s.get(met, bound_s)) / 2}
         return step.fault
 
-    def _message_for(self, step: ConnectorStep) -> dict[str, Any]:
+    def _message_for(self, step: steps.ConnectorStep) -> dict[str, Any]:
         """Return the message for a step, with agents for numbers, own names, and results in place of references."""
         given = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
-        if isinstance(step, PromptStep):
+        if isinstance(step, steps.PromptStep):
             given["text"] = step.whole_text
         if isinstance(given.get("agent"), int):
             given["agent"] = self._agent(given["agent"])
@@ -336,7 +317,7 @@ class StepPerformer:
             if set(value) == {"from", "pointer"}:
                 parts = str(value["pointer"]).strip("/").split("/")
                 result = member_of(self._results.get(value["from"], {}), *parts)
-                return result if result is not None else UNKNOWN_MEMORY
+                return result if result is not None else steps.UNKNOWN_MEMORY
             return {k: self._resolve(v) for k, v in value.items()}
         if isinstance(value, list):
             return [self._resolve(v) for v in value]

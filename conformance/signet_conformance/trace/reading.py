@@ -17,22 +17,10 @@ from msgspec.structs import replace
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.files.json_values import only_text
+from signet_conformance.trace import model
 from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.glance import LEAST_BYTES, MOST_NUMBER, glance, glance_ahead, glance_at, glance_over
 from signet_conformance.trace.lines import BrokenLineError, LineReader, parse_line
-from signet_conformance.trace.model import (
-    FORMAT,
-    NOT_CARRIED,
-    OVER_LIMIT,
-    RELEASES,
-    Declared,
-    Exchange,
-    Gap,
-    Header,
-    Mark,
-    Trace,
-    is_seconds,
-)
 from signet_conformance.trace.parsing import JSONValue
 from signet_conformance.trace.recordings import MODEL, OpenRecording, model_side, open_recording
 
@@ -42,18 +30,18 @@ HELD_BYTES = 64 * 1024 * 1024
 SHARED_BYTES = 4 * 1024 * 1024
 """Of a smaller recording, one process has judged the whole before others have begun."""
 _BLANK_BYTES = 4096
-_TEXTS = ("created", "target", "upstream", "daemon_version", "side", "recorder", "kit", "lasts", *RELEASES)
+_TEXTS = ("created", "target", "upstream", "daemon_version", "side", "recorder", "kit", "lasts", *model.RELEASES)
 """The members of a header that are texts."""
 _REMEDY_LINE = "remove the line, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 
-def _header(data: JSONValue, where: str) -> Header:
+def _header(data: JSONValue, where: str) -> model.Header:
     if not isinstance(data, dict) or data.get("kind") != "header":
         raise TraceError("the first line is not a signet-trace/1 header", where=where, remedy=_REMEDY_RECORD)
-    if data.get("format") != FORMAT:
+    if data.get("format") != model.FORMAT:
         raise TraceError(
-            f"the format is {printable(json.dumps(data.get('format')), 60)}, this kit reads {FORMAT}",
+            f"the format is {printable(json.dumps(data.get('format')), 60)}, this kit reads {model.FORMAT}",
             where=where,
             remedy="upgrade the kit (pip install -U signet-conformance), or " + _REMEDY_RECORD,
         )
@@ -62,9 +50,9 @@ def _header(data: JSONValue, where: str) -> Header:
         raise TraceError("declared is not an object", where=where, remedy="fix the header line")
 
     clock_s, in_prompt = data.get("clock_s"), data.get("in_prompt")
-    return Header(
-        declared=Declared.from_json(declared, where),
-        clock_s=clock_s if is_seconds(clock_s) else None,
+    return model.Header(
+        declared=model.Declared.from_json(declared, where),
+        clock_s=clock_s if model.is_seconds(clock_s) else None,
         played=data.get("played") is True or None,
         in_prompt=in_prompt if isinstance(in_prompt, bool) else None,
         **{name: only_text(data.get(name)) for name in _TEXTS},
@@ -83,7 +71,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
+def read(path: str | os.PathLike[str], *, workers: int = 1) -> model.Trace:
     """Read a trace file, and the model's side where NAME.model.jsonl stands beside NAME.jsonl.
 
     Of a recording that several `workers` are to judge, the exchanges are not held where it is SHARED_BYTES or more:
@@ -99,15 +87,15 @@ def read(path: str | os.PathLike[str], *, workers: int = 1) -> Trace:
     beside = model_side(name)
     if beside is None or not Path(beside).is_file():
         return whole
-    model = _read_file(beside, HELD_BYTES)
-    if model.header.side != MODEL or model.header.clock_s is None or whole.header.clock_s is None:
+    at_model = _read_file(beside, HELD_BYTES)
+    if at_model.header.side != MODEL or at_model.header.clock_s is None or whole.header.clock_s is None:
         raise TraceError(
             f"cannot be read together with {printable(name, 400)}: both headers need clock_s, and the side of"
             f" this one must be {MODEL}",
             where=_place(beside, 1),
             remedy="record both again in one run, or move this file away",
         )
-    return replace(whole, model=model, warnings=whole.warnings + model.warnings)
+    return replace(whole, model=at_model, warnings=whole.warnings + at_model.warnings)
 
 
 @contextmanager
@@ -127,7 +115,7 @@ def read_ahead(path: str | os.PathLike[str], *, workers: int) -> Iterator[None]:
         yield
 
 
-def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
+def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
     try:
         with open_recording(name, beyond=held_bytes) as recording, collector_paused():
             if recording.cut_short is not None and not recording.size:
@@ -158,10 +146,10 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> Trace:
     return replace(whole, warnings=(cut,))
 
 
-def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | None, workers: int) -> Trace:
+def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | None, workers: int) -> model.Trace:
     """Read a file to its end. If there are `file_exchanges`, they keep only the places of exchanges."""
-    marks: list[Mark] = []
-    header: Header | None = None
+    marks: list[model.Mark] = []
+    header: model.Header | None = None
     warnings: list[str] = []
     seen, lines, taken = _Numbers(), LineReader(), _Taken(file_exchanges)
     number = offset = 0
@@ -194,11 +182,11 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
             raise _damage(broken, where, is_header=header is None) from None
-        if isinstance(entry, Exchange) and entry.pending:
+        if isinstance(entry, model.Exchange) and entry.pending:
             taken.pending[entry.seq] = entry, begins, len(raw)
             continue
         seen.add(entry.seq)
-        if isinstance(entry, Mark):
+        if isinstance(entry, model.Mark):
             marks.append(entry)
         else:
             taken.take(entry, begins, len(raw))
@@ -211,7 +199,7 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
         file_exchanges.sort()
     kept = tuple(sorted(taken.exchanges, key=lambda e: e.seq)) if file_exchanges is None else file_exchanges
     in_order = tuple(sorted(marks, key=lambda m: m.seq))
-    return Trace(
+    return model.Trace(
         header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(taken.gaps, key=lambda g: g.exchange))
     )
 
@@ -220,13 +208,13 @@ class _Taken:
     """The exchanges that were read, or where they are in the file, and their gaps."""
 
     def __init__(self, file_exchanges: FileExchanges | None) -> None:
-        self.exchanges: list[Exchange] = []
-        self.gaps: list[Gap] = []
-        self.pending: dict[int, tuple[Exchange, int, int]] = {}
+        self.exchanges: list[model.Exchange] = []
+        self.gaps: list[model.Gap] = []
+        self.pending: dict[int, tuple[model.Exchange, int, int]] = {}
         """What pending lines tell of exchanges, by number, with the places of the lines."""
         self._file_exchanges = file_exchanges
 
-    def take(self, entry: Exchange, begins: int, length: int) -> None:
+    def take(self, entry: model.Exchange, begins: int, length: int) -> None:
         """Take an exchange in, with the place of its line in the file."""
         self.gaps += _gaps(entry)
         if self._file_exchanges is None:
@@ -243,28 +231,28 @@ class _Taken:
 
 def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceError:
     if is_header:
-        return TraceError(f"not a {FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD)
+        return TraceError(f"not a {model.FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD)
     return TraceError(str(broken), where=where, remedy=_REMEDY_LINE)
 
 
-def _gaps(exchange: Exchange) -> Sequence[Gap]:
+def _gaps(exchange: model.Exchange) -> Sequence[model.Gap]:
     """The gaps of an exchange; nearly always there is no gap."""
     request, response = exchange.request, exchange.response
     body, answer = request.body, None if response is None else response.body
     unreadable = (body is not None and body.cut) or (answer is not None and answer.undecoded)
-    if not unreadable and exchange.error != NOT_CARRIED:
+    if not unreadable and exchange.error != model.NOT_CARRIED:
         return ()  # every recording is read through here
-    if exchange.error == NOT_CARRIED and response is None:
+    if exchange.error == model.NOT_CARRIED and response is None:
         line = json.loads(exchange.raw)
         note = line["error"].get("note") if isinstance(line.get("error"), dict) else None
         why = note if isinstance(note, str) and note else "the recording does not say why"
-        return [Gap(exchange.seq, request.method, request.path, None, why)]
+        return [model.Gap(exchange.seq, request.method, request.path, None, why)]
     # What a rule needs of an answer stands at its beginning, or nowhere; the body of a request is judged whole.
     unread = [
-        *([("request", body.undecoded or OVER_LIMIT)] if body is not None and body.cut else []),
+        *([("request", body.undecoded or model.OVER_LIMIT)] if body is not None and body.cut else []),
         *([("answer", answer.undecoded)] if answer is not None and answer.cut and answer.undecoded else []),
     ]
-    return [Gap(exchange.seq, request.method, request.path, side, why) for side, why in unread]
+    return [model.Gap(exchange.seq, request.method, request.path, side, why) for side, why in unread]
 
 
 def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int, int]:
