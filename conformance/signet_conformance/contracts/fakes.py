@@ -211,12 +211,6 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         """Nothing is printed."""
 
-    def do_GET(self) -> None:
-        self._take()
-
-    def do_POST(self) -> None:
-        self._take()
-
     def _take(self) -> None:
         parts = urlsplit(self.path)
         content = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -236,6 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
         text = answer.text if answer.text is not None else json.dumps(answer.body)
         self._begin(answer, len(text.encode()))
         self.wfile.write(text.encode())
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _take  # noqa: N815 - http.server's names
 
     def _begin(self, answer: Answer, length: int) -> None:
         self.send_response(answer.status)
