@@ -70,23 +70,15 @@ def find_face(target: Target) -> HostFace:
 
     Raises TargetError if no face has that name, if it breaks its schema, or if the target's driver cannot play it.
     """
-    from signet_conformance.files.documents import demand
-    from signet_conformance.targets.face_document import FaceDocument
-
     name = target.profile.face or ""
     shipped = _shipped()
     own = name.endswith(".json")
     if not own and name not in shipped:
-        raise TargetError(
-            f"no face is called {printable(name)!r}" if name else "no face is named",
-            where=target.where,
-            remedy=f"one of {', '.join(shipped)}, or the path of a .json file",
-        )
+        raise _unknown(name, target.where, f"one of {', '.join(shipped)}, or the path of a .json file")
     path = target.folder / name if own else FOLDER / f"{name}.json"
-    data = read_json(path, "check the path, or fix the file", error=TargetError)
-    face = demand(FaceDocument, data, str(path), error=TargetError)
+    face = _face(path, read_json(path, "check the path, or fix the file", error=TargetError))
     needed = target.kind.plays
-    if needed is not None and getattr(face, needed) is None:
+    if needed is not None and getattr(face.data, needed) is None:
         raise TargetError(
             f"the driver {target.driver} cannot play the face {printable(name)!r}: it has no {needed!r}",
             where=target.where,
@@ -94,7 +86,7 @@ def find_face(target: Target) -> HostFace:
             " described by: "
             "signet-conformance contract schema face",
         )
-    return HostFace(path, face)
+    return face
 
 
 def face_of_harness(name: str, release: str | None = None) -> HostFace:
@@ -102,18 +94,24 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
 
     Raises TargetError if no face and no harness has that name.
     """
-    from signet_conformance.files.documents import demand
-    from signet_conformance.targets.face_document import FaceDocument
-
     played = _playing_it(name)
     newest = sorted(played, key=lambda each: numbers(played[each]))
     wanted = next((each for each in newest if played[each] == release), newest[-1] if newest else name)
     if wanted not in _shipped():
-        raise TargetError(
-            f"no face is called {printable(name, 100)!r}", where="face", remedy=f"one of {', '.join(_shipped())}"
-        )
-    path = FOLDER / f"{wanted}.json"
-    return HostFace(path, demand(FaceDocument, _documents()[wanted], str(path), error=TargetError))
+        raise _unknown(name, "face", f"one of {', '.join(_shipped())}")
+    return _face(FOLDER / f"{wanted}.json", _documents()[wanted])
+
+
+def _face(path: Path, data: Any) -> HostFace:
+    from signet_conformance.files.documents import demand
+    from signet_conformance.targets.face_document import FaceDocument
+
+    return HostFace(path, demand(FaceDocument, data, str(path), error=TargetError))
+
+
+def _unknown(name: str, where: str, remedy: str) -> TargetError:
+    what = f"no face is called {printable(name, 100)!r}" if name else "no face is named"
+    return TargetError(what, where=where, remedy=remedy)
 
 
 def ahead_of_connector(target: Target) -> tuple[str, ...]:
@@ -189,11 +187,7 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
         return (_playing(target, str(Path(choice).absolute())),)
     name = next((name for name, release in releases.items() if choice in (name, release)), choice)
     if name not in _shipped():
-        raise TargetError(
-            f"no face is called {printable(choice, 100)!r}",
-            where=option,
-            remedy=f"one of {', '.join(releases)}, all, or the path of a .json file",
-        )
+        raise _unknown(choice, option, f"one of {', '.join(releases)}, all, or the path of a .json file")
     return (_playing(target, name),)
 
 
