@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.state.auth import ROLES
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 _TOKEN_SECONDS: Final = 7 * 24 * 3600
 
 
-def _providers() -> list[dict[str, Any]]:
-    other = (("sso", "oidc"), ("saml", "saml"))
-    return [
-        {"id": "password", "type": "password", "enabled": False, "username": "admin"},
-        *({"id": name, "type": kind, "enabled": False, "startPath": f"/api/auth/{name}/start"} for name, kind in other),
-    ]
+_PROVIDERS: Final = (
+    {"id": "password", "type": "password", "enabled": False, "username": "admin"},
+    {"id": "sso", "type": "oidc", "enabled": False, "startPath": "/api/auth/sso/start"},
+    {"id": "saml", "type": "saml", "enabled": False, "startPath": "/api/auth/saml/start"},
+)
 
 
 def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -30,12 +29,12 @@ def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer(shown)
     near = mode == "hybrid" and not known
     access = {"trustedLocal": near, "effectiveAccess": mode == "local" or known or near}
-    return DaemonAnswer({**shown, **access, "providers": _providers()})
+    return DaemonAnswer({**shown, **access, "providers": _PROVIDERS})
 
 
 def auth_methods(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
     """GET auth/methods."""
-    return DaemonAnswer({"mode": daemon.auth.mode, "providers": _providers()})
+    return DaemonAnswer({"mode": daemon.auth.mode, "providers": _PROVIDERS})
 
 
 def login(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -75,16 +74,8 @@ def make_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     name, role = js.text_or_none(body.get("name")) or "", body.get("role")
     demand(name, "name is required")
     demand(not isinstance(role, str) or role in ROLES, f"role must be one of: {', '.join(ROLES)}")
-    kinds = {
-        "role": str,
-        "scope": dict,
-        "permissions": list,
-        "connector": str,
-        "harness": str,
-        "agentId": str,
-        "allowedProjects": list,
-        "expiresAt": str,
-    }
+    texts = ("role", "connector", "harness", "agentId", "expiresAt")
+    kinds = {**dict.fromkeys(texts, str), "scope": dict, "permissions": list, "allowedProjects": list}
     traits = {key: body[key] for key, kind in kinds.items() if isinstance(body.get(key), kind)}
     try:
         return DaemonAnswer({"apiKey": daemon.auth.make_key(name, **traits)}, 201)
