@@ -95,9 +95,9 @@ def judge_each(
     ]
 
 
-def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None, contract: str | None = None) -> JudgedRun:
+def judge_run(traces: Sequence[Trace], only: frozenset[str] | None = None) -> JudgedRun:
     """The verdict of every requirement over each trace, and over all together."""
-    judged = [judge(trace, only, contract) for trace in traces]
+    judged = [judge(trace, only) for trace in traces]
     return JudgedRun(judged, fold_run(judged))
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
+from signet_conformance.errors import counted
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import sent_twice
 from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
@@ -81,7 +82,7 @@ def _effect(pairs: Sequence[tuple[Call, Call]]) -> str:
     if not pairs:
         return ""
     often = Counter(str(first.operation) for first, _ in pairs)
-    counts = ", ".join(f"{operation} {count} time{'s'[: count != 1]}" for operation, count in often.items())
+    counts = ", ".join(f"{operation} {counted(count, 'time')}" for operation, count in often.items())
     return f"each hook is sent twice ({counts}): "
 
 
@@ -176,7 +177,7 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
         host = "its host" if loaded is None else marks.name_host(loaded, "")
         why = next((f": {mark.text}" for mark in recording.marks(marks.RemarkMark) if mark.unheard and mark.text), "")
         yield fail(
-            message=f"{host} asked its model in {len(asked)} turn{'s'[: len(asked) != 1]}, and no hook of the connector"
+            message=f"{host} asked its model in {counted(len(asked), 'turn')}, and no hook of the connector"
             f" reached the daemon{why}",
             expected=f"a connector that {host} loads and calls",
             received="no request at the daemon",

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from signet_conformance.errors import counted
 from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.outages import Outage, fault_of
 from signet_conformance.scenarios.scenario import Scenario
@@ -170,7 +171,7 @@ class ScenarioWriter:
             if session.state == "open":
                 self._end(session)
         used = sum(session.state != "new" for session in self._sessions)
-        title = f"{used} generated session{'s' if used > 1 else ''}, {len(self._steps)} steps"
+        title = f"{counted(used, 'generated session')}, {len(self._steps)} steps"
         return Scenario(name=name, title=title, steps=tuple(self._steps))
 
     def _new_session(self) -> _Session:
