@@ -208,6 +208,8 @@ def test_another_audit_does_not_go_on_in_the_same_folder(invoke: Invoke, folder:
         (["set", "--fail-on", "new"], "add --baseline FILE"),
         (["set", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"], "leave one out"),
         (["s3://key:secret@bucket/x"], "an address with a secret in it"),
+        (["https://127.0.0.1:1/x?secret@"], "an address with a secret in it"),
+        (["s3://bucket/x?X-Amz-Signature=secret@"], "an address with a secret in it"),
         (["nonsense://x/y"], "no store is known for nonsense://"),
         ([], "names no data set"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.audit import stores
+from signet_conformance.errors import UsageError
 from tests.support.command_line import Invoke
 from tests.support.data_sets import conforming, table
 from tests.support.object_store import BUCKET, Trouble, object_store
@@ -99,6 +100,25 @@ def test_a_glob_of_a_bucket_and_a_recording_of_it_are_shown(invoke: Invoke, fold
     first = table(OUT, "recordings")[0]["recording"]
     assert len(table(OUT, "recordings")) == 3
     assert "session-start" in invoke("audit", "show", first, "--out", "out").output
+
+
+@pytest.mark.parametrize("address", ["memory://bucket/day", "memory:///bucket/day", "memory://bucket/d?y"])
+def test_a_recording_is_named_below_its_data_set_however_the_store_writes_addresses(address: str) -> None:
+    """A store may list objects under another spelling of the address that it was given."""
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/bucket/day/run.jsonl", b"{}\n")
+    try:
+        (listed,) = stores.recordings_of(address)
+    finally:
+        memory.rm("/bucket", recursive=True)
+    assert listed.name == ("day/run.jsonl" if "?" in address else "run.jsonl")
+
+
+def test_a_pattern_in_a_bucket_s_name_is_no_crash() -> None:
+    """An address with a bracket is not read as one of IPv6."""
+    pytest.importorskip("fsspec")
+    with pytest.raises(UsageError):
+        stores.recordings_of("memory://[bucket/x")
 
 
 def test_patience_pauses_twice_as_long_each_time_and_ends() -> None:

@@ -1,19 +1,19 @@
 """The stores of data sets: local folders, and object stores by fsspec, listed and read with retries.
 
-Every call that meets a busy or broken store is made again, after a pause that doubles; what came short counts as
-not delivered. Nothing here remembers how often it asked, so that no result depends on it.
+A call that meets a busy or broken store is made again, after a pause that doubles. An object that came short was not
+delivered. No result depends on how often a store was asked.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -23,10 +23,12 @@ from signet_conformance.errors import UsageError, os_errors, pip_install, printa
 from signet_conformance.trace.recordings import is_model_side, is_recording, model_side
 
 TRIES = 5
-"""Of ours; the package of a store may try several times in each of them."""
+"""Our own tries; a store's package may make several in each."""
 FIRST_PAUSE_S = 0.1
 MOST_PAUSE_S = 10.0
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
+_SETTING = re.compile(r"[\w-]+=")
+"""The beginning of a query, as it follows a question mark: sig=…"""
 _PART_BYTES = 8 * 1024 * 1024
 
 _UNLISTED = "check the path and its rights"
@@ -34,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class ObjectLostError(Exception):
-    """A recording that was listed cannot be had; `why` is a code of a row."""
+    """A recording that was listed cannot be read; `why` is the code that its row gives."""
 
     def __init__(self, why: Unreadable) -> None:
         self.why = why
@@ -42,9 +44,9 @@ class ObjectLostError(Exception):
 
 
 class ListedRecording(Struct, frozen=True):
-    """A recording of a data set: its name below the data set, where it lies, its bytes, and those of its model's side.
+    """A recording of a data set: its name below the data set, its path or address, and its size in bytes.
 
-    `model_size` is None where no model was recorded.
+    `model_size` is the size of its model's side, None where no model was recorded.
     """
 
     name: str
@@ -84,8 +86,12 @@ def recordings_of(dataset: str) -> list[ListedRecording]:
 
 def _root(dataset: str) -> str:
     """Return the folder that the names of a data set omit: up to the first part with a pattern."""
-    absolute = dataset if is_remote(dataset) else os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
-    fixed = absolute
+    if is_remote(dataset):
+        store, path = _store(dataset)
+        # As the store writes the addresses that it lists: gcs:// becomes gs://.
+        fixed = str(store.unstrip_protocol(path))
+    else:
+        fixed = os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
     while has_magic(fixed):
         fixed = fixed.rpartition("/")[0]
     return fixed.rstrip("/")
@@ -134,11 +140,10 @@ def _below(folder: str) -> Iterator[tuple[str, int]]:
 
 
 def _remote_files(dataset: str) -> dict[str, int]:
-    parts = urlsplit(dataset)
-    if "@" in parts.netloc or (parts.query and not has_magic(dataset)):
+    if _may_hold_secret(dataset):
         raise UsageError(
             "an address with a secret in it would be kept beside the results",
-            where=f"{parts.scheme}://…",
+            where=f"{dataset.partition('://')[0]}://…",
             remedy="leave it out, and give the store's credentials by its environment variables or its own file",
         )
     store, root = _store(dataset)
@@ -159,6 +164,13 @@ def _remote_files(dataset: str) -> dict[str, int]:
     return {store.unstrip_protocol(path): size for path, size in objects.items() if is_recording(path)}
 
 
+def _may_hold_secret(address: str) -> bool:
+    """Whether an address names a user, or has a query; outside of HTTP a question mark is a pattern."""
+    scheme, _, rest = address.partition("://")
+    query = rest.partition("?")[2]
+    return "@" in rest.partition("/")[0] or bool(query if scheme in ("http", "https") else _SETTING.match(query))
+
+
 def _find(store: Any, root: str) -> dict[str, int]:
     store.invalidate_cache()
     if has_magic(root):
@@ -173,7 +185,7 @@ def _find(store: Any, root: str) -> dict[str, int]:
 
 @cache
 def _store_of(scheme: str, process: int) -> Any:
-    """The store of a scheme, opened anew in each process: its connections belong to one."""
+    """The store of a scheme, opened anew in each process, since processes cannot share its connections."""
     del process
     fsspec = import_extra("fsspec", f"a data set at {scheme}://")
     try:
@@ -187,7 +199,7 @@ def _store_of(scheme: str, process: int) -> Any:
     except ValueError:
         raise UsageError(
             f"no store is known for {printable(scheme, 40)}://",
-            remedy="one that fsspec knows, such as s3://BUCKET/PREFIX",
+            remedy="name one that fsspec knows, such as s3://BUCKET/PREFIX",
         ) from None
 
 
@@ -228,7 +240,7 @@ def _copy(store: Any, path: str, size: int, to: Path) -> None:
 
 
 def patiently(ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep) -> Result:
-    """What `ask` returns, asked again while it raises what may pass; raise what it raised the last time."""
+    """Return what `ask` returns. Ask again after an error that may pass, and raise that of the last try."""
     pause_s = FIRST_PAUSE_S
     for _ in range(TRIES - 1):
         try:
