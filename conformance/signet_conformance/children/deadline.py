@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 PRESSURE = Path("/proc/pressure/cpu")
@@ -32,7 +33,7 @@ class Deadline:
         self._worked = worked
         self._clock = clock
         self._begun = clock()
-        self._waited_s = waited_for_a_processor()
+        self._waited_s = _waited_in(int(time.monotonic()))
         self._work = -1.0
         self._last_work = self._last_look = self._begun
 
@@ -68,6 +69,12 @@ def waited_for_a_processor() -> float | None:
         return int(some.rpartition(b"total=")[2]) / 1e6
     except (OSError, ValueError, IndexError):
         return None
+
+
+@lru_cache(maxsize=1)
+def _waited_in(_second: int) -> float | None:
+    """What the system had counted in this second of the clock; to ask at each answer of a child would take long."""
+    return waited_for_a_processor()
 
 
 _lock = threading.Lock()
