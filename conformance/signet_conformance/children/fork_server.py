@@ -90,7 +90,6 @@ class ForkServer:
                 with contextlib.suppress(Exception):
                     importlib.import_module(module)
         # Collections in the forks leave alone what is there by now, and so the pages that they share.
-        gc.collect()
         gc.freeze()
         gc.enable()
 
