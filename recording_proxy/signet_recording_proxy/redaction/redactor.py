@@ -181,7 +181,7 @@ class Redactor:
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""
-        cleaner = self._cleaner(encode({"": value}))
+        cleaner = self._cleaner(_encoded({"": value}))
         return value if cleaner is None else cleaner.value(value)
 
     def text(self, text: str) -> str:
