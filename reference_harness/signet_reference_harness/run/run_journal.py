@@ -1,15 +1,15 @@
-"""A run on disk, and the lease on it. Its JSON lines keep what must be neither asked nor done again.
+"""A run on disk, and the lease on it. Its JSON lines keep the answers and tool results that are not to be had twice.
 
     {"kind": "header", "format": "signet-run/2", "run": "…", "session": "…", "prompt": "…", …}
     {"kind": "holder", "pid": 4711, "host": "…", "at": "…"}   a process works in the run, from here on
     {"kind": "answer", "answer": {"content": "…", …}}         the model has answered
     {"kind": "calling", "name": "…"}                          a tool is about to run
-    {"kind": "result", "name": "…", "ok": true, …}            it is done
+    {"kind": "result", "name": "…", "ok": true, …}            it has run
     {"kind": "outcome", "status": "failed"}                   the process is through with the run
 
-The holder of the lease has the file locked, and touches it now and then. A process that is gone holds nothing. If the
-holder has not touched the file for :data:`LEASE_S`, another process takes the run over by putting a copy in the place
-of the file. Before each line and each tool the old holder looks whether its file is still the run's.
+The holder of the lease keeps the file locked, and touches it now and then. A process that has ended holds nothing. If
+the holder has not touched the file for :data:`LEASE_S`, another process takes the run over: it puts a copy in the
+place of the file. Before each line the old holder looks whether its file is still the run's.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RunRecord:
     turns: int
     """How many lines the session's transcript had when the run began."""
     status: Status | None = None
-    """How the last process left the run; None where it was killed, or works in it."""
+    """How the last process left the run; None if it was killed, or still works in it."""
     answers: list[CompletionResult] = field(default_factory=list)
     results: list[ToolResult] = field(default_factory=list)
     pid: int = 0
@@ -96,10 +96,10 @@ class RunJournal(kept_lines.HeldFile):
         self.resumed = resumed
         """Whether the run was begun by another process."""
         self.seized = seized
-        """Whether it was taken over from one that still exists, and is stuck."""
+        """Whether it was taken over from a process that still exists, and is stuck."""
         super().__init__(path, handle, scrub)
         self._over = threading.Event()
-        threading.Thread(target=self._stay, name="lease", daemon=True).start()
+        threading.Thread(target=self._keep_lease, name="lease", daemon=True).start()
 
     @classmethod
     def begin(cls, folder: Path, recorded: RunRecord, scrub: kept_lines.Scrub = str) -> Self:
@@ -176,7 +176,7 @@ class RunJournal(kept_lines.HeldFile):
         with _journal_errors(self.path):
             self.append(members)
 
-    def _stay(self) -> None:
+    def _keep_lease(self) -> None:
         while not self._over.wait(LEASE_S / 4):
             with contextlib.suppress(OSError):
                 os.utime(self._handle)
@@ -204,9 +204,7 @@ def read_run(path: Path, run: str) -> RunRecord:
     try:
         lines = kept_lines.whole_lines(path)
     except OSError as error:
-        others = sorted(
-            path.parent.glob(f"*{kept_lines.SUFFIX}"), key=lambda other: other.stat().st_mtime, reverse=True
-        )
+        others = sorted(path.parent.glob(f"*{kept_lines.SUFFIX}"), key=_changed, reverse=True)
         names = ", ".join(other.name.removesuffix(kept_lines.SUFFIX) for other in others[:MOST_NAMED])
         remedy = f"name one of {names}" if names else "begin a run: this --state-dir holds none"
         raise ConfigError(f"run {run}: {path}: {error.strerror or error}", remedy=remedy) from None
@@ -228,8 +226,8 @@ def read_run(path: Path, run: str) -> RunRecord:
             elif kind == "calling":
                 calling = str(entry["name"])
             elif kind == "outcome":
-                recorded.status = entry["status"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+                recorded.status = convert(entry["status"], Status)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ConfigError(
             f"{path}:{number}: is not a line of {FORMAT}: {error!r}"[:400], remedy="remove it, and begin another run"
         ) from None
@@ -238,6 +236,14 @@ def read_run(path: Path, run: str) -> RunRecord:
     if calling is not None:
         recorded.results.append(_unknown(calling))
     return recorded
+
+
+def _changed(path: Path) -> float:
+    """When a file was changed; 0.0 if it is gone meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _header(entry: Mapping[str, Any]) -> RunRecord:
@@ -262,7 +268,7 @@ def _holder() -> bytes:
 
 
 def _demand_free(held: int, recorded: RunRecord) -> bool:
-    """Raise ConfigError where another process works in the run; True where it is stuck, and the lease runs out."""
+    """Raise ConfigError if another process works in the run. Return True if one holds it, and its lease is over."""
     locked_elsewhere = not kept_lines.lock(held)
     if not locked_elsewhere and recorded.host == socket.gethostname():
         return False
@@ -277,8 +283,10 @@ def _demand_free(held: int, recorded: RunRecord) -> bool:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """While this lasts no other process begins or resumes a run in the folder."""
-    guard = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """Keep other processes from beginning or resuming a run in the folder. Raises ConfigError."""
+    path = folder / ".lock"
+    with _journal_errors(path):
+        guard = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)
         yield
@@ -291,10 +299,10 @@ def _journal_errors(path: Path) -> contextlib.AbstractContextManager[None]:
 
 
 class Checkpoints(KeptTurn):
-    """Keeps of a turn in its run, too, what is neither asked nor done again."""
+    """Keeps the answers and tool results of a turn in its run, too."""
 
     def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal, notices: list[str]) -> None:
-        """`notices` gets the texts for the person as they come."""
+        """Each text for the person is appended to `notices` as it comes."""
         super().__init__(events.publish, file)
         self._notices, self._journal = notices, journal
 

@@ -263,6 +263,33 @@ def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path, cut: int) -> Non
     assert read_run(path, "r1").answers == [ANSWER]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['{"kind":"outcome","status":[]}', '{"kind":"outcome","status":"x"}', '{"kind":"holder","pid":1e999,"host":""}'],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+    """A value of the wrong type is told with its line, which follows those of the header and the holder."""
+    journal(tmp_path).release()
+    with (tmp_path / "r1.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(ConfigError, match=r"r1\.jsonl:3: is not a line"):
+        RunJournal.resume(tmp_path, "r1")
+
+
+def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    """No run begins in a folder whose lock is something else."""
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(ConfigError, match=r"\.lock: the run cannot be kept"):
+        journal(tmp_path)
+
+
+def test_other_runs_are_listed_though_one_vanishes(tmp_path: Path) -> None:
+    """The error lists the other runs, whatever becomes of their files meanwhile."""
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="name one of gone"):
+        read_run(tmp_path / "r1.jsonl", "r1")
+
+
 @pytest.mark.parametrize("damage", [b"", b"[]\n", b'{"kind":"header","format":"signet-run/2"}\n', b"\xff\n", NO_PROMPT])
 def test_another_file_is_refused_by_name(tmp_path: Path, damage: bytes) -> None:
     """What is not the file of a run says so, with the file."""
