@@ -244,7 +244,7 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
     """Where one session takes the place of another, the old key is ended before the new one is started."""
-    yield from _switches(recording)
+    yield from _Switches(recording).outcomes()
     yield from _first_starts(recording)
 
 
@@ -264,70 +264,85 @@ def _first_starts(recording: Recording) -> Iterator[Outcome]:
         last = call
 
 
-def _switches(recording: Recording) -> Iterator[Outcome]:
-    several_agents = len(recording.declared.agents) > 1
-    marked = bool(recording.marks(StepMark))
-    troubled = [c.seq for c in recording.calls if c.fault is not None or c.error is not None]
-    uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
-    # The last turn of each key (its last start or prompt so far) while its session is open, oldest first.
-    open_turns: dict[str, Call] = {}
-    previous: Call | None = None
-    for call in recording.keyed_hooks:
-        key = str(call.key)
-        if call.operation == START and previous is not None and previous.key != key:
-            parallel = False
-            unclear: Call | None = None
-            for old, turn in list(open_turns.items()):
-                if old == key or turn.body.get("harness") != call.body.get("harness"):
-                    continue
-                if several_agents and turn.agent != call.agent:
-                    continue
-                if uses[old][-1] > call.seq or recording.timeline.is_session_beside(turn, call):
-                    parallel = True
-                    continue
-                first_end = next((c for c in recording.later(turn) if c.seq > call.seq), None)
-                if first_end is None and recording.may_go_on:
-                    yield undecided(
-                        turn, call, message="the old session is not ended yet: the recording is not complete"
-                    )
-                elif first_end is None and was_never_let_in(recording.hooks_of[old]):
-                    yield undecided(
-                        turn,
-                        call,
-                        message="every start of the old key was answered 409: SIG-HTTP-012 requires silence after it",
-                    )
-                elif first_end is None:
-                    # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
-                    message = "a new session starts, and the old one is neither ended nor used again"
-                    yield _not_ended_before(call, turn, message, f"start of {call.key!r}", "never ended")
-                    # Never seen again: each later start would say the same of it.
-                    del open_turns[old]
-                elif _works_inside(recording, call, old, first_end):
-                    yield undecided(
-                        call, first_end, message="the new session is a sub-agent's, and ended before the old one"
-                    )
-                elif (
-                    _any_between(uses[key], call.seq + 1, first_end.seq)
-                    and not _any_between(troubled, turn.seq, first_end.seq + 1)
-                    # An end that met nobody listening was never recorded; the one that follows makes up for it.
-                    and lost_between(recording, turn.seq, call.seq, old) is None
-                ):
-                    message = "the old session is ended only after the new one was started and used"
-                    yield _not_ended_before(call, first_end, message, f"end after #{call.seq}", "late end")
-                else:
-                    unclear = first_end
-            if parallel:
-                yield PASS
-            if unclear is not None:
-                yield undecided(
-                    call, unclear, message="the old session's end follows the new start at once, or was disturbed"
-                )
-        if call.operation in (START, PROMPT):
-            if not (marked and was_never_let_in(recording.hooks_of[key])):
-                open_turns[key] = call
-        elif call.operation == END:
-            open_turns.pop(key, None)
-        previous = call
+class _Switches:
+    """The starts of a recording after a hook of another key, each held against the sessions that are open then."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._several_agents = len(recording.declared.agents) > 1
+        self._troubled = [c.seq for c in recording.calls if c.fault is not None or c.error is not None]
+        self._uses = {k: [c.seq for c in hooks if c.operation != END] for k, hooks in recording.hooks_of.items()}
+        self._open_turns: dict[str, Call] = {}
+        """The last turn of each key (its last start or prompt so far) while its session is open, oldest first."""
+
+    def outcomes(self) -> Iterator[Outcome]:
+        marked = bool(self._recording.marks(StepMark))
+        previous: Call | None = None
+        for call in self._recording.keyed_hooks:
+            key = str(call.key)
+            if call.operation == START and previous is not None and previous.key != key:
+                yield from self._judge(call)
+            if call.operation in (START, PROMPT):
+                if not (marked and was_never_let_in(self._recording.hooks_of[key])):
+                    self._open_turns[key] = call
+            elif call.operation == END:
+                self._open_turns.pop(key, None)
+            previous = call
+
+    def _judge(self, start: Call) -> Iterator[Outcome]:
+        """Judge a start by what became of each session that it may have taken the place of."""
+        parallel = False
+        unclear: Call | None = None
+        for old, turn in self._left_by(start):
+            if self._uses[old][-1] > start.seq or self._recording.timeline.is_session_beside(turn, start):
+                parallel = True
+                continue
+            end = next((call for call in self._recording.later(turn) if call.seq > start.seq), None)
+            if end is None:
+                yield self._unended(old, turn, start)
+            elif _works_inside(self._recording, start, old, end):
+                yield undecided(start, end, message="the new session is a sub-agent's, and ended before the old one")
+            elif self._is_late(old, turn, start, end):
+                message = "the old session is ended only after the new one was started and used"
+                yield _not_ended_before(start, end, message, f"end after #{start.seq}", "late end")
+            else:
+                unclear = end
+        if parallel:
+            yield PASS
+        if unclear is not None:
+            message = "the old session's end follows the new start at once, or was disturbed"
+            yield undecided(start, unclear, message=message)
+
+    def _left_by(self, start: Call) -> Sequence[tuple[str, Call]]:
+        """The open sessions of the same harness under other keys; of several agents those of the same agent."""
+        return [
+            (old, turn)
+            for old, turn in self._open_turns.items()
+            if old != start.key
+            and turn.body.get("harness") == start.body.get("harness")
+            and (turn.agent == start.agent or not self._several_agents)
+        ]
+
+    def _unended(self, old: str, turn: Call, start: Call) -> Outcome:
+        if self._recording.may_go_on:
+            return undecided(turn, start, message="the old session is not ended yet: the recording is not complete")
+        if was_never_let_in(self._recording.hooks_of[old]):
+            message = "every start of the old key was answered 409: SIG-HTTP-012 requires silence after it"
+            return undecided(turn, start, message=message)
+        # Never seen again: each later start would say the same of it.
+        del self._open_turns[old]
+        # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
+        message = "a new session starts, and the old one is neither ended nor used again"
+        return _not_ended_before(start, turn, message, f"start of {start.key!r}", "never ended")
+
+    def _is_late(self, old: str, turn: Call, start: Call, end: Call) -> bool:
+        """Whether the new session was used before the old one ended, and nothing was in the way of an end."""
+        return (
+            _any_between(self._uses[str(start.key)], start.seq + 1, end.seq)
+            and not _any_between(self._troubled, turn.seq, end.seq + 1)
+            # An end that met nobody listening was never recorded; the one that follows makes up for it.
+            and lost_between(self._recording, turn.seq, start.seq, old) is None
+        )
 
 
 def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> bool:
