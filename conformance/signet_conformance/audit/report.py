@@ -116,7 +116,9 @@ def draw_page(ending: AuditEnding, stream: TextIO) -> None:
             )
         ),
     )
-    sections = [("breaches", "Breaches", _breaches(ending)), ("connectors", "Connectors", _connectors(ending))]
+    headings = ("Connector", "Recordings", "Breached")
+    connectors = table("Recordings that were judged", headings, _connector_rows(ending))
+    sections = [("breaches", "Breaches", _breaches(ending)), ("connectors", "Connectors", connectors)]
     if summary.unread:
         rows = (element("tr", element("td", name), element("td", why)) for name, why in summary.unread)
         sections.append(("unread", "Not read", table("Recordings that could not be read", ("Recording", "Why"), rows)))
@@ -144,10 +146,6 @@ def _row(ending: AuditEnding, cell: Cell) -> Markup:
     head = joined((element("span", cell.requirement, class_="whole"), more_about(cell.requirement, told)))
     since = element("span", cell.new_since or "", class_="whole")
     return row(head, verdict_tag(cell.verdict), cell.connector, cell.release or "", _extent(cell), since)
-
-
-def _connectors(ending: AuditEnding) -> Markup:
-    return table("Recordings that were judged", ("Connector", "Recordings", "Breached"), _connector_rows(ending))
 
 
 def _connector_rows(ending: AuditEnding) -> Iterator[Markup]:

@@ -30,26 +30,21 @@ BYPASSES = ("connector", "application")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+def _with_options(command: _Command, *options: Callable[[_Command], _Command]) -> _Command:
+    """Add options, which the help lists in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def declared_options(command: _Command) -> _Command:
     """Add the options that declare agents, harness, bounds, capabilities, a token and what the connector leaves."""
-    for option in (
+    return _with_options(
+        command,
         click.option(
-            "--bypass", type=click.Choice(BYPASSES), help="Who applies the user's bypass (default: the connector)."
+            "--agent", "agents", multiple=True, metavar="ID", help="An agent id the connector acts as; repeatable."
         ),
-        click.option(
-            "--prompt-chars",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Number of characters to which the connector cuts the user's text.",
-        ),
-        click.option("--token", is_flag=True, help="The connector was given a token."),
-        click.option(
-            "--capability",
-            "capabilities",
-            multiple=True,
-            metavar="OPERATION",
-            help="An operation the connector declares; repeatable.",
-        ),
+        click.option("--harness", metavar="NAME", help="The harness the connector names."),
         click.option(
             "--bound",
             "bounds",
@@ -57,13 +52,24 @@ def declared_options(command: _Command) -> _Command:
             metavar="NAME=SECONDS",
             help="When the connector gives up, such as start=15 or prompt=5; repeatable.",
         ),
-        click.option("--harness", metavar="NAME", help="The harness the connector names."),
         click.option(
-            "--agent", "agents", multiple=True, metavar="ID", help="An agent id the connector acts as; repeatable."
+            "--capability",
+            "capabilities",
+            multiple=True,
+            metavar="OPERATION",
+            help="An operation the connector declares; repeatable.",
         ),
-    ):
-        command = option(command)
-    return command
+        click.option("--token", is_flag=True, help="The connector was given a token."),
+        click.option(
+            "--prompt-chars",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Number of characters to which the connector cuts the user's text.",
+        ),
+        click.option(
+            "--bypass", type=click.Choice(BYPASSES), help="Who applies the user's bypass (default: the connector)."
+        ),
+    )
 
 
 target_option = click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
@@ -143,19 +149,17 @@ def known_options(command: Callable[..., int]) -> Callable[..., int]:
         named = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__struct_fields__})
         return command(known=named, **given)
 
-    asking: Callable[..., int] = with_known
-    for option in (
+    return _with_options(
+        with_known,
+        click.option("--baseline", metavar="FILE", help="Known failures, which do not fail the run."),
+        click.option("--flaky", metavar="FILE", help="Requirements that fail now and then (signet-flaky/1)."),
+        click.option("--write-baseline", metavar="FILE", help="Write what fails now into FILE, which must not exist."),
+        click.option("--owner", metavar="NAME", help="Owner of the entries that are written (default: you)."),
+        click.option("--reason", metavar="TEXT", help="Reason of the entries that are written."),
         click.option(
             "--expires", metavar="DAY", help=f"Last day of a written entry (default: in {DEFAULT_DAYS} days)."
         ),
-        click.option("--reason", metavar="TEXT", help="Reason of the entries that are written."),
-        click.option("--owner", metavar="NAME", help="Owner of the entries that are written (default: you)."),
-        click.option("--write-baseline", metavar="FILE", help="Write what fails now into FILE, which must not exist."),
-        click.option("--flaky", metavar="FILE", help="Requirements that fail now and then (signet-flaky/1)."),
-        click.option("--baseline", metavar="FILE", help="Known failures, which do not fail the run."),
-    ):
-        asking = option(asking)
-    return asking
+    )
 
 
 def report_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -166,20 +170,17 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
         asked = {name: given.pop(_variable(name)) for name in FORMATS}
         return command(reports=ReportFiles.parse(asked, output, selftest_file), **given)
 
-    options = [
+    return _with_options(
+        with_reports,
+        click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist."),
+        *map(_option, FORMATS.values()),
         click.option(
             "--selftest",
             "selftest_file",
             metavar="FILE",
             help="Show the kill matrix of FILE (signet-selftest/1) in --html.",
         ),
-        *(_option(kind) for kind in reversed(list(FORMATS.values()))),
-        click.option("--output", "-o", metavar="FILE", help="Write the report to FILE, which must not exist."),
-    ]
-    asking: Callable[..., int] = with_reports
-    for option in options:
-        asking = option(asking)
-    return asking
+    )
 
 
 def _option(kind: Format) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,7 @@ class GeneratedSessions:
         sizes = [min(CHUNK, self._count - first) for first in range(0, self._count, CHUNK)]
         if sizes:
             self._folder.mkdir()
-        return [self._job(number, size) for number, size in enumerate(sizes)]
-
-    def _job(self, number: int, size: int) -> Job[Chunk]:
-        return lambda recorded_daemon: self._perform(recorded_daemon, number, size)
+        return [partial(self._perform, number=number, size=size) for number, size in enumerate(sizes)]
 
     def _perform(self, recorded_daemon: RecordedDaemon, number: int, size: int) -> Chunk:
         chunk = Chunk(self._seed, number)

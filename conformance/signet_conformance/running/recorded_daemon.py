@@ -9,8 +9,8 @@ import contextlib
 import json
 import urllib.request
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,9 +185,8 @@ class RecordedDaemon:
             timeout_s = REAL_STEP_S
         # The variables of a scenario are what it tests: they win over the target's own.
         own = {name: value for name, value in self.target.env.items() if name not in env}
-        return launch(
-            replace(self.target, env=own), clean_environment(home, **extra), str(home), timeout_s, self._starting
-        )
+        starting = partial(self.stopwatch.on, TimePart.CONNECTOR_START)
+        return launch(replace(self.target, env=own), clean_environment(home, **extra), str(home), timeout_s, starting)
 
     def _tell_identity(self, workspace: Path) -> None:
         """Let the user's workspace hold the agent's instructions, as the daemon's own does.
@@ -208,9 +207,6 @@ class RecordedDaemon:
         if self._compiled is None or self.target.real is not None or self.target.kind.own_program:
             return {}
         return {name: str(self._compiled / runtime) for runtime, name in COMPILE_CACHES.items()}
-
-    def _starting(self) -> AbstractContextManager[None]:
-        return self.stopwatch.on(TimePart.CONNECTOR_START)
 
     def end(self, driver: ConnectorDriver) -> None:
         """End a connector, and what it has left."""
