@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedRun, judge
+from signet_conformance.engine import judge
 from signet_conformance.finding import Judgement, Reason, Verdict
 from signet_conformance.outcome.conclusion import Judging, Terms
 from signet_conformance.outcome.generated_summary import (
@@ -48,9 +48,9 @@ def summary_of(*breaches: GeneratedBreach, **counts: int) -> GeneratedSummary:
     return GeneratedSummary(seed=3, performed=20, tally=tally, breaches=list(breaches))
 
 
-def run_with(verdict: Verdict, reason: Reason) -> JudgedRun:
-    """A judged run in which NAME has this verdict over two subjects."""
-    return JudgedRun((), {NAME: Judgement(NAME, verdict, reason, "as scripted", subjects=2)})
+def run_with(verdict: Verdict, reason: Reason) -> dict[str, Judgement]:
+    """The judgements of a run in which NAME has this verdict over two subjects."""
+    return {NAME: Judgement(NAME, verdict, reason, "as scripted", subjects=2)}
 
 
 def test_summary_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_sessions_that_conform_decide_only_what_is_open(
     verdict: Verdict, reason: Reason, counts: dict[str, int], expected: Verdict, subjects: int
 ) -> None:
     """A PASS of generated sessions counts where the other traces have none; it never hides a breach or a gate."""
-    judgement = with_generated(run_with(verdict, reason), summary_of(**counts)).together[NAME]
+    judgement = with_generated(run_with(verdict, reason), summary_of(**counts))[NAME]
     assert (judgement.verdict, judgement.subjects) == (expected, subjects)
 
 
@@ -97,7 +97,7 @@ def test_sessions_that_conform_decide_only_what_is_open(
 def test_unconfirmed_breach_leaves_the_requirement_undecided(before: Verdict, expected: Verdict) -> None:
     """What a fresh connector did not show again is neither a pass nor a failure, and both traces are named."""
     summary = summary_of(replace(BREACH, confirmed=False), PASS=3)
-    judgement = with_generated(run_with(before, Reason.CONFORMING), summary).together[NAME]
+    judgement = with_generated(run_with(before, Reason.CONFORMING), summary)[NAME]
     assert judgement.verdict is expected
     if expected is Verdict.INCONCLUSIVE:
         assert "a.jsonl" in judgement.message

@@ -12,7 +12,7 @@ from functools import cached_property
 from msgspec import Struct, field
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, harness_requirements, version_key
-from signet_conformance.engine import JudgedRun, JudgedTrace, exit_status, fold_run, judge, judge_each
+from signet_conformance.engine import JudgedTrace, exit_status, fold_run, judge, judge_each
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, UsageError, counted
 from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, COVERABLE, FOLDING_ORDER, TESTED, Finding, Judgement, Verdict
@@ -136,7 +136,7 @@ class Judging:
         return Conclusion(
             terms=self.terms,
             judged=tuple(self.judged),
-            judgements=with_generated(JudgedRun(self.judged, judgements), generated).together,
+            judgements=with_generated(judgements, generated),
             coverage=None if self._meter is None else self._meter.coverage(),
             reach=self._reach.reach(),
             newer=self._newer.newer(),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
 from msgspec import Struct, field, json
-from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedRun, JudgedTrace
+from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import counted
 from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, Judgement, Reason, Verdict
@@ -178,7 +177,7 @@ def _counter(kind: Any, counts: Any) -> Counter[Any]:
     return Counter({of(name): times for name, times in counts.items()})
 
 
-def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> JudgedRun:
+def with_generated(judgements: Mapping[str, Judgement], summary: GeneratedSummary | None) -> Mapping[str, Judgement]:
     """Merge the verdicts of generated sessions into those of a run.
 
     Traces that confirm a breach are among the run's own already. The rest is added here: sessions that conform where no
@@ -186,8 +185,8 @@ def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> Judge
     undecided rather than failed or passed.
     """
     if summary is None:
-        return judged
-    together = {name: _with_tally(judgement, summary.tally) for name, judgement in judged.together.items()}
+        return judgements
+    together = {name: _with_tally(judgement, summary.tally) for name, judgement in judgements.items()}
     for breach in summary.breaches:
         before = together[breach.requirement]
         if not breach.confirmed and before.verdict not in BREACHES:
@@ -198,7 +197,7 @@ def with_generated(judged: JudgedRun, summary: GeneratedSummary | None) -> Judge
             together[breach.requirement] = Judgement(
                 before.requirement, Verdict.INCONCLUSIVE, Reason.UNDECIDED, message, subjects=before.subjects
             )
-    return replace(judged, together=together)
+    return together
 
 
 def _with_tally(judgement: Judgement, tally: VerdictCounts) -> Judgement:

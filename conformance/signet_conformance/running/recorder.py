@@ -29,7 +29,21 @@ _BOTH = ("trace", "mark", "idle")
 """The commands for both recorders."""
 
 
-class RecorderClient:
+class _Recorder:
+    """A recorder process."""
+
+    def __init__(self, name: str, upstream: str, out: Path, secrets: Mapping[str, str], *more: str) -> None:
+        command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out)]
+        command += ["--control", "--unwatched", *(f"--canary-env={secret}" for secret in secrets), *more]
+        self._process = LineProcess(name, command, env=clean_environment(out.parent, **secrets))
+        self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
+
+    def close(self) -> None:
+        """End it."""
+        self._process.close()
+
+
+class RecorderClient(_Recorder):
     """The recorder process and its control channel.
 
     `secrets` are the names and values that it watches for. `model` records the harness's model: each new file begins
@@ -47,8 +61,7 @@ class RecorderClient:
         self._model = model
         self._stopwatch = stopwatch
         with stopwatch.on(TimePart.RECORDER_START):
-            self._process = _process("the recorder", upstream, folder / "before.jsonl", secrets)
-            self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
+            super().__init__("the recorder", upstream, folder / "before.jsonl", secrets)
 
     def ask(
         self, *commands: Mapping[str, Any], timeout_s: float = CONTROL_TIMEOUT_S, part: TimePart = TimePart.RECORDER
@@ -83,32 +96,17 @@ class RecorderClient:
         with contextlib.suppress(KitError):
             self.ask(idle, timeout_s=at_most_s + CONTROL_TIMEOUT_S, part=TimePart.OPEN_REQUESTS)
 
-    def close(self) -> None:
-        """End it."""
-        self._process.close()
 
-
-class ModelRecorder:
+class ModelRecorder(_Recorder):
     """The recorder in front of the harness's model at `upstream`; it follows the daemon's recorder."""
 
     def __init__(self, upstream: str, folder: Path, secrets: Mapping[str, str]) -> None:
         out = folder / f"before{MODEL_SUFFIX}"
-        self._process = _process("the recorder of the model", upstream, out, secrets, "--side", MODEL)
-        self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])
+        super().__init__("the recorder of the model", upstream, out, secrets, "--side", MODEL)
 
     def follow(self, commands: Iterable[Mapping[str, Any]], timeout_s: float) -> None:
         """Repeat the commands for both sides: begin a file beside the other one, write a mark, wait until idle."""
         _ask(self._process, [_beside(command) for command in commands if command["op"] in _BOTH], timeout_s)
-
-    def close(self) -> None:
-        """End it."""
-        self._process.close()
-
-
-def _process(name: str, upstream: str, out: Path, secrets: Mapping[str, str], *more: str) -> LineProcess:
-    command = [sys.executable, "-P", "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out)]
-    command += ["--control", "--unwatched", *(f"--canary-env={name}" for name in secrets), *more]
-    return LineProcess(name, command, env=clean_environment(out.parent, **secrets))
 
 
 def _beside(command: Mapping[str, Any]) -> Mapping[str, Any]:
