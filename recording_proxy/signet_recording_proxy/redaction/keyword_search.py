@@ -215,7 +215,7 @@ def _merge(windows: Iterable[Window], length: int) -> list[Window]:
 
 
 def _assignments(text: str, hits: Hits) -> Iterator[Window]:
-    for at, match in hits.named:
+    for at, match in hits.names:
         opened = match["opened"]
         if match["after"] == ",":
             continue
@@ -243,7 +243,7 @@ def _end_of_line_value(text: str, start: int, most: int) -> int:
 
 def _parameters(text: str, hits: Hits) -> Iterator[Window]:
     covered = 0
-    for at, match in hits.named:
+    for at, match in hits.names:
         asked = match["sign"] == "=" and not match["blanks"] and at >= covered
         if asked and _MARKS_OF_QUERIES.search(text, max(0, at - LONGEST_NAME - 8), at) is not None:
             end = _WORD_END.search(text, match.end())
@@ -253,7 +253,7 @@ def _parameters(text: str, hits: Hits) -> Iterator[Window]:
 
 def _members(text: str, hits: Hits) -> Iterator[Window]:
     covered = 0
-    for at, match in hits.named:
+    for at, match in hits.names:
         opens = match["quote"] == '"' and match["after"] == ":" and (match["opened"] or "").endswith('"')
         if opens and at >= covered:
             depth = len(match["marks"])
@@ -263,7 +263,7 @@ def _members(text: str, hits: Hits) -> Iterator[Window]:
 
 def _nested(text: str, hits: Hits) -> Iterator[Window]:
     values = sorted(hits.others.get('value"', []) + hits.others.get("value\\", []))
-    for at, match in hits.named:
+    for at, match in hits.names:
         if match["quote"] != '"':
             continue
         opened = (match["opened"] or "")[-1:]

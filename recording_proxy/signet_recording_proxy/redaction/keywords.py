@@ -143,7 +143,7 @@ class Hits:
         return self._behind[1]
 
     @cached_property
-    def named(self) -> list[tuple[int, re.Match[str]]]:
+    def names(self) -> list[tuple[int, re.Match[str]]]:
         """The names that something follows, with what does."""
         return list(_verified(self._text, self._small, self._names))
 

@@ -127,7 +127,7 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start + len(cell) - len(cell.lstrip(_AROUND)), start + len(cell.rstrip(_AROUND))
 
 
-def _named(label: str) -> str:
+def _member_name(label: str) -> str:
     """A label as the name of a member: without brackets and what they hold, with underscores for blanks."""
     return re.sub(r"\W+", "_", re.sub(r"\([^()]*\)", "", label)).strip("_")
 
@@ -141,14 +141,14 @@ def _under_label(text: str, start: int) -> Iterator[Span]:
     # A line of Python that does nothing is `pass`.
     if label is None or value is None or label[0].strip() == "pass":
         return
-    if is_likely(_named(label["label"]), value["value"].rstrip(".,")):
+    if is_likely(_member_name(label["label"]), value["value"].rstrip(".,")):
         yield value.start("value"), value.start("value") + len(value["value"].rstrip(".,"))
 
 
 def _beside_element(text: str, start: int, at: int) -> Iterator[Span]:
     opened = max(start, text.rfind(">", start, at) + 1)
     value = _IN_ELEMENT.match(text, opened)
-    if value is not None and is_likely(_named(value["label"]), value["value"]):
+    if value is not None and is_likely(_member_name(value["label"]), value["value"]):
         yield value.span("value")
 
 
@@ -162,7 +162,7 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
     delimiter = _delimiter(text, start, end) if end - start <= _LONGEST_HEAD else None
     if delimiter is None:
         return found, end
-    heads = [_named(text[slice(*_trimmed(text, *cell))]) for cell in _cells(text, start, end, delimiter)]
+    heads = [_member_name(text[slice(*_trimmed(text, *cell))]) for cell in _cells(text, start, end, delimiter)]
     columns = [number for number, head in enumerate(heads) if names_secret(head)]
     for _ in range(_MOST_ROWS if columns else 0):
         start = _next_line(text, end)

@@ -29,7 +29,7 @@ from signet_recording_proxy.redaction.hidden_text import is_text, recode
 from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.secret_names import is_secret_header, is_secret_parameter, mixes
 from signet_recording_proxy.redaction.secret_walk import Cleaner
-from signet_recording_proxy.redaction.suspects import is_plain, is_suspected
+from signet_recording_proxy.redaction.suspects import is_suspected
 
 _ENCODER = msgspec.json.Encoder()
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
@@ -177,7 +177,9 @@ class Redactor:
             encoded = _ENCODER.encode(members)
         except UnicodeEncodeError:
             return None
-        return encoded if not self._numeric and is_plain(_looked_at(encoded, credentials), self._known) else None
+        looked_at = _looked_at(encoded, credentials)
+        calls_for_search = self._numeric or is_suspected(looked_at) or self._known.in_line(looked_at)
+        return None if calls_for_search else encoded
 
     def document(self, value: Any) -> Any:
         """Any JSON value, such as a mark's data, without its secrets."""

@@ -20,7 +20,6 @@ from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
 from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME
-from signet_recording_proxy.redaction.known_secrets import KnownSecrets
 from signet_recording_proxy.redaction.laid_out import GATE as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
@@ -48,24 +47,13 @@ _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TA
 
 
 def is_suspected(encoded: bytes) -> bool:
-    """Whether an encoded JSON line, or text, may hold a secret that nothing but a search knows."""
-    return _holds_a_token(_long_runs(encoded)) or shows_escapes(encoded) or may_name_or_show(encoded)
+    """Whether an encoded JSON line, or text, may hold a secret that nothing but a search knows.
 
-
-def is_plain(encoded: bytes, known: KnownSecrets) -> bool:
-    """Whether a JSON line with raw bodies may be written, because it holds no secret.
-
-    The looks of `is_suspected` are made for the output of our encoder. JSON that spells a character otherwise may hide
-    from them, and so may blanks between members that end the line: neither is plain. A number beyond a float is not
-    plain either, since readers could not parse it.
+    The looks are made for the output of our encoder. A raw body that spells a character otherwise, or has blanks at
+    the end of the line, may hide from them, and so is suspected. So is a number beyond a float, which no
+    reader could parse.
     """
-    if _holds_a_token(_long_runs(encoded)) or shows_escapes(encoded) or known.in_line(encoded):
-        return False
-    try:
-        text = encoded.decode()
-    except UnicodeDecodeError:
-        return False
-    return not _GATE.is_valid(text)
+    return _holds_a_token(_token_runs(encoded)) or shows_escapes(encoded) or may_name_or_show(encoded)
 
 
 def may_name_or_show(encoded: bytes) -> bool:
@@ -129,7 +117,7 @@ def _in_rust(expression: str) -> Any:
 _GATE = _in_rust(_gate())
 
 
-def _long_runs(encoded: bytes) -> list[bytes]:
+def _token_runs(encoded: bytes) -> list[bytes]:
     """The runs of characters that tokens and encoded text are made of, in JSON.
 
     Backslashes begin escapes, and the letters of those are no part of what follows them.
@@ -183,7 +171,7 @@ def shows_secret(text: str) -> bool:
     """Whether text that an encoding hid holds a secret."""
     if len(text) <= _LONG_TEXT:
         encoded = encode({"": text})
-        if not (may_name_or_show(encoded) or _issued(_long_runs(encoded))):
+        if not (may_name_or_show(encoded) or _issued(_token_runs(encoded))):
             return False
     return KeywordSearch(lambda _secret: "", None).clean(text) != text
 

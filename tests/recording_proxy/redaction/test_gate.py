@@ -73,8 +73,8 @@ def test_gate_is_compiled_before_the_first_line() -> None:
 def test_letters_of_escapes_belong_to_no_run(pieces: list[str]) -> None:
     """As if a blank stood in the place of each escape; what may be a break in a string of JSON is left out too."""
     escaped = "".join(pieces).encode()
-    plain = suspects._long_runs(re.sub(rb"\\(?:u[0-9a-fA-F]{4}|.)", b" ", escaped))
-    found, expected = Counter(suspects._long_runs(escaped)), Counter(plain)
+    plain = suspects._token_runs(re.sub(rb"\\(?:u[0-9a-fA-F]{4}|.)", b" ", escaped))
+    found, expected = Counter(suspects._token_runs(escaped)), Counter(plain)
     assert not expected - found
     assert (found - expected).keys() <= {run[1:] for run in plain if run[:1] in b"nrt"}
 
@@ -82,7 +82,7 @@ def test_letters_of_escapes_belong_to_no_run(pieces: list[str]) -> None:
 def test_run_behind_a_break_in_a_string_of_json_begins_behind_its_letter() -> None:
     """JSON inside a string spells a break with two backslashes."""
     run = b"0123456789abcdef"
-    assert suspects._long_runs(rb"\\n" + run) == [run, b"n" + run]
+    assert suspects._token_runs(rb"\\n" + run) == [run, b"n" + run]
 
 
 @given(st.text(alphabet='ab_./=@:- \n"é', max_size=80))
@@ -90,4 +90,4 @@ def test_long_runs_are_found_whole(text: str) -> None:
     """The runs of 15 characters and more of those that tokens are made of."""
     plain = text.encode()
     table = bytes(byte if suspects._IN_RUN[byte] != 0x20 else 0x20 for byte in range(256))
-    assert suspects._long_runs(plain) == [run for run in plain.translate(table).split() if len(run) >= 15]
+    assert suspects._token_runs(plain) == [run for run in plain.translate(table).split() if len(run) >= 15]
