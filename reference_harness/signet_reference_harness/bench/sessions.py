@@ -72,7 +72,7 @@ class Items:
             mentions = [place for place in mentions if place >= 0]
             if mentions:
                 first = self.same_as(name)
-                places[first] = min(*mentions, places.get(first, mentions[0]), mentions[0])
+                places[first] = min(*mentions, places.get(first, mentions[0]))
         return sorted(places, key=lambda name: places[name])
 
 
