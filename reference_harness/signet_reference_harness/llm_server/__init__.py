@@ -111,7 +111,7 @@ class ScriptedModelApp:
             case "DELETE", _:
                 return {"requests": [], "last": self._requests.forget()}
             case "PUT", _:
-                self._playback.replace(parse_document(Script, body, "PUT /script"))
+                await self._playback.replace(parse_document(Script, body, "PUT /script"))
             case "POST", _:
                 added = parse_document(Turns, body, "POST /turns")
                 await self._playback.add(added.turns, added.request)

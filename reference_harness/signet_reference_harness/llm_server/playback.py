@@ -39,11 +39,11 @@ class ScriptedRequest(Struct, frozen=True):
         return {name: to_builtins(getattr(self, name)) for name in ("model", "stream", "messages", "tools")}
 
     def texts(self, *roles: str) -> tuple[str, ...]:
-        """The texts of the messages of these roles; of all without one."""
+        """The texts of the messages of these roles; without a role, of all messages."""
         return tuple(message.text for message in self.messages if not roles or message.role in roles)
 
     def meets(self, condition: Condition) -> bool:
-        """Whether the request is as a rule wants it."""
+        """Whether the request meets the condition of a rule."""
         facts = (
             (condition.api, self.api),
             (condition.model, self.model),
@@ -74,7 +74,7 @@ def _holds(text: str, match: Match) -> bool:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message's content: a text, or the texts among its blocks."""
+    """The text of a message's content, which is a text or a list of blocks."""
     if isinstance(content, str):
         return content
     return "\n".join(block["text"] for block in objects(content) if isinstance(block.get("text"), str))
@@ -102,11 +102,16 @@ class Playback:
     """A script as it plays. One request takes one turn."""
 
     def __init__(self, script: Script) -> None:
-        self.replace(script)
+        self._begin(script)
         self._changed = asyncio.Condition()
 
-    def replace(self, script: Script) -> None:
-        """Play another script from its beginning."""
+    async def replace(self, script: Script) -> None:
+        """Play another script from its beginning, and wake the requests that wait for a turn."""
+        async with self._changed:
+            self._begin(script)
+            self._changed.notify_all()
+
+    def _begin(self, script: Script) -> None:
         self.script = script
         self.left = deque(_place(script.turns, 0))
         """The turns that are still to come."""
@@ -116,7 +121,7 @@ class Playback:
         self._rule_uses = [0] * len(script.rules)
 
     async def add(self, turns: tuple[ScriptedTurn, ...], request: int | None = None) -> None:
-        """Append turns to the script and wake a request that waits for one; with `request`, they answer that one."""
+        """Append turns to the script, or to those for one `request`, and wake the requests that wait."""
         async with self._changed:
             waiting = self.left if request is None else self._addressed.setdefault(request, deque())
             waiting.extend(_place(turns, self._added))
@@ -124,7 +129,7 @@ class Playback:
             self._changed.notify_all()
 
     def ruled(self, asked: ScriptedRequest) -> PlayedTurn | None:
-        """The turn of the first rule that a request meets, which counts as its use; None where it meets none."""
+        """The turn of the first rule that a request meets, or None. Counts a use of the rule."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
                 self._rule_uses[number] += 1
@@ -132,9 +137,9 @@ class Playback:
         return None
 
     async def next(self, request: int) -> PlayedTurn:
-        """The turn that answers a request which meets no rule: one that was added for it, else the next in order."""
-        if not self._has_turn(request) and self.script.when_out == "wait":
-            await became(lambda: self._has_turn(request), self._changed, self.script.wait_ms / 1000)
+        """The turn for a request that meets no rule: one that was added for it, else the next in order."""
+        if self._must_wait(request):
+            await became(lambda: not self._must_wait(request), self._changed, self.script.wait_ms / 1000)
         if addressed := self._addressed.get(request):
             return addressed.popleft()
         if self.left:
@@ -146,8 +151,8 @@ class Playback:
             ScriptedTurn(error=ErrorAnswer(status=500, type="script_ended", message=self._end_message())), "ended"
         )
 
-    def _has_turn(self, request: int) -> bool:
-        return bool(self.left or self._addressed.get(request))
+    def _must_wait(self, request: int) -> bool:
+        return self.script.when_out == "wait" and not self.left and not self._addressed.get(request)
 
     def _end_message(self) -> str:
         if self.script.when_out == "wait":

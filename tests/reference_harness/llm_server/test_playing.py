@@ -60,6 +60,17 @@ def test_a_request_waits_for_a_turn_when_asked_to(serve: Serve) -> None:
         assert text(answer.result()) == "at last"
 
 
+@pytest.mark.parametrize(("turns", "status"), [([{"content": "at last"}], 200), ([], 500)])
+def test_a_request_that_waits_is_answered_by_another_script(serve: Serve, turns: list[object], status: int) -> None:
+    """PUT /script wakes it; a script without turns, and not made to wait, is an error at once."""
+    served = serve(turns=[], when_out="wait", wait_ms=300_000)
+    with ThreadPoolExecutor(1) as other:
+        answer = other.submit(say, served, "hi")
+        served.http.get("/requests", params={"after": served.last, "wait_s": 60}).raise_for_status()
+        served.play(turns=turns)
+        assert answer.result().status_code == status
+
+
 def test_a_turn_that_names_a_request_answers_that_one(serve: Serve) -> None:
     """Of two requests that wait, the second one is answered first."""
     served = serve(turns=[], when_out="wait")
