@@ -255,3 +255,11 @@ def test_a_text_may_say_that_something_was_left_out(note: str) -> None:
     assert not says_left_out(f"Atlas deploys happen on Friday. {'More of the prompt. ' * 30} {note}", found, given)
     assert not says_left_out(f"All of it. {note}", found, given)
     assert not says_left_out(f"Atlas deploys happen on Friday. {note}", found, f"{given} {note}")
+
+
+def test_a_log_of_twenty_thousand_notices_is_read_once() -> None:
+    """What a notice costs does not grow with the text before it: this ends."""
+    given = "Atlas deploys happen on Friday."
+    log = "the build goes on ... and says more about itself\n" * 20_000
+    assert not says_left_out(f"{given}\n{'Nothing is missing here. ' * 30}\n{log}", marker_lines(given), given)
+    assert says_left_out(f"{log}{given}", marker_lines(given), given)

@@ -92,8 +92,17 @@ def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
         return False
     reach = max(map(len, marker_lines(given)), default=0) + _NOTICE_LETTERS
     low, high = min(begins) - reach, max(begins) + reach
-    places = [len(plain_words(text[: match.start()])) for match in _SHORTENED.finditer(text)]
-    return sum(low <= place <= high for place in places) > len(_SHORTENED.findall(given))
+    return sum(low <= place <= high for place in _notices(text)) > len(_SHORTENED.findall(given))
+
+
+def _notices(text: str) -> Iterator[int]:
+    """Where a text says that something was left out, counted in its plain words."""
+    place = reached = 0
+    for match in _SHORTENED.finditer(text):
+        words = plain_words(text[reached : match.start()])
+        place += len(words) + bool(place and words)
+        reached = match.start()
+        yield place
 
 
 class LineCount(Struct, frozen=True):
