@@ -26,7 +26,7 @@ def test_shipped_target_is_whole(name: str, tmp_path: Path) -> None:
     """A shipped profile can be loaded, has a title, and declares agents and known operations only."""
     target = targets.load(name, tmp_path)
     assert target.name == name
-    assert target.title != name
+    assert target.profile.title != name
     assert target.declared.agents
     known = set(document("operations.json")["operations"])
     assert set(target.declared.capabilities or ()) <= known

@@ -41,7 +41,6 @@ class Target:
     """
 
     name: str
-    title: str
     driver: str
     command: tuple[str, ...]
     declared: Declared
@@ -148,7 +147,6 @@ def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -
     folder = settings.folder or root
     target = Target(
         name=name,
-        title=profile.title,
         driver=profile.driver,
         command=tuple(
             part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in profile.command

@@ -37,11 +37,6 @@ class Releases:
     why: str = ""
 
     @property
-    def newest(self) -> str | None:
-        """The newest release on the registry."""
-        return self.published[-1] if self.published else None
-
-    @property
     def newer(self) -> Sequence[str]:
         """The published releases after the newest proven one."""
         last = max(map(numbers, self.proven), default=[])
