@@ -55,6 +55,12 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take longest: one that is begun last is waited for by all other workers."""
+    items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _searched() -> Iterator[None]:
     """Leave what a module's tests have made and kept, as modules and caches, out of every later search for garbage.

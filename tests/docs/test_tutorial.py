@@ -15,11 +15,13 @@ TYPESCRIPT = Page(ROOT / "docs" / "tutorial-typescript.md")
 HARNESS = Page(ROOT / "docs" / "harness" / "tutorial.md", until="## With a model of your own")
 
 
+@pytest.mark.longest
 def test_every_step_with_the_harness_says_what_the_page_shows(tmp_path: Path) -> None:
     """Every line that the page shows beneath a block of commands is said, in that order, numbers aside."""
     HARNESS.check(tmp_path)
 
 
+@pytest.mark.longest
 def test_every_step_with_the_kit_says_what_the_page_shows(tmp_path: Path) -> None:
     """And `init`, which meets a connector that fails, leaves a baseline, a lane that reads it, and its report."""
     walked = KIT.check(tmp_path)
