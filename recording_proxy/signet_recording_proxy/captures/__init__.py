@@ -113,14 +113,14 @@ def write_new(path: str, pieces: Iterable[bytes]) -> None:
 
 
 def instant(seconds: float, where: str = "") -> datetime:
-    """The instant `seconds` after 1970. Raises UsageError for one outside the years 1 to 9999, and for no number."""
+    """The instant `seconds` after 1970. Raises UsageError for NaN, and outside the years 1 to 9999."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         raise UsageError(
-            f"{seconds:g} seconds from 1970 is an instant that no date can name",
+            f"timestamp {seconds:g} is out of range",
             where=where,
-            remedy="set the clock that it was taken from right, or leave the exchange out",
+            remedy="correct the time, or leave the exchange out",
         ) from None
 
 

@@ -25,10 +25,9 @@ def read(path: str) -> list[CapturedExchange]:
     unread = os_errors("cannot be read", where=where, remedy="check the path and its permissions")
     try:
         with unread, Path(path).open("rb") as stream:
-            return [
-                _captured(captured) for captured in FlowReader(stream).stream() if isinstance(captured, http.HTTPFlow)
-            ]
-    # The reader lets what a damaged file makes of it through in many shapes.
+            flows = (each for each in FlowReader(stream).stream() if isinstance(each, http.HTTPFlow))
+            return [_captured(captured, where) for captured in flows]
+    # A damaged file makes the reader raise many kinds of errors.
     except (exceptions.FlowReadException, *_DAMAGE) as failure:
         raise UsageError(
             f"is not a flow file that can be read: {printable(failure, 160)}",
@@ -37,14 +36,14 @@ def read(path: str) -> list[CapturedExchange]:
         ) from None
 
 
-def _captured(captured: http.HTTPFlow) -> CapturedExchange:
+def _captured(captured: http.HTTPFlow, where: str) -> CapturedExchange:
     request, response = captured.request, captured.response
     begun = request.timestamp_start
     ended = (response.timestamp_end or response.timestamp_start) if response is not None else None
     if ended is None:
         ended = captured.error.timestamp if captured.error is not None else request.timestamp_end or begun
-    instant(begun)
-    instant(ended)
+    instant(begun, where)
+    instant(ended, where)
     urlsplit(request.url)
     return CapturedExchange(
         request.method,

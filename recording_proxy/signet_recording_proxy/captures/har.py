@@ -23,7 +23,7 @@ MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
 _REMEDY = "export it again, as HAR 1.2 with content"
 _DESCRIBING = frozenset({"mimeType", "text", "params", "encoding", "comment"})
-"""What `postData` says of a body that it holds; anything else, such as `_file`, says where it is kept."""
+"""Members of `postData` that describe a body in it; any other, such as `_file`, says where the body is kept."""
 _HIGHEST_STATUS = 599
 
 
@@ -51,23 +51,22 @@ def read(path: str) -> Capture:
     exchanges: list[CapturedExchange] = []
     left_out: Counter[str] = Counter()
     for number in range(1, len(entries) + 1):
-        # What was read is let go: a capture may be as large as the memory allows once.
+        place = f"{where}, entry {number}"
+        # Each entry is dropped once it is read: memory may hold a large capture once, not twice.
         entry, entries[number - 1] = entries[number - 1], None
         try:
             if why := _left_out(entry):
                 left_out[why] += 1
             else:
-                exchanges.append(_captured(entry))
+                exchanges.append(_captured(entry, place))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             what = f"{type(problem).__name__}: {printable(problem, 120)}"
-            raise UsageError(
-                f"the entry cannot be read ({what})", where=f"{where}, entry {number}", remedy=_REMEDY
-            ) from None
+            raise UsageError(f"the entry cannot be read ({what})", where=place, remedy=_REMEDY) from None
     return Capture(exchanges, left_out)
 
 
 def _left_out(entry: dict[str, Any]) -> str | None:
-    """Why an entry is no exchange with a server; None where it is one."""
+    """Why an entry is left out; None if it is an exchange with a server."""
     url = str(entry["request"]["url"])
     try:
         parts = urlsplit(url)
@@ -83,19 +82,19 @@ def _left_out(entry: dict[str, Any]) -> str | None:
     return "no answer yet when the capture was saved" if entry.get("response") is None else None
 
 
-def _captured(entry: dict[str, Any]) -> CapturedExchange:
+def _captured(entry: dict[str, Any], place: str) -> CapturedExchange:
     request, response = entry["request"], entry["response"]
     begun = datetime.fromisoformat(entry["startedDateTime"]).astimezone(UTC).timestamp()
     took = float(entry.get("time") or 0) / 1000
     if not isfinite(took):
         raise ValueError("time is not a number of milliseconds")
-    instant(begun + max(took, 0.0))
+    instant(begun + max(took, 0.0), place)
     status = _status(response.get("status"))
     kind = (entry.get("_signet") or {}).get("error")
-    # Tools leave the status of a request blank that its client gave up.
+    # Tools leave the status blank when the client gave the request up.
     given_up = response.get("status") in (None, "")
-    if kind is None and status is None:
-        kind = "client_closed" if given_up else "upstream_reset"
+    if kind not in ERRORS:
+        kind = None if status is not None else "client_closed" if given_up else "upstream_reset"
     asked = _request_of(request)
     return CapturedExchange(
         str(request["method"]),
@@ -105,7 +104,7 @@ def _captured(entry: dict[str, Any]) -> CapturedExchange:
         None if status is None else _answer_of(response, status, str(request["method"])),
         begun,
         begun + max(took, 0.0),
-        kind if kind in ERRORS else None,
+        kind,
         incomplete=given_up and not asked.content and not asked.lacks_content,
     )
 
@@ -117,7 +116,7 @@ def _headers(message: dict[str, Any]) -> Headers:
 
 
 def _status(value: Any) -> int | None:
-    """The status of an answer; None where none came, which tools write as null, 0 or an empty text."""
+    """The status of an answer; None if none came, for which tools write null, 0 or an empty text."""
     try:
         status = int(value)
     except (TypeError, ValueError):
@@ -128,7 +127,7 @@ def _status(value: Any) -> int | None:
 def _request_of(request: dict[str, Any]) -> CapturedMessage:
     headers, posted = _headers(request), request.get("postData") or {}
     content, size = _posted(posted), _size_named(headers, request.get("bodySize"))
-    # With HTTP/2 no header tells the length, and a tool that keeps no body writes neither.
+    # With HTTP/2 no header gives the length, and a tool that keeps no bodies may give no size either.
     may_send = size is None and str(request["method"]).upper() in ("POST", "PUT", "PATCH") and "text" not in posted
     return _message(headers, content, size, lacks=may_send or bool(posted.keys() - _DESCRIBING))
 
@@ -142,14 +141,14 @@ def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMe
 
 
 def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
-    """A message. A body is missing if one of some size was sent and not captured, and where `lacks` says so."""
+    """A message. Its body is missing if one was sent, by its size or else by `lacks`, and none was captured."""
     if content or size == 0 or not (size or lacks):
         return CapturedMessage(headers, content)
     return CapturedMessage(headers, b"", lacks_content=True, size=size)
 
 
 def _size_named(headers: Headers, *sizes: Any) -> int | None:
-    """How many bytes a body had, as its header says, or else the capture; None where neither does."""
+    """How many bytes a body had, by its header or else by the capture; None if neither says it."""
     lengths = [value for name, value in headers if name == "content-length" and value.isascii() and value.isdigit()]
     known = [size for size in sizes if isinstance(size, int) and size >= 0]
     return int(lengths[0]) if lengths else max(known, default=None)
@@ -172,7 +171,7 @@ def _content(content: dict[str, Any]) -> bytes:
     try:
         decoded = base64.b64decode(b"".join(plain.split()), validate=True)
     except ValueError:
-        return plain  # some tools call what is legible base64
+        return plain  # some tools call plain text base64
     size = content.get("size")
     return plain if size == len(plain) and size != len(decoded) else decoded
 

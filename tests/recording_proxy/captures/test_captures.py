@@ -112,7 +112,7 @@ def test_an_upstream_that_is_no_address_is_refused(tmp_path: Path, kind: str, up
 )
 def test_an_instant_that_no_date_names_is_refused(tmp_path: Path, kind: str, created: str, t0: float) -> None:
     """Where it stands is said."""
-    with pytest.raises(UsageError, match="no date can name") as refusal:
+    with pytest.raises(UsageError, match="is out of range") as refusal:
         write(kind, trace_of(tmp_path / "a.jsonl", {"created": created}, t0=t0, t1=t0))
     assert refusal.value.where == "exchange 1"
 
@@ -124,11 +124,29 @@ def test_a_beginning_that_cannot_be_told_is_1970(tmp_path: Path, created: str) -
     assert exchange.ended - exchange.begun == 1.0
 
 
-@pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_har_entry_of_no_year_is_refused(tmp_path: Path, started: str) -> None:
-    """At the ends of the calendar an offset leaves it; the entry is named."""
+@pytest.mark.parametrize("word", ["weird", "", 7])
+def test_an_error_that_no_trace_knows_is_what_the_status_says(tmp_path: Path, word: object) -> None:
+    """An exchange has an answer or an error, whatever other tools call it."""
+    entry = {
+        "startedDateTime": "2026-11-21T20:17:00Z",
+        "request": {"method": "GET", "url": "http://h/x"},
+        "_signet": {"error": word},
+    }
+    entries = [{**entry, "response": {"status": status}} for status in (None, 0, 200)]
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": entries}}))
+    errors = [exchange.error for exchange in har.read(str(tmp_path / "a.har")).exchanges]
+    assert errors == ["client_closed", "upstream_reset", None]
+
+
+@pytest.mark.parametrize(
+    ("started", "took"),
+    [("0001-01-01T00:00:00+14:00", 1), ("9999-12-31T23:59:59-14:00", 1), ("2026-11-21T20:17:00Z", 1e300)],
+)
+def test_a_har_entry_of_no_year_is_refused(tmp_path: Path, started: str, took: float) -> None:
+    """An offset or a duration may lead out of the calendar; the entry is named."""
     entry = {
         "startedDateTime": started,
+        "time": took,
         "request": {"method": "GET", "url": "http://h/x"},
         "response": {"status": 200},
     }
