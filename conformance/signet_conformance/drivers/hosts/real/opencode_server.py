@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,8 @@ _INVALID = re.compile(r"Configuration is invalid at (?P<file>\S+\.jsonc?)")
 _COMPLAINS = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
+_NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""It is asked on loopback, and to load the store of certificates takes each client 20 ms."""
 
 
 class OpencodeServer(OneProcess[ProgramProcess]):
@@ -142,7 +145,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         deadline = deadline_in(START_S)
         while not process.has_ended and time.monotonic() < deadline:
             if address := next((listening[1] for word in process.words if (listening := _LISTENS.search(word))), None):
-                self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0)
+                self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0, verify=_NO_CERTIFICATES)
                 threading.Thread(target=self._follow_events, args=(address,), daemon=True).start()
                 self._heard.wait(START_S)
                 return
@@ -170,7 +173,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         events = f"{address}/event"
         with (
             contextlib.suppress(httpx.HTTPError),
-            httpx.Client(trust_env=False, timeout=None) as http,  # noqa: S113 - it ends with the server
+            httpx.Client(trust_env=False, timeout=None, verify=_NO_CERTIFICATES) as http,  # noqa: S113 - it ends with the server
             http.stream("GET", events) as stream,
         ):
             for line in _lines_of(stream.iter_bytes()):
