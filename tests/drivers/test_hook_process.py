@@ -38,6 +38,17 @@ def test_context_of_an_output(said: str, context: str, tmp_path: Path) -> None:
     assert run_hook(Hook(f"echo '{said}'", 30.0), TOLD, dict(os.environ), tmp_path).context == context
 
 
+@pytest.mark.parametrize("timeout_s", [3_600_000.0, sys.float_info.max])
+def test_a_timeout_may_be_longer_than_the_system_can_wait_for(timeout_s: float, tmp_path: Path) -> None:
+    """A connector that counts in milliseconds gives a harness that counts in seconds such timeouts."""
+    assert run_hook(Hook("exit 3", timeout_s), TOLD, dict(os.environ), tmp_path).status == 3
+
+
+def test_a_timeout_below_zero_is_over_at_once(tmp_path: Path) -> None:
+    """The hook is killed, and not waited for."""
+    assert run_hook(Hook("sleep 60", -1.0), TOLD, dict(os.environ), tmp_path).status is None
+
+
 def test_failed_hook_says_nothing_to_the_model(tmp_path: Path) -> None:
     """What a hook with another status than 0 prints is kept, but no context."""
     run = run_hook(Hook("echo partly; exit 3", 30.0), TOLD, dict(os.environ), tmp_path)

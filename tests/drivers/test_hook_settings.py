@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,33 @@ def test_a_refusal_names_what_is_wrong(data: dict[str, Any], words: str, tmp_pat
     assert read("codex-0.169", json.dumps(data), tmp_path).refusal == words
 
 
+def test_a_file_that_is_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    """Python reads more levels than the validator of schemas does."""
+    assert (
+        read("codex-0.169", '{"hooks": ' + "[" * 600 + "]" * 600 + "}", tmp_path).refusal == "Recursion limit reached"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "timeout_s"),
+    [
+        ("settings.json", "1" + "0" * 400, sys.float_info.max),
+        ("config.toml", "inf", sys.float_info.max),
+        ("config.toml", "nan", 60.0),
+    ],
+    ids=["too large", "endless", "no number"],
+)
+def test_a_timeout_is_a_finite_number(file: str, given: str, timeout_s: float, tmp_path: Path) -> None:
+    """Whatever an installer writes, the host can wait for it and report it as JSON."""
+    texts = {
+        "settings.json": f'{{"hooks": [{{"event": "Stop", "command": "x", "timeout": {given}}}]}}',
+        "config.toml": f"[[hooks]]\nevent = 'Stop'\ncommand = 'x'\ntimeout = {given}",
+    }
+    (tmp_path / file).write_text(texts[file])
+    (hook,) = read_hook_file(tmp_path / file, {"timeout_unit_s": 1, "default_timeout_s": 60}).hooks["Stop"]
+    assert hook.timeout_s == timeout_s
+
+
 def test_harness_that_is_not_known_to_mind_takes_members_of_others(tmp_path: Path) -> None:
     """Claude Code was never seen to refuse a file for a member that it does not know."""
     assert read("claude-code-2.1", json.dumps({"_signet": True, "hooks": {}}), tmp_path).refusal is None
@@ -67,6 +95,7 @@ def test_harness_that_is_not_known_to_mind_takes_members_of_others(tmp_path: Pat
         ("kimi-1", "config.toml", "[hooks]\nevent = 'Stop'", "its member hooks is not a list of tables"),
         ("kimi-1", "config.toml", "\xff", "is not TOML: "),
         ("codex-0.169", "hooks.json", "\xff", "is not JSON: "),
+        ("claude-code-2.1", "settings.json", '{"hooks": {}, "timeout": NaN}', "is not JSON: NaN"),
     ],
 )
 def test_a_file_that_cannot_be_parsed_is_refused(name: str, file: str, text: str, words: str, tmp_path: Path) -> None:

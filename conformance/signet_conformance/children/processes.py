@@ -59,6 +59,7 @@ _TAIL_LINES = 20
 _SHOWN_CHARACTERS = 64 * 1024
 _GRACE_S = 2.0
 _LOOK_S = 0.25
+_LONGEST_POLL_S = 86_400.0
 
 _starting = threading.Lock()
 _running: set[LineProcess] = set()
@@ -396,7 +397,8 @@ def left_after_end_of(pid: int, timeout_s: float) -> float:
     try:
         ended = select.poll()
         ended.register(descriptor, select.POLLIN)
-        ended.poll(timeout_s * 1000)
+        # poll takes no more than 2**31 ms, and waits without end for a negative number.
+        ended.poll(min(max(timeout_s, 0.0), _LONGEST_POLL_S) * 1000)
     finally:
         os.close(descriptor)
     return max(0.0, timeout_s - (time.monotonic() - began))

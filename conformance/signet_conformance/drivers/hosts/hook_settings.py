@@ -1,14 +1,16 @@
-"""The hooks that a connector has put into its harness's settings, and what is remarkable about them."""
+"""Read the hooks that a connector's installer wrote for its harness, and report what is odd about them."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from signet_conformance.files.json_values import member_of, object_in, objects_in, only_text, parse_object
 
@@ -25,7 +27,7 @@ _CALLED_BY: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One configured command. `timeout_s` is already in seconds; `matcher` None runs it for every occasion."""
+    """One configured command. `timeout_s` is in seconds; without a `matcher` it runs on every occasion."""
 
     command: str
     timeout_s: float
@@ -50,10 +52,10 @@ class Hook:
 class HookFile:
     """A file of hooks as the harness reads it.
 
-    `refusal` are the words with which the harness refuses it, and then runs none of its hooks; None when it takes it.
-    `hooks` are read from a refused file too, as far as they can be, so that a run shows what else is wrong.
-    `unread` are the members at its top, if it names operations of the daemon, or commands among its hooks, and holds no
-    hook of the harness's form.
+    `refusal`: why the harness refuses the file and runs none of its hooks; None if it accepts the file.
+    `hooks`: those that can be read, also from a refused file, so that a run shows what else is wrong.
+    `unread`: the names of the top members, if no hook has the harness's form, but the file names a command or an
+    operation of the daemon.
     """
 
     hooks: Mapping[str, Sequence[Hook]]
@@ -65,10 +67,13 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
     """Read the hooks of a settings file by event."""
     kind = path.suffix[1:].upper() or "JSON"
     # A harness with a strict parser refuses a file that names a member twice.
-    reject_duplicates = _once_each if "hook_file" in face else None
+    members = _without_duplicates if "hook_file" in face else None
     try:
         text = path.read_bytes().decode()
-        data = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=reject_duplicates)
+        if kind == "TOML":
+            data = tomllib.loads(text)
+        else:
+            data = json.loads(text, object_pairs_hook=members, parse_constant=_reject_constant)
     except OSError as failure:
         return HookFile({}, f"cannot be read: {failure.strerror}")
     except (ValueError, RecursionError) as failure:
@@ -77,13 +82,15 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
     for event, matcher, hook in _configured(data):
         if isinstance(hook.get("command"), str):
             hooks.setdefault(event, []).append(Hook(hook["command"], _timeout_s(hook.get("timeout"), face), matcher))
-    is_unread = isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_BY) or _runs_some(data))
+    is_unread = (
+        isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_BY) or _names_a_command(data))
+    )
     unread = list(data) if is_unread else ()
     return HookFile(hooks, _refusal(data, kind, face), unread)
 
 
-def _runs_some(data: dict[str, Any]) -> bool:
-    """Whether a command stands anywhere below the hooks of a file."""
+def _names_a_command(data: dict[str, Any]) -> bool:
+    """Whether a file names a command anywhere in its member hooks."""
     rest = [data.get("hooks")]
     for each in rest:
         if isinstance(each, dict) and isinstance(each.get("command"), str):
@@ -92,21 +99,29 @@ def _runs_some(data: dict[str, Any]) -> bool:
     return False
 
 
-def _once_each(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object. Raises ValueError for one that stands there twice."""
+def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object. Raises ValueError if two have the same name."""
     names = [name for name, _ in pairs]
-    if twins := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"duplicate field `{twins[0]}`")
+    if duplicates := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"duplicate field `{duplicates[0]}`")
     return dict(pairs)
 
 
+def _reject_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python takes for JSON and no harness does."""
+    raise ValueError(f"{name} is no JSON value")
+
+
 def _timeout_s(given: object, face: Mapping[str, Any]) -> float:
-    known = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) * float(face["timeout_unit_s"]) if known else float(face["default_timeout_s"])  # type: ignore[arg-type]
+    # As text: float() fails for a whole number that is too large for it.
+    number = float(str(given)) if isinstance(given, int | float) and not isinstance(given, bool) else math.nan
+    if math.isnan(number):
+        return float(face["default_timeout_s"])
+    return min(number, sys.float_info.max) * float(face["timeout_unit_s"])
 
 
 def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
-    """The complaint of the harness about a file of another form than its own."""
+    """Why the harness refuses a file; None if it accepts the file."""
     if "hook_file" in face:
         place, words = breach_of(face["hook_file"], data) or ("", None)
         return words if not place else f"{place}: {words}"
@@ -119,11 +134,14 @@ def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
 
 
 def breach_of(schema: dict[str, Any], data: Any) -> tuple[str, str] | None:
-    """The first thing that a schema refuses: its place, empty for a field that it does not know, and words about it."""
-    # Imported here: few harnesses are known to mind, and every hook's host would wait for it.
+    """Where and why a schema refuses `data` first. The place is empty for an unknown field, and for too deep data."""
+    # Imported here: the import is slow, and few faces have a schema.
     import jsonschema_rs
 
-    error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(data)), None)
+    try:
+        error = next(iter(jsonschema_rs.validator_for(schema).iter_errors(data)), None)
+    except ValueError as failure:
+        return "", str(failure)
     if error is None:
         return None
     if unknown := getattr(error.kind, "unexpected", None):
@@ -132,7 +150,7 @@ def breach_of(schema: dict[str, Any], data: Any) -> tuple[str, str] | None:
 
 
 def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
-    """Event, matcher and hook of each entry: groups of hooks by event, or a plain list of hooks."""
+    """Yield event, matcher and hook of each entry; `hooks` is a list of hooks, or an object of groups by event."""
     given = member_of(data, "hooks")
     for entry in objects_in(given):
         if isinstance(entry.get("event"), str):
@@ -145,7 +163,7 @@ def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]
 
 
 def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) -> Sequence[str]:
-    """The hooks that are not installed though the target declares the operations (`capabilities`) that need them."""
+    """Describe the hooks that are missing for operations that the target declares (`capabilities`)."""
     return [
         f"no hook for {' or '.join(events)}, though {operation} is declared"
         for operation, events in _CALLED_BY.items()
@@ -168,8 +186,8 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
     return said
 
 
-_NOTHING = ": "
-"""How the commands begin that faces give to other tools."""
+_DOES_NOTHING = ": "
+"""The beginning of each hook command that the kit writes for another tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +199,7 @@ class HookSource:
 
 
 def hook_sources(home: Path, settings: Path, face: Mapping[str, Any]) -> Sequence[HookSource]:
-    """Read the hooks of the settings and of each enabled plugin. Without any file there is the missing settings one."""
+    """Read the hooks of the settings and of each enabled plugin. Without any file, the settings are missing."""
     plugins = [
         HookSource(f"{path.name} of the plugin {plugin}", read_hook_file(path, face))
         for plugin, root in enabled_plugins(home, face)
@@ -235,20 +253,20 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 
 def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:
-    """The hooks of all sources by event: a harness runs all of them.
+    """Return the hooks of all sources by event: a harness runs all of them.
 
-    Hooks that the kit has put there for other tools are left out: they do nothing, and are not the connector's.
+    Hooks that the kit wrote for other tools are left out: they do nothing, and are not the connector's.
     """
     hooks: dict[str, list[Hook]] = {}
     for source in sources:
         for event, configured in source.file.hooks.items():
-            if own := [hook for hook in configured if not hook.command.startswith(_NOTHING)]:
+            if own := [hook for hook in configured if not hook.command.startswith(_DOES_NOTHING)]:
                 hooks.setdefault(event, []).extend(own)
     return hooks
 
 
 def doubled(sources: Sequence[HookSource]) -> Sequence[str]:
-    """Describe the hooks that stand twice under one event and matcher: a line for each set of files that hold them."""
+    """Describe hooks that are installed twice for an event and matcher: a line for each set of files that hold them."""
     places: dict[tuple[str, str, str | None], list[str]] = {}
     for source in sources:
         for event, configured in source.file.hooks.items():
