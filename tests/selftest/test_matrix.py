@@ -204,7 +204,7 @@ def test_an_unrelated_must_is_complained_of() -> None:
     should = graded(NEVER_STARTS, {**own, "SIG-END-005": "WARN"})
     assert must.complaints == ["breaks SIG-END-001 too, which has nothing to do with it"]
     assert daemon.complaints == ["breaks SIG-DAEMON-001 too, which has nothing to do with it"]
-    assert (should.complaints, should.beside) == ([], ["SIG-END-005"])
+    assert (should.complaints, [*should.breached]) == ([], ["SIG-START-004", "SIG-END-005"])
 
 
 def test_a_crashed_rule_is_complained_of() -> None:

@@ -205,10 +205,6 @@ class KnownInRun(Struct, frozen=True):
         """Whether an entry itself fails the run."""
         return bool(self.stale or self.expired)
 
-    def covers(self, requirement: str, targets: Iterable[str]) -> bool:
-        """Whether a requirement's failure is known at each of these targets."""
-        return all((requirement, target) in self.covered for target in targets)
-
 
 Verdicts = Mapping[str, Mapping[str, Verdict]]
 """Target to requirement to verdict: the worst over the target's traces."""

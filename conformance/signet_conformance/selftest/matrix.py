@@ -40,12 +40,6 @@ class Grade:
         mutant = self.trial.mutant
         return mutant is not None and self.breached.get(mutant.breaks) == mutant.verdict
 
-    @property
-    def beside(self) -> Sequence[str]:
-        """The other requirements in breach."""
-        mutant = self.trial.mutant
-        return [name for name in self.breached if mutant is None or name != mutant.breaks]
-
 
 @dataclass(frozen=True, slots=True)
 class Selftest:

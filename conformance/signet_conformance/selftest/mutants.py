@@ -13,6 +13,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import convert
+
 from signet_conformance.contract import catalogue, document
 from signet_conformance.errors import UsageError, printable
 
@@ -108,7 +110,7 @@ def mutants() -> Mutants:
     data = document("mutants.json")
     return Mutants(
         {row["id"]: Mutant(**row) for row in data["mutants"]},
-        {row["id"]: Base(**{**row, "arguments": tuple(row["arguments"])}) for row in data["bases"]},
+        {base.id: base for base in convert(data["bases"], tuple[Base, ...])},
         tuple(data["scenarios"]),
         {name: entry.no_mutant for name, entry in catalogue().items() if entry.no_mutant is not None},
         data["tolerated"],
@@ -159,8 +161,8 @@ class Variants:
 def variants() -> Variants:
     """Return the variants of the kit by id, in the order of the file."""
     data = document("variants.json")
-    rows = ({**row, "rows": tuple(row["rows"]), "changes": tuple(row["changes"])} for row in data["variants"])
-    return Variants({row["id"]: Variant(**row) for row in rows}, tuple(data["scenarios"]))
+    rows = convert(data["variants"], tuple[Variant, ...])
+    return Variants({variant.id: variant for variant in rows}, tuple(data["scenarios"]))
 
 
 def variant(name: str) -> Variant:

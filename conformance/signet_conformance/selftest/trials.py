@@ -132,7 +132,7 @@ def scenario_of(change: Mutant | Variant) -> Scenario:
     """Return the scenario of a mutant or variant. Raises ContractError for an unknown scenario."""
     scenario = scenarios().get(change.scenario)
     if scenario is None:
-        kind, file = ("mutant", FILE) if isinstance(change, Mutant) else ("variant", FILE)
+        kind, file = ("mutant", FILE) if isinstance(change, Mutant) else ("variant", VARIANTS_FILE)
         raise ContractError(
             f"{kind} {change.id} performs {change.scenario!r}, which is not a scenario",
             where=file,
