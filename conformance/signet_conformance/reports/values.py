@@ -79,17 +79,17 @@ def cell(value: object, limit: int = 120) -> str:
     return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
 
 
-def received_text(finding: Finding, exchange: Exchange | None, limit: int = 300) -> str:
+def received_text(finding: Finding, exchange: Exchange | None) -> str:
     """The received value of a finding as one printable line: a JSON value, or `nothing: the member is absent`.
 
     A finding holds None both for null and for an absent member; the exchange's line says which.
     """
-    if finding.received is not None:
-        return as_text(finding.received, limit)
-    if exchange is None or not finding.pointer:
-        return ""
-    member = _at(exchange, finding.pointer)
-    return "nothing: the member is absent" if member is ABSENT else as_text(member, limit)
+    received = finding.received
+    if received is None:
+        if exchange is None or not finding.pointer:
+            return ""
+        received = _at(exchange, finding.pointer)
+    return "nothing: the member is absent" if received is ABSENT else as_text(received, 300)
 
 
 def is_absent(pointer: str, exchange: Exchange) -> bool:
