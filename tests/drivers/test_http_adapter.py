@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 
 from signet_conformance.contract import document
+from signet_conformance.drivers.hosts import server_process
 from signet_conformance.drivers.hosts.http_adapter import AdapterServer
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.launch import command_line
@@ -140,6 +141,14 @@ def test_server_that_is_not_there(own: Mapping[str, Any], message: str, made: Ma
     """What cannot be started or reached is one error that says so."""
     with pytest.raises(TargetError, match=message):
         performed(made("mine", **own, **DRIVER), tmp_path / "home", [START])
+
+
+def test_a_server_that_listens_elsewhere_is_not_to_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says that it was started, and which port it was told."""
+    monkeypatch.setattr(server_process, "START_TIMEOUT_S", 0.1)
+    deaf = [sys.executable, "-c", "import signal; signal.pause()"]
+    with pytest.raises(StepError, match=r"0\.1 s after the server was started: let it listen at the port in PORT"):
+        server_process.ServerProcess("the server", deaf, "http://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ _LOOK_S = 0.05
 
 
 class ServerProcess:
-    """`name` is what messages call it. With `command` it is started, `{port}` in command and `url` a free port.
+    """A server that messages call `name`. A `command` starts it; `{port}` in command and `url` becomes a free port.
 
-    `url` is its address from then on. Raises StepError when nothing listens there in time.
+    Raises StepError when nothing listens at `url` in time.
     """
 
     def __init__(self, name: str, command: Sequence[str], url: str) -> None:
@@ -39,7 +39,7 @@ class ServerProcess:
             raise
 
     def _start_server(self, command: Sequence[str], port: str) -> subprocess.Popen[bytes]:
-        """The child, in this process's own group, which is killed whole; what it prints is printed here."""
+        """Start the child in this process's group, which the kit kills as a whole, and print its output here."""
         env = {**os.environ, "PORT": port}
         try:
             child = subprocess.Popen(
@@ -55,17 +55,20 @@ class ServerProcess:
         deadline = time.monotonic() + START_TIMEOUT_S
         while not listens(self.url):
             self.demand_alive()
-            if self._process is None or time.monotonic() > deadline:
+            if self._process is None:
                 raise StepError(f"nothing listens at {self.url}: start {self._name}, or fix url")
+            if time.monotonic() > deadline:
+                late = f"nothing listens at {self.url} {START_TIMEOUT_S:g} s after {self._name} was started"
+                raise StepError(f"{late}: let it listen at the port in PORT, or fix url")
             time.sleep(_LOOK_S)
 
     def demand_alive(self) -> None:
-        """Raise StepError when the server was started here and has ended."""
+        """Raise StepError if the server was started here and has ended."""
         if self._process is not None and self._process.poll() is not None:
             raise StepError(f"{self._name} ended with status {self._process.returncode}; see its output")
 
     def close(self) -> None:
-        """End the server that was started: asked first, then killed."""
+        """End the server if it was started here: ask it, then kill it."""
         if self._process is None:
             return
         self._process.terminate()
@@ -75,7 +78,7 @@ class ServerProcess:
             self._process.kill()
             self._process.wait()
         if self._printer is not None:
-            # A process that left the server may hold its output open.
+            # A child of the server's may outlive it and hold its output open.
             self._printer.join(_LOOK_S)
 
 
