@@ -1,6 +1,7 @@
-"""What every adapter behind HTTP keeps (signet-adapter/1), in whatever language it is written.
+"""The rules for adapters behind HTTP (signet-adapter/1), in whatever language they are written.
 
-Quick and by name; `signet-conformance run`, with a target whose driver is `http-adapter`, is the whole proof.
+The tests are quick, and each is named for its rule. The whole proof is `signet-conformance run` with a target whose
+driver is `http-adapter`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PATHS = frozenset({"plugin", "legacy"})
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that runs, and the daemon that it was told of."""
+    """A server that runs, and the daemon whose address it was given."""
 
     daemon: fakes.RecordingDaemon
     server: driver.AdapterServer
@@ -33,13 +34,13 @@ class RunningServer:
     paths: Mapping[str, str]
 
     def call(self, method: str, **params: Any) -> driver.AdapterAnswer:
-        """Call a method of a session; the test fails where it is not answered in time."""
+        """Call a method of the session; the test fails if the answer is late."""
         answer = self.server.call(self.paths.get(method, f"/{method}"), {**SESSION, **params}, self.bound_s)
         demand(not answer.timed_out, f"{method} was not answered within {self.bound_s:g} s")
         return answer
 
     def start_session(self, method: str, **params: Any) -> driver.AdapterAnswer:
-        """Start the session and call a method of it, which must succeed."""
+        """Start the session and call a method of it. Both must succeed; the test skips an absent optional one."""
         for name, given in (("onSessionStart", STARTED), (method, params)):
             answer = self.call(name, **given)
             if answer.absent and name not in ("onSessionStart", "onUserPromptSubmit", "onSessionEnd"):
@@ -57,9 +58,9 @@ class RunningServer:
 class AdapterServerContract:
     """Subclass it, and say how your server is started.
 
-    In `command`, `{port}` is replaced by the port to listen at, which is in the environment as PORT too; the daemon's
-    address is in SIGNET_DAEMON_URL. `harness` is the name that the adapter sends, where it is to be checked, `paths`
-    maps methods that are not served under their own names. Each call is to be answered within `bound_s` seconds.
+    `{port}` in `command` becomes the port to listen at. The environment holds the port as PORT, and the daemon's
+    address as SIGNET_DAEMON_URL. `harness` is the name that the adapter must send (default: any). `paths` maps the
+    methods that are not served under their own names. Each call must be answered within `bound_s` seconds.
     """
 
     command: ClassVar[Sequence[str]] = ()
@@ -73,10 +74,10 @@ class AdapterServerContract:
         if not self.command:
             raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
         daemon = fakes.RecordingDaemon()
-        told = pytest.MonkeyPatch()
+        environment = pytest.MonkeyPatch()
         for name in [name for name in os.environ if name.startswith("SIGNET_")]:
-            told.delenv(name)
-        told.setenv("SIGNET_DAEMON_URL", daemon.origin)
+            environment.delenv(name)
+        environment.setenv("SIGNET_DAEMON_URL", daemon.origin)
         try:
             server = driver.AdapterServer(self.command, "http://127.0.0.1:{port}", daemon.origin)
             try:
@@ -84,7 +85,7 @@ class AdapterServerContract:
             finally:
                 server.close()
         finally:
-            told.undo()
+            environment.undo()
             daemon.stop()
 
     def test_a_start_claims_the_session(self, served: RunningServer) -> None:
@@ -101,15 +102,21 @@ class AdapterServerContract:
         demand(text == "Which port?", f"the prompt is told as {asked.body!r}: put its text in userMessage")
 
     def test_what_the_daemon_injects_reaches_the_harness(self, served: RunningServer) -> None:
-        """The `inject` of the daemon's answer to a start and to a prompt is that of the adapter's."""
+        """The adapter answers a start and a prompt with the `inject` that the daemon gave."""
         served.daemon.always[fakes.START] = fakes.Answer({"inject": INJECTED, "memories": []})
         start = served.call("onSessionStart", **STARTED)
-        demand(start.said.get("inject") == INJECTED, f"onSessionStart answered {dict(start.said)!r}")
+        demand(
+            start.said.get("inject") == INJECTED,
+            f"onSessionStart answered {dict(start.said)!r}: give it the daemon's inject",
+        )
         served.daemon.always[fakes.PROMPT] = fakes.Answer(
             {"inject": INJECTED[::-1], "memoryCount": 1, "sessionKnown": True}
         )
         turn = served.call("onUserPromptSubmit", prompt="Which port?")
-        demand(turn.said.get("inject") == INJECTED[::-1], f"onUserPromptSubmit answered {dict(turn.said)!r}")
+        demand(
+            turn.said.get("inject") == INJECTED[::-1],
+            f"onUserPromptSubmit answered {dict(turn.said)!r}: give it the daemon's inject",
+        )
 
     def test_an_end_hands_over_the_transcript(self, served: RunningServer) -> None:
         """A call of onSessionEnd is a session-end with the key, the project as cwd, and what was said."""
@@ -120,10 +127,13 @@ class AdapterServerContract:
         demand(handed, f"the end hands over no transcript: {end.body!r}")
 
     def test_a_compaction_is_told_before_and_after(self, served: RunningServer) -> None:
-        """The answer to onPreCompaction is the daemon's wish, and onCompactionComplete hands the summary over."""
+        """An answer to onPreCompaction has the daemon's summaryPrompt; onCompactionComplete hands the summary over."""
         asked = served.start_session("onPreCompaction", messageCount=2)
         self._check_hook(served.hook(fakes.PRE))
-        demand(asked.said.get("summaryPrompt") == "Summarise.", f"onPreCompaction answered {dict(asked.said)!r}")
+        demand(
+            asked.said.get("summaryPrompt") == "Summarise.",
+            f"onPreCompaction answered {dict(asked.said)!r}: give it the daemon's summaryPrompt",
+        )
         done = served.call("onCompactionComplete", summary="It is port 50051.")
         demand(not done.absent, "the adapter serves onPreCompaction, but no onCompactionComplete")
         complete = served.hook(fakes.COMPLETE)
@@ -137,7 +147,7 @@ class AdapterServerContract:
             answer = served.call(method, **params)
             _check_answer(method, answer, "with the daemon away")
             demand(not answer.said.get("inject"), f"{method} injects {answer.said.get('inject')!r} of no daemon")
-        # The fixture stops it once more.
+        # The fixture stops it again.
         served.daemon.listen_again()
 
     @pytest.mark.parametrize("broken", ["status", "not JSON", "wrong shape", "reset"])
@@ -154,7 +164,7 @@ class AdapterServerContract:
             _check_answer(method, served.call(method, **params), f"when the daemon answers with {broken}")
 
     def test_a_method_that_is_not_there_is_refused(self, served: RunningServer) -> None:
-        """404, 405 or 501 say so; anything else would be taken for an answer."""
+        """404, 405 or 501 say so; the kit takes any other status for an answer."""
         answer = served.server.call("/onDance", dict(SESSION), self.bound_s)
         demand(answer.absent, f"POST /onDance was answered {answer.status}, not 404, 405 or 501")
 
@@ -164,7 +174,7 @@ class AdapterServerContract:
         _check_answer("onSessionStart", served.call("onSessionStart", **STARTED), "after one without parameters")
 
     def _check_hook(self, hook: fakes.Request, project: str | None = None) -> None:
-        """Harness, key and agent of a hook, the runtime path where it says one, and the project under its name."""
+        """Check a hook's harness, key, agent, any runtime path, and the project in the member that `project` names."""
         what = hook.path.rsplit("/", 1)[-1]
         body = hook.body if isinstance(hook.body, dict) else {}
         name = body.get("harness")

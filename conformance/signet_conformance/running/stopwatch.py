@@ -40,7 +40,7 @@ class Stopwatch:
 
     @contextmanager
     def on(self, part: TimePart) -> Iterator[None]:
-        """Count the time in the block for `part`; the part around it pauses. For this thread alone."""
+        """Count this thread's time in the block for `part`; the part around it pauses."""
         stack: list[TimePart] = self._threads.__dict__.setdefault("stack", [])
         self._lap(stack)
         stack.append(part)
@@ -70,7 +70,7 @@ class Stopwatch:
             self._phases[name] = self._phases.get(name, 0.0) + time.perf_counter() - began
 
     def note_idle(self, ended: Sequence[float]) -> None:
-        """Take in when each worker ran out of work, on the clock `time.perf_counter`; all have by now."""
+        """Count each worker's time since it `ended`, an instant of `time.perf_counter`. All have ended by now."""
         now = time.perf_counter()
         with self._lock:
             self.workers = max(self.workers, len(ended))
@@ -96,7 +96,7 @@ class Stopwatch:
 
 
 def _by_kind(cpu: Mapping[str, float]) -> Mapping[str, float]:
-    # Processes are known by their names in messages.
+    # The names are those that messages give to processes.
     kinds: defaultdict[str, float] = defaultdict(float)
     for name, seconds in cpu.items():
         kind = next((kind for kind in ("recorder", "model", "daemon") if kind in name.split()), "connector")
@@ -114,7 +114,7 @@ def _age_s() -> float:
 
 
 def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[TimePart, tuple[float, int]]:
-    """Return seconds and number of the requests in flight within steps, by the fault that held them back.
+    """Return how long requests were in flight within steps, and the number of all requests, by fault.
 
     `took_s` are the seconds of each step in the order of the marks. Time with several requests counts once, first for
     one that a fault holds back.
@@ -142,7 +142,7 @@ def time_in_flight(trace: Trace, took_s: Sequence[float]) -> Mapping[TimePart, t
 
 
 def _length(spans: Sequence[tuple[float, float]]) -> float:
-    # The length of their union.
+    """The length of the union."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))

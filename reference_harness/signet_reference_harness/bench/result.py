@@ -147,10 +147,10 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
     records.sort(key=lambda record: record["line"])
     asked = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
     measured = {key: record for key, record in asked.items() if record["evidence"]}
-    each = figures.of_questions(
+    figures_of = figures.of_questions(
         {key: (record["evidence"], [row[0] for row in record["rows"]]) for key, record in measured.items()}
     )
-    questions = tuple(_question(record, each[key]) for key, record in measured.items())
+    questions = tuple(_question(record, figures_of[key]) for key, record in measured.items())
     answerable = [question for question in questions if question.category not in UNANSWERABLE]
     assertions = [record for record in records if record["kind"] == "assertion"]
     versions = sorted(set(logged.versions.values()))
@@ -210,7 +210,7 @@ def environment() -> dict[str, str | int | None]:
         "machine": platform.machine(),
         "cpus": os.cpu_count(),
         "sqlite": sqlite3.sqlite_version,
-        **{name: next((found.version for found in distributions(name=name)), None) for name in packages},
+        **{name: next((package.version for package in distributions(name=name)), None) for name in packages},
     }
 
 

@@ -56,7 +56,7 @@ class OpenAIResponsesProvider(HttpProvider):
     path = "/responses"
     models_path = "/models"
     ignored_events = frozenset({b"response.created", b"response.in_progress"})
-    """They hold the whole request once more, and nothing that is read here."""
+    """They repeat the whole request, and hold nothing that is read here."""
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         tools = ({"type": "function", **tool["function"], "strict": False} for tool in function_tools(options.tools))
@@ -128,7 +128,7 @@ def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
 
 def _read_message(answer: AnswerInProgress, message: Mapping[str, Any]) -> Iterator[CompletionChunk]:
     """Read a message of chat completions, or a piece of one."""
-    # OpenAI does not tell what the model thinks; compatible servers do, under two names.
+    # OpenAI sends no thoughts; compatible servers do, under two names.
     thought = message.get("reasoning_content") or message.get("reasoning")
     if thought:
         yield answer.thought(thought)
@@ -140,7 +140,7 @@ def _read_message(answer: AnswerInProgress, message: Mapping[str, Any]) -> Itera
         _read_call(answer, call)
     call = message.get("function_call")
     if call is not None:
-        # The one call that the API had before it had tools.
+        # The only call of an answer, in the form that came before tools.
         if answer.call_id("function_call") is None:
             answer.call("function_call", None, call.get("name"))
         answer.arguments("function_call", call.get("arguments") or "")
@@ -164,7 +164,7 @@ def _usage(counts: Mapping[str, Any] | None, before: Usage) -> Usage:
 
 
 def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
-    """Note how a response ended. Raises Failure where it says that it failed, so that it may be tried again."""
+    """Note how a response ended. Raises CallFailure if it failed, so that it can be tried again."""
     status = response.get("status")
     if status in UNENDED:
         return

@@ -1,4 +1,4 @@
-"""Memories in 0.58: saved once for all agents, and found by words alone, forgotten rows too."""
+"""Memories in release 0.58: all agents share them. Words alone find them, forgotten rows too."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from signet_conformance.daemon.state import Daemon
 
 _LONGEST: Final = 500
-_CHUNK: Final = 300
+_CHUNK_LENGTH: Final = 300
 _HOOK: Final = Gate(has("harness", "content"), "harness and content are required", {"success": True, "memories": []})
 
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/remember: a new row unless its idempotency key is known; one that cannot be stored gets a 200 too."""
+    """POST hooks/remember: a new row unless its idempotency key is known. One that cannot be stored gets a 200 too."""
     visit = _HOOK.admit(daemon, call)
     text = js.trimmed(visit.fields["content"]) or ""
     try:
@@ -65,13 +65,13 @@ def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
 
 
 def _heading(text: str) -> tuple[str | None, str]:
-    """The tags in ``[…]:`` at the beginning of `text`, as they stand there, and what follows."""
+    """The tags in ``[…]:`` at the beginning of `text`, unchanged, and the rest."""
     tags, closed, rest = text[1:].partition("]:")
     return (tags, rest.lstrip(js.BLANKS)) if text[:1] == "[" and closed and tags and "]" not in tags else (None, text)
 
 
 def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST memory/save and hook/remember: memory/remember, asked over HTTP without the caller's token."""
+    """POST memory/save and hook/remember: the daemon asks its own memory/remember, without the caller's token."""
     if daemon.auth.mode == "team":
         return DaemonAnswer({"error": "authentication required"}, 401, {"www-authenticate": "Bearer"})
     return _save(daemon, js.fields_of(call.json_or_empty()))
@@ -103,7 +103,7 @@ def _save(daemon: Daemon, fields: Mapping[str, Any]) -> DaemonAnswer:
 
 
 def _flat(text: str) -> str:
-    """`text` as memory/remember stores it: each run of blanks is one."""
+    """`text` as memory/remember stores it: each run of blanks becomes one."""
     return re.sub(rf"[{js.BLANKS}]+", " ", text)
 
 
@@ -113,9 +113,9 @@ def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> saving.Dra
 
 
 def _chunked(daemon: Daemon, draft: saving.Draft) -> DaemonAnswer:
-    """Each piece that is new, under a group of its own; a piece that cannot be stored is left out."""
+    """Save the new pieces in a group of their own; a piece that cannot be stored is left out."""
     group, ids = str(uuid.uuid4()), []
-    for piece in saving.fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK, plain=True)))):
+    for piece in saving.fresh_chunks(daemon, draft, list(map(_flat, chunks_of(draft.raw, _CHUNK_LENGTH, plain=True)))):
         try:
             ids.append(
                 saving.insert(daemon, draft, piece, infer_type(piece.stored), source_type="chunk", source_id=group)
@@ -125,22 +125,22 @@ def _chunked(daemon: Daemon, draft: saving.Draft) -> DaemonAnswer:
     return saving.chunk_answer(ids, group)
 
 
-_MOST: Final = 20
-#: A row whose words speak less than a tenth as loud as the best one's is not shown.
+_MOST_ROWS: Final = 20
+#: A row that is less than a tenth as relevant as the best one is not shown.
 _LEAST_SHARE: Final = 0.1
 _OPERATORS: Final = frozenset(("AND", "OR", "NOT"))
 _SYNTAX: Final = re.compile(r'[":()^*]')
 
 
 def all_of(text: str) -> str:
-    """`text` for the index: each word must occur, capital AND, OR and NOT are operators. A repeat changes nothing."""
+    """The query of the index for all words of `text`; capital AND, OR and NOT are operators, repeats are dropped."""
     words = dict.fromkeys(text.split()) if not _OPERATORS & set(text.split()) else text.split()
     quoted = (word if word in _OPERATORS else _quoted(word) for word in words)
     return " ".join(filter(None, quoted))
 
 
 def any_of(words: Iterable[str]) -> str:
-    """`words` for the index: one of them must occur."""
+    """The query of the index for any of `words`."""
     return " OR ".join(filter(None, map(_quoted, words)))
 
 
@@ -150,23 +150,23 @@ def _quoted(word: str) -> str:
 
 
 def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows that match, best first, each with its ``score`` in 0..1. Raises `ScriptError` for tags of no text."""
+    """The rows that match, best first, each with its ``score`` in 0..1. Raises `ScriptError` if tags are no text."""
     conditions, values = _conditions(filters)
     sql = f"""WITH hit AS MATERIALIZED (
-                  SELECT rowid AS place, -bm25(memories_fts) AS loudness FROM memories_fts WHERE memories_fts MATCH ?)
-              SELECT m.*, hit.loudness FROM hit JOIN memories m ON m.rowid = hit.place WHERE {" AND ".join(conditions)}
-              ORDER BY hit.loudness * CAST(m.importance AS REAL) DESC, m.created_at LIMIT {_MOST}"""
+                  SELECT rowid AS place, -bm25(memories_fts) AS relevance FROM memories_fts WHERE memories_fts MATCH ?)
+              SELECT m.*, hit.relevance FROM hit JOIN memories m ON m.rowid = hit.place WHERE {" AND ".join(conditions)}
+              ORDER BY hit.relevance * CAST(m.importance AS REAL) DESC, m.created_at LIMIT {_MOST_ROWS}"""
     try:
         rows = daemon.store.rows(sql, expression, *values) if expression else []
     except sqlite3.Error:
         return []
-    least = _LEAST_SHARE * max((row["loudness"] for row in rows), default=0.0)
-    heard = [row for row in rows if row["loudness"] >= least]
-    return [{**dict(row), "score": 1 - place / len(heard)} for place, row in enumerate(heard)]
+    least = _LEAST_SHARE * max((row["relevance"] for row in rows), default=0.0)
+    shown = [row for row in rows if row["relevance"] >= least]
+    return [{**dict(row), "score": 1 - place / len(shown)} for place, row in enumerate(shown)]
 
 
 def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    # As sent: a value that cannot be compared finds nothing.
+    # Values are compared as sent: one of another type finds nothing.
     asked = [(clause, filters[name]) for name, clause in given_filters(filters, "type", "who", "since", "until")]
     tags = filters.get("tags")
     if js.truthy(tags):
@@ -181,13 +181,13 @@ def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_WORDS: Final = 10
-_LATER: Final = ("source_id", "session_id", "visibility", "scope")
+_LATER_MEMBERS: Final = ("source_id", "session_id", "visibility", "scope")
 _HOOK_COLUMNS: Final = "m.id, m.content, m.type, m.importance, m.tags, m.created_at"
 _RECALL_HOOK: Final = Gate(has("harness", "query"), "harness and query are required", {"memories": [], "count": 0})
 
 
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST memory/recall: results, query and method, nothing else."""
+    """POST memory/recall: only results, query and method."""
     query, fields = read_query(call)
     try:
         words = js.trimmed(fields.get("keywordQuery"))
@@ -197,7 +197,7 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     rows = rows[: js.slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
     daemon.count_reads([row["id"] for row in rows])
     results = [
-        {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER}
+        {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER_MEMBERS}
         for row in rows
     ]
     return DaemonAnswer({"results": results, "query": query, "method": "keyword" if rows else "hybrid"})
