@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from signet_conformance.children.spread import spread
+from signet_conformance.children.spread import batches, spread
 from signet_conformance.errors import KitError, TraceError
 from tests.support.processes import children_of
 
@@ -53,3 +53,18 @@ def test_lost_worker_is_told() -> None:
     with pytest.raises(KitError, match="was lost"):
         list(spread(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2], 2))
     assert children_of(os.getpid()) <= before
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([1, 1, 1], [[1, 1], [1]]),
+        ([3, 2], [[3, 2]]),
+        ([3, 3], [[3], [3]]),
+        ([1, 9, 1], [[1], [9], [1]]),
+        ([9, 0, 0], [[9], [0, 0]]),
+    ],
+)
+def test_a_batch_has_at_most_two_items_of_five_together(sizes: list[int], expected: list[list[int]]) -> None:
+    assert list(batches(sizes, lambda size: size, 2, 5)) == expected

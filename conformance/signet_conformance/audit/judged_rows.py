@@ -17,12 +17,12 @@ import msgspec
 
 from signet_conformance.audit.rows import VERDICT_LISTS, Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
+from signet_conformance.children.spread import batches
 from signet_conformance.contract import document, requirements
 from signet_conformance.engine import JudgedTrace, judge_each
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import END, HOOK_REMEMBER, PROMPT, REMEMBER, START, Recording, text_or_none
 from signet_conformance.files import is_special
-from signet_conformance.files.batches import batches
 from signet_conformance.finding import Finding, Reason, Verdict
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.known_failures import UNNAMED

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.audit.stores import ListedRecording, is_remote, recordings_of
+from signet_conformance.children.spread import batches
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import write_whole
-from signet_conformance.files.batches import batches
 
 FILE = "manifest.jsonl"
 FORMAT = "signet-audit-manifest/1"

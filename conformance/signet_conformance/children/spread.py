@@ -1,4 +1,7 @@
-"""Work on many items by worker processes. On Linux they are forks, which have all that this process has imported."""
+"""Work on many items, or on batches of them, by worker processes.
+
+On Linux they are forks, which have all that this process has imported.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,21 @@ NumberedResult = tuple[int, Result | SignetConformanceError]
 def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int, most_size: int) -> Iterator[list[Item]]:
+    """At most `most` items a batch, and together no larger than `most_size`: a larger item stands alone."""
+    batch: list[Item] = []
+    held = 0
+    for item in items:
+        size = size_of(item)
+        if batch and (len(batch) == most or held + size > most_size):
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += size
+    if batch:
+        yield batch
 
 
 class LostWorkerError(KitError):

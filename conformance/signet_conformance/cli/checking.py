@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.children.spread import spread
+from signet_conformance.children.spread import batches, spread
 from signet_conformance.cli.commands import PROGRAM, tell
 from signet_conformance.cli.output import demand_apart, report_stream
 from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
@@ -19,7 +19,6 @@ from signet_conformance.cli.shared_options import ReportFiles, parse_declaration
 from signet_conformance.contract import version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
-from signet_conformance.files.batches import batches
 from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.outcome.coverage import percentage
