@@ -26,17 +26,8 @@ from signet_conformance.facts.calls import (
     text_or_none,
 )
 from signet_conformance.facts.steps import steps_for
-from signet_conformance.trace.marks import (
-    KitMark,
-    MarkT,
-    ScenarioEndMark,
-    ScenarioMark,
-    SessionKeyMark,
-    SkippedMark,
-    StepMark,
-    StepName,
-    Switch,
-)
+from signet_conformance.trace import marks
+from signet_conformance.trace.marks import KitMark, MarkT, StepMark, StepName, Switch
 
 OPENING = steps_for(START)
 """The steps that open a session."""
@@ -63,9 +54,9 @@ class HostId(Struct, frozen=True):
 class HostIds:
     """The ids of each session of a scenario, in order."""
 
-    def __init__(self, marks: Iterable[SessionKeyMark]) -> None:
+    def __init__(self, key_marks: Iterable[marks.SessionKeyMark]) -> None:
         ids: dict[str, list[HostId]] = {}
-        for mark in marks:
+        for mark in key_marks:
             if mark.session is not None and mark.key is not None:
                 ids.setdefault(mark.session, []).append(HostId(mark.key, mark.seq, mark.told_by))
         self._ids: Mapping[str, Sequence[HostId]] = ids
@@ -88,9 +79,9 @@ class Sessions:
     """The steps of a scenario, and the session of each key."""
 
     def __init__(
-        self, marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
+        self, kit_marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
     ) -> None:
-        self._marks = marks
+        self._marks = kit_marks
         self._calls = calls
         self._hooks_of = hooks_of
         """The hooks of each key, asked for when they are needed: a piece of a recording may not have them all."""
@@ -114,9 +105,8 @@ class Sessions:
 
     def end_of(self, step: StepMark) -> int:
         """The number at which a step is over: the next step, or what the kit switches after it."""
-        marks = self._marks
-        place = bisect_left(marks, step.seq + 1, key=lambda mark: mark.seq)
-        return next((mark.seq for mark in marks[place:] if isinstance(mark, StepMark | Switch)), step.seq + _FAR)
+        later = self._marks[bisect_left(self._marks, step.seq + 1, key=lambda mark: mark.seq) :]
+        return next((mark.seq for mark in later if isinstance(mark, StepMark | Switch)), step.seq + _FAR)
 
     def next_step(self, step: StepMark) -> float:
         """The number of the step after a step, whatever is switched meanwhile."""
@@ -141,7 +131,7 @@ class Sessions:
     @cached_property
     def skipped(self) -> AbstractSet[int | None]:
         """The numbers of the steps that have no counterpart in the connector or its harness."""
-        return {mark.index for mark in self._marks_of(SkippedMark)} - {None}
+        return {mark.index for mark in self._marks_of(marks.SkippedMark)} - {None}
 
     @property
     def performed(self) -> Sequence[StepMark]:
@@ -155,8 +145,8 @@ class Sessions:
     @cached_property
     def is_broken_off(self) -> bool:
         """Whether the connector did not live to perform the rest of its scenario, or the recording ends before that."""
-        ends = self._marks_of(ScenarioEndMark)
-        return any(end.error is not None for end in ends) or len(ends) < len(self._marks_of(ScenarioMark))
+        ends = self._marks_of(marks.ScenarioEndMark)
+        return any(end.error is not None for end in ends) or len(ends) < len(self._marks_of(marks.ScenarioMark))
 
     @cached_property
     def first_after_lost_steps(self) -> float:
@@ -172,7 +162,7 @@ class Sessions:
         for (before, low), (index, seq) in pairwise([(0, -1), *numbered]):
             if index > before + 1 + bisect_left(switches, seq) - bisect_left(switches, low):
                 return seq
-            if not self._marks_of(ScenarioMark):
+            if not self._marks_of(marks.ScenarioMark):
                 break
         return inf
 
@@ -192,13 +182,13 @@ class Sessions:
     @cached_property
     def host_ids(self) -> HostIds:
         """The ids that the host gives to the sessions."""
-        return HostIds(self._marks_of(SessionKeyMark))
+        return HostIds(self._marks_of(marks.SessionKeyMark))
 
     @cached_property
     def told_owners(self) -> Mapping[str | None, set[str]]:
         """The sessions of each key of which the driver told that it is theirs."""
         told: dict[str | None, set[str]] = {}
-        for mark in self._marks_of(SessionKeyMark):
+        for mark in self._marks_of(marks.SessionKeyMark):
             if mark.session is not None and mark.key is not None:
                 told.setdefault(mark.key, set()).add(mark.session)
         return told

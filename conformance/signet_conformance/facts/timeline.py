@@ -16,19 +16,9 @@ from msgspec import Struct
 from signet_conformance.facts.calls import LIFECYCLE, PROMPT, Call, plain, text_or_none
 from signet_conformance.facts.sessions import OPENING, Sessions
 from signet_conformance.facts.steps import steps_for
+from signet_conformance.trace import marks
 from signet_conformance.trace.fault_kinds import AWAY, FAULT_KINDS
-from signet_conformance.trace.marks import (
-    TIMED_OUT,
-    BypassMark,
-    FaultMark,
-    HandlerMark,
-    KitMark,
-    ModelMark,
-    OutageMark,
-    StepMark,
-    StepName,
-    Switch,
-)
+from signet_conformance.trace.marks import FaultMark, HandlerMark, KitMark, OutageMark, StepMark, StepName, Switch
 
 Times = Sequence[tuple[int, float]]
 """Pairs of numbers between which something was on, in order; infinite where it was never switched off."""
@@ -37,8 +27,8 @@ Times = Sequence[tuple[int, float]]
 class Switches:
     """When something was on, as the marks of a recording tell. A time that is asked for lies between two numbers."""
 
-    def __init__(self, marks: Iterable[KitMark]) -> None:
-        self._marks = [mark for mark in marks if isinstance(mark, Switch)]
+    def __init__(self, kit_marks: Iterable[KitMark]) -> None:
+        self._marks = [mark for mark in kit_marks if isinstance(mark, Switch)]
         self._any = self._times(lambda _: True)
         self._slow = self._times(_is_slow)
         self._closed = self._times(_closes_listener)
@@ -77,7 +67,7 @@ class Switches:
     @cached_property
     def was_bypassed(self) -> bool:
         """Whether the user set the connector's bypass at any time."""
-        return any(isinstance(mark, BypassMark) and mark.is_on for mark in self._marks)
+        return any(isinstance(mark, marks.BypassMark) and mark.is_on for mark in self._marks)
 
     @cached_property
     def refusals(self) -> Times:
@@ -157,10 +147,10 @@ class Timeline(Sessions):
     """The steps, sessions and turns of a recording, and when it was disturbed."""
 
     def __init__(
-        self, marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
+        self, kit_marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
     ) -> None:
-        super().__init__(marks, calls, hooks_of)
-        self.switches = Switches(marks)
+        super().__init__(kit_marks, calls, hooks_of)
+        self.switches = Switches(kit_marks)
 
     # Steps that ask for calls, and sessions side by side
 
@@ -219,7 +209,7 @@ class Timeline(Sessions):
     @cached_property
     def turns(self) -> Sequence[Turn]:
         """The user's turns, in order."""
-        models = [mark.seq for mark in self._marks_of(ModelMark)]
+        models = [mark.seq for mark in self._marks_of(marks.ModelMark)]
         prompts = [call for call in self._calls if call.operation == PROMPT and not call.cut]
         turns: list[Turn] = []
         for step, following in zip(self.steps, [*self.steps[1:], None], strict=False):
@@ -259,7 +249,7 @@ class Timeline(Sessions):
 
     def _stopped(self) -> Iterator[tuple[StepMark, HandlerMark]]:
         """The handlers that the host stopped at their timeout."""
-        return ((step, mark) for step, mark in self.handlers if step is not None and mark.outcome == TIMED_OUT)
+        return ((step, mark) for step, mark in self.handlers if step is not None and mark.outcome == marks.TIMED_OUT)
 
     def was_stopped_in(self, step: StepMark) -> bool:
         """Whether the host stopped a handler in a step at its timeout, whatever was in its way."""
