@@ -8,12 +8,12 @@ import pytest
 
 from signet_conformance.rules.model.requests import (
     marker_lines,
+    occurrences,
     padded,
     plain_words,
     presence,
     results,
     says_left_out,
-    times,
 )
 from signet_conformance.rules.model.turns import model_requests
 
@@ -240,7 +240,7 @@ def test_how_much_of_a_text_stands_in_another() -> None:
 
 def test_how_often_a_line_stands_in_a_text() -> None:
     """Two that share a blank are two, and two texts are apart."""
-    assert times("a b", padded(["a b a b", "x a", "b a b"])) == 3
+    assert occurrences("a b", padded(["a b a b", "x a", "b a b"])) == 3
 
 
 @pytest.mark.parametrize("note", ["[truncated]", "output shortened", "12 more lines", "a...", "Cut off here", "…"])

@@ -49,7 +49,7 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
     if not is_open or timeline.session_of(prompt.key) != step.session or timeline.was_stopped_in(clear):
         return
     said = any(clear.seq < call.seq < prompt.seq for call in recording.whole.of(START, END, cut=True))
-    # Where the host has given the session another id, that it goes by the former one is SIG-SESS-004's.
+    # If the connector keeps the former id after the host gave the session another, that is SIG-SESS-004's.
     former, now = (timeline.host_ids.at(step.session, seq) for seq in (clear.seq, timeline.next_step(clear)))
     is_renamed = former is not None and now is not None and former.id != now.id
     is_untold = now is not None and now.told_by == ()
@@ -75,7 +75,7 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
     # A key may be started in the step of another session.
     session = timeline.session_of(call.key) or step.session
     steps = timeline.steps_of(session, call.seq)
-    # A start in the step of the clear itself may make up for an earlier one that met nobody.
+    # A start in the step of the clear itself may make up for an earlier one that no daemon heard.
     started = (c for c in recording.whole.of(START) if c.seq < call.seq and c.accepted)
     owned = [c for c in started if timeline.own_step(c) in steps and timeline.own_step(c) != step]
     since = owned[-1].seq if owned else -1
@@ -105,14 +105,14 @@ def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[Ste
 
 
 def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
-    """The clear before the first start of a key of whose end the host told nothing; None without one."""
+    """The clear before the first start of a key, if the host did not report the end that it made; else None."""
     clear = _last_clear(recording, recording.timeline.own_step(call))
     if clear is None:
         return None
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.session == clear.session)
     if not any(recording.timeline.step_at(mark.seq) == clear for mark in left):
         return None
-    # Whatever was sent since then may say it, or may have met nobody.
+    # A start or end since then may say it, or no daemon may have heard it.
     if any(clear.seq < other.seq < call.seq for other in recording.whole.of(START, END, cut=True)):
         return None
     return None if recording.timeline.switches.any_between(clear.seq, call.seq) else clear
@@ -160,7 +160,7 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
 
 
 def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
-    """Whether a start belongs to the opening before the clear: that had none so far, and the clear is said after it."""
+    """Whether a start belongs to the opening before the clear: that had no start, and the clear is said later."""
     hooks = [hook for hook in recording.keyed_hooks if recording.timeline.session_of(hook.key) == clear.session]
     opened = recording.timeline.openings(clear)[:-1]
     if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
@@ -178,12 +178,12 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
     last_start = starts[-1].seq if starts else -1
     for call in cleared:
         following = _after_its_repeats(recording, call)
-        late = (
+        is_excused = (
             end_is_owed(recording, call, StepName.CLEAR)
             or _is_of_the_clear(recording, call)
             or _repeats_a_failed_one(recording, call)
         )
-        if _is_ended_otherwise(recording, call) and not late:
+        if _is_ended_otherwise(recording, call) and not is_excused:
             yield fail(
                 call,
                 message='reason:"clear", but the user did not clear the session: nothing is summarised',
@@ -215,7 +215,7 @@ def _is_ended_otherwise(recording: Recording, end: Call) -> bool:
 
 
 def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
-    """The next hook of an end's key; an end that failed, or whose answer was lost, may be said again first."""
+    """The next hook of an end's key, after repeats of an end that failed or whose answer was lost."""
     for call in recording.later(end):
         if end.accepted or call.operation != END or call.body.get("reason") != end.body.get("reason"):
             return call
@@ -224,7 +224,7 @@ def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
 
 
 def _is_of_the_clear(recording: Recording, end: Call) -> bool:
-    """Whether an end in the step of the user's own end is that of the clear before: that had none, and another follows.
+    """Whether an end in the step of the user's own end tells of the clear before: no end did, and another follows.
 
     A connector that sends from a queue tells both in the last step; where they have two keys, in any order.
     """
@@ -240,9 +240,9 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
 
 
 def _repeats_a_failed_one(recording: Recording, end: Call) -> bool:
-    """Whether an end for a clear failed, or its answer was lost, and no more than starts that failed too came since.
+    """Whether an end for a clear failed, or its answer was lost, and only starts that failed too came since.
 
-    A connector may say it again when it comes to the session next, which is the user's own end at times.
+    A connector may repeat it when it next works for the session, which may be at the user's own end.
     """
     for call in reversed(recording.earlier(end)):
         if call.accepted or call.operation not in (START, END):

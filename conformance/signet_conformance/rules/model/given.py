@@ -1,4 +1,4 @@
-"""The texts that the daemon gave a session to inject, and the lines of each that prove that a request holds it."""
+"""The texts that the daemon gave sessions to inject, and the lines that prove that a request holds one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STUB = "stub"
 
 
 class InjectedText(Struct, frozen=True, dict=True):
-    """A text that an answer gave to inject. `lines` are those that it is known by, in plain wording."""
+    """A text that an answer gave to inject. `lines` are those that identify it, as plain words."""
 
     call: Call
     session: str
@@ -44,7 +44,7 @@ class InjectedText(Struct, frozen=True, dict=True):
 
     @cached_property
     def memories(self) -> tuple[str, ...]:
-        """Of a start the lines that are memories: identity and instructions a program may read from their files."""
+        """The lines of a start that are memories; a program may read identity and instructions from their files."""
         rows = objects_in(self.call.answer_value("memories") if self.call.operation == START else None)
         known = [plain_words(str(row.get("content", ""))) for row in rows]
         return tuple(
@@ -55,11 +55,11 @@ class InjectedText(Struct, frozen=True, dict=True):
 @once_a_recording
 def injected_texts(recording: Recording) -> Sequence[InjectedText]:
     """Read what starts and prompts gave to inject, in order; without those of sub-agents, whose turns no mark names."""
-    return tuple(_with_own_lines(recording))
+    return tuple(_distinct_texts(recording))
 
 
 def turn_given(recording: Recording, text: InjectedText) -> ModelTurn | None:
-    """The turn that a text was given for: of a start the next one."""
+    """The turn that a text was given for; for that of a start, the next turn."""
     after = (turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq)
     turn = next(after, None)
     if turn is None or text.call.operation == START:
@@ -67,7 +67,7 @@ def turn_given(recording: Recording, text: InjectedText) -> ModelTurn | None:
     return turn if turn.low < text.call.seq and turn.is_said_by(text.call) else None
 
 
-def _with_own_lines(recording: Recording) -> Iterator[InjectedText]:
+def _distinct_texts(recording: Recording) -> Iterator[InjectedText]:
     texts = list(_read_texts(recording))
     lines_of = {
         kind: {line for text in texts if _kind(text.call) == kind for line in text.lines}
@@ -77,7 +77,7 @@ def _with_own_lines(recording: Recording) -> Iterator[InjectedText]:
         if (kind := _kind(text.call)) == _STUB:
             continue
         others = lines_of[PROMPT if kind == START else START] | lines_of[_STUB]
-        # Both hooks tell the day, say: only what is its own tells that a text is there.
+        # Both hooks may tell the day, for example: only lines of one hook prove that its text is there.
         own = tuple(line for line in text.lines if line not in others)
         yield replace(text, lines=own) if own else text
 
@@ -93,16 +93,16 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
         if not isinstance(inject, str) or any(map(call.body.get, PARENT_MEMBERS)):
             continue
         session = recording.timeline.session_of(call.key)
-        # One of no session beside keyed hooks: a connector may ask while it is loaded.
+        # Beside keyed hooks, one without a session may be asked while a connector is loaded.
         if session is None and not recording.keyed_hooks:
             session = recording.timeline.session_at(call.seq)
-        lines = _own_lines(recording, inject)
+        lines = _unsaid_lines(recording, inject)
         if session is not None and lines:
             yield InjectedText(call, session, lines)
 
 
 def _came_in_time(recording: Recording, call: Call) -> bool:
-    """Whether the connector left before an answer that the kit held back for less than the bound declared for it."""
+    """Whether the kit held an answer back for less than its declared bound, and the connector left before it."""
     bound = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
     held = (call.exchange.fault or {}).get("delay_s")
     if call.fault != "delay" or call.status != _OK:
@@ -111,13 +111,13 @@ def _came_in_time(recording: Recording, call: Call) -> bool:
 
 
 def _is_stub(call: Call) -> bool:
-    """Whether a start was answered that all was said before: the harness has it, and may leave the reminder out."""
+    """Whether a start was answered with a mere reminder, which the harness may leave out: it was told all before."""
     marked = str(call.answer_value("inject")).startswith("[memory active")
     return call.operation == START and not call.answer_value("memories") and marked
 
 
-def _own_lines(recording: Recording, text: str) -> tuple[str, ...]:
-    """The lines of a text by which it is known, without those that the user or the model says in a step."""
+def _unsaid_lines(recording: Recording, text: str) -> tuple[str, ...]:
+    """The lines that identify a text, without those that the user or the model says in a step."""
     return tuple(line for line in marker_lines(text) if not says(line, _said_in_steps(recording)))
 
 
@@ -162,14 +162,14 @@ class Standing(Enum):
     """The lines that it holds may have another source."""
     LACKED = auto()
     UNKNOWABLE = auto()
-    """It would hold each of the text's lines without the text, too."""
+    """It would hold the lines of the text even without the text."""
 
 
 class ExpectedText(Struct, frozen=True):
     """A text that a request should hold.
 
-    `lines` are those that it is known by, `telling` those of them that come from nowhere else, `memories` those of
-    them that matter most, if there are any.
+    `lines` are those that identify it, `telling` those of them that come from nowhere else, `memories` those of them
+    that matter most, if there are any.
     """
 
     text: str
@@ -191,7 +191,7 @@ class ExpectedText(Struct, frozen=True):
         return Standing.HELD if not self.memories or self._holds(request, self.memories) else Standing.UNTOLD
 
     def in_words(self, request: ModelCall, what: str) -> str:
-        """Why it is left open whether a request holds the text, `what` by name."""
+        """Why it is left open whether a request holds the text, which messages call `what`."""
         here = presence(self.telling, request.everything)
         if here.mostly:
             return f"the model gets no memory of {what}, only lines that a program may know by itself"
@@ -235,7 +235,7 @@ def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
 
 
 def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
-    """Return the newest request of a session's turns before a call, later ones, and those before the first step."""
+    """Return the requests before a call: those before the first step, and a session's own from its newest turn on."""
     steps = recording.timeline.steps_of(session, call.seq)
     dropped = max((recording.mark_times[mark.seq] for mark in steps if mark.step in _DROPPING), default=-inf)
     early = [each for each in model_requests(recording) if each.t0 < call.t0]
@@ -263,7 +263,7 @@ def _was_given(recording: Recording, line: str) -> bool:
 
 @once_a_recording
 def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
-    """The requests of each session's turns."""
+    """The main requests of each session's turns."""
     requests: dict[str, list[ModelCall]] = {}
     for turn in turns(recording):
         if turn.session is not None and turn.main:
@@ -272,6 +272,6 @@ def _main_requests(recording: Recording) -> Mapping[str, Sequence[ModelCall]]:
 
 
 def compacted_at(recording: Recording, session: str) -> float:
-    """The number from which a summary in the session's history may quote what was injected before."""
+    """The `seq` from which a summary in the session's history may quote earlier injections; inf without a summary."""
     steps = recording.timeline.steps_of(session)
     return next((mark.seq for mark in steps if mark.step in _COMPACTING), inf)

@@ -12,11 +12,11 @@ from signet_conformance.rules.model.requests import (
     ModelCall,
     SaidPart,
     marker_lines,
+    occurrences,
     padded,
     plain_words,
     presence,
     says,
-    times,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, turns, turns_of
 from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
@@ -115,7 +115,7 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
         if any(other.lines == text.lines for other in texts[:place]) or presence(text.lines, request.context).absent:
             continue
         allowed = {line: sum(_in_text(line, other) for other in texts) for line in text.lines}
-        counted = {line: times(line, request.context) for line in text.lines}
+        counted = {line: occurrences(line, request.context) for line in text.lines}
         if all(counted[line] > allowed[line] for line in text.lines):
             most = max(counted.values())
             yield warn_harness(
@@ -133,7 +133,7 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
 def _in_text(line: str, text: InjectedText) -> int:
     """Count a line in a given text, also among the lines by which it is not known: one where a longer line holds it."""
     whole = _in_plain_words(text.text)
-    return max(times(line, whole), 1) if says(line, whole) else 0
+    return max(occurrences(line, whole), 1) if says(line, whole) else 0
 
 
 @lru_cache(maxsize=64)

@@ -47,12 +47,12 @@ def plain_words(text: str) -> str:
 
 
 def padded(texts: Iterable[str]) -> str:
-    """Texts in plain wording, apart from each other, so that whole words can be looked for."""
+    """Texts as plain words, each between blanks and apart from the next, so that whole words can be found."""
     return "|".join(f" {words} " for text in texts if (words := plain_words(text)))
 
 
-def times(line: str, text: str) -> int:
-    """Count a line of plain words in a padded text."""
+def occurrences(line: str, text: str) -> int:
+    """How often a line of plain words stands in a padded text."""
     return len(re.findall(f"(?<= ){re.escape(line)}(?= )", text))
 
 
@@ -62,18 +62,18 @@ def says(line: str, text: str) -> bool:
 
 
 def marker_lines(text: str) -> tuple[str, ...]:
-    """The lines of a text by which it is known, in plain wording; of a text of short lines, the whole of it.
+    """The lines that identify a text, as plain words; the whole text if each line is too short.
 
     Empty for a text that has too few words to be told from others.
     """
-    lines = dict.fromkeys(filter(_tells, (plain_words(line) for line in text.splitlines())))
+    lines = dict.fromkeys(filter(_identifies, (plain_words(line) for line in text.splitlines())))
     if lines:
         return tuple(lines)
     whole = plain_words(text)
-    return (whole,) if _tells(whole) else ()
+    return (whole,) if _identifies(whole) else ()
 
 
-def _tells(words: str) -> bool:
+def _identifies(words: str) -> bool:
     return len(words) >= _LEAST_LETTERS and words.count(" ") + 1 >= _LEAST_WORDS
 
 
@@ -82,9 +82,9 @@ _NOTICE_LETTERS = 300
 
 
 def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
-    """Whether a text says near the lines that it holds of `given` that something was left out there.
+    """Whether a text says, near the `lines` of `given` in it, that something was left out.
 
-    A text is cut within a line or after one. What its host says elsewhere, or `given` itself, is about something else.
+    A notice that is further off, or that stands in `given` itself, is about something else.
     """
     words = f" {plain_words(text)} "
     begins = [at for line in lines if (at := words.find(f" {line} ")) >= 0]
@@ -113,12 +113,12 @@ class LineCount(Struct, frozen=True):
 
     @property
     def absent(self) -> bool:
-        """Whether not one line stands there."""
+        """Whether no line is there."""
         return self.present == 0
 
     @property
     def mostly(self) -> bool:
-        """Whether at least half of the lines stand there: a program may leave some out."""
+        """Whether at least half of the lines are there: a program may leave some out."""
         return self.present >= self.total * _MOST_OF_IT and self.present > 0
 
 
@@ -132,7 +132,7 @@ Role = Literal["system", "user", "assistant", "result"]
 
 
 class SaidPart(Struct, frozen=True):
-    """One piece of what a request holds. Of a result: the id of its call, and whether it says that the tool failed."""
+    """One piece of a request's text. A result has the id of its `call`, and whether it says that the tool `failed`."""
 
     role: Role
     text: str
@@ -151,8 +151,8 @@ class ToolUse(Struct, frozen=True):
 class ModelCall(Struct, frozen=True, dict=True):
     """One request to the model.
 
-    `t0`, when it was sent, is in the time of the daemon's recording. A request is `whole` unless its body was cut by
-    the recorder's limit, or is in a coding that it does not read: then nothing but its time is known.
+    `t0`, when it was sent, is in the time of the daemon's recording. A request is not `whole` if the recorder cut its
+    body or could not decode it: then nothing but its time is known.
     """
 
     exchange: Exchange
@@ -188,7 +188,7 @@ class ModelCall(Struct, frozen=True, dict=True):
 
     @cached_property
     def system(self) -> str:
-        """Its system text in plain wording: what stands before the first thing that is said."""
+        """Its system text as plain words: the parts before the first of another role."""
         return padded(part.text for part in takewhile(lambda part: part.role == "system", self.parts))
 
     @cached_property
@@ -208,7 +208,7 @@ class ModelCall(Struct, frozen=True, dict=True):
         return [plain_words(part.text) for part in self.parts if part.role == "user"]
 
     def continues(self, earlier: ModelCall) -> bool:
-        """Whether it goes on with the same conversation: it repeats what the user said there, in order."""
+        """Whether it continues the same conversation: it begins with what the user said there."""
         before = earlier.said_by_user
         return self.chained or self.said_by_user[: len(before)] == before
 
@@ -335,7 +335,7 @@ _READERS: Mapping[str, RequestReader] = {
 
 
 def results(request: ModelCall) -> Iterator[tuple[ToolUse, SaidPart]]:
-    """The calls of tools in a request, each with what the model was told of it; in order where they have no ids."""
+    """The tool calls in a request, each with its result; those without ids are matched by order."""
     waiting = list(request.uses)
     for part in request.parts:
         if part.role != "result":
