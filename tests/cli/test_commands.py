@@ -118,6 +118,18 @@ def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path, unbuffered: str) -
     assert done.stderr.startswith("error: cannot be written: No space left on device\ntry: make room there")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full, which takes no byte")
+@pytest.mark.parametrize(("word", "status"), [("chekc", 2), ("face", 2)], ids=["an error", "a group's help"])
+def test_a_message_that_nobody_can_read_leaves_the_exit_status(word: str, status: int) -> None:
+    """Python ends with 1 for an error of its own, which would say that a requirement is breached."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "signet_conformance.cli", word],
+            stdout=subprocess.DEVNULL, stderr=full, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == status
+
+
 def test_a_module_that_was_cut_off_is_no_interruption(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,11 +22,11 @@ from signet_conformance.errors import EXIT_INTERRUPTED, KitError, SignetConforma
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 READER_LEFT = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
-_REFUSED_BY_THE_MACHINE = {
+_NOT_OF_THE_KIT = {
     errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
     errno.EDQUOT,
 }  # fmt: skip
-"""Errors of a path or a disk, which are no defect of the kit."""
+"""Errors of a path or a disk: the user can mend them, and the kit has no defect."""
 PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
@@ -40,13 +40,13 @@ WHICH = """\b
 Which command: diff compares what two recordings send; compare, what is new,
 fixed or still broken between two runs; trend, many runs over time; matrix,
 which requirements many connectors meet."""
-"""Stands below each of the four."""
+"""The text below the help of these four commands."""
 
 
 def epilog_of(doc: str | None, *more: str) -> str:
-    """What stands below a command's options: the docstring of its module from the examples on, `more` behind these.
+    """The text below a command's options: the docstring of its module from the examples on, `more` after these.
 
-    click wraps no paragraph of the docstring anew.
+    click keeps the line ends of each paragraph of the docstring.
     """
     _, _, rest = (doc or "").partition("\n\nExamples:\n")
     examples, *others = (f"\b\n{paragraph}" for paragraph in f"Examples:\n{rest}".strip().split("\n\n"))
@@ -95,7 +95,7 @@ class CommandTable(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _discard_output()
+            _discard(sys.stdout)
             return READER_LEFT
         return result
 
@@ -115,11 +115,11 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         tell(failure)
         return failure.exit_status
     except _NO_COMMAND as asked:
-        # What is missing is all that is said; as an error it would be wrapped into one.
-        print(asked.format_message(), file=sys.stderr)
+        # The message is the group's help, which `tell` would put behind `error:`.
+        _write(asked.format_message())
         return UsageError.exit_status
     except click.UsageError as misuse:
-        # Without a context a whole option was misspelt; a hidden command is one that people do not know of.
+        # click gives no context for a misspelt option of the program; a hidden command's help is its group's.
         shown = misuse.ctx if misuse.ctx is None or not misuse.ctx.command.hidden else misuse.ctx.parent
         path = command if shown is None else shown.command_path
         tell(UsageError(misuse.format_message(), remedy=f"{path} --help"))
@@ -130,11 +130,11 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
     except (KeyboardInterrupt, click.Abort) as ended:
         # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
         if not isinstance(ended.__cause__, EOFError):
-            print("interrupted", file=sys.stderr)
+            _write("interrupted")
             return EXIT_INTERRUPTED
         crash: Exception = ended.__cause__
     except OSError as failure:
-        if failure.errno not in _REFUSED_BY_THE_MACHINE or (failure.errno == errno.ENOENT and failure.filename is None):
+        if failure.errno not in _NOT_OF_THE_KIT or (failure.errno == errno.ENOENT and failure.filename is None):
             crash = failure
         elif os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -154,15 +154,15 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
     return KitError.exit_status
 
 
-def _discard_output() -> None:
-    """Send what stdout still holds nowhere: the interpreter flushes it once more, and would fail at that again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    """Discard what a stream still holds: the interpreter flushes it once more, and would fail at that again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _tell_refusal(failure: OSError) -> None:
     if failure.filename is None:
         with contextlib.suppress(OSError):
-            _discard_output()
+            _discard(sys.stdout)
         tell(UsageError(f"cannot be written: {failure.strerror}", remedy="make room there, or write it elsewhere"))
         return
     where = os.fsdecode(failure.filename) if isinstance(failure.filename, bytes) else str(failure.filename)
@@ -171,20 +171,27 @@ def _tell_refusal(failure: OSError) -> None:
 
 def _tell_crash(crash: Exception) -> None:
     summary = printable(f"{type(crash).__name__}: {crash}", 300)
-    print(
+    _write(
         f"error: the kit failed: {summary}; please report it\n"
-        f"try: the same command with {TRACEBACK_VARIABLE}=1 in the environment shows the traceback",
-        file=sys.stderr,
+        f"try: the same command with {TRACEBACK_VARIABLE}=1 in the environment shows the traceback"
     )
 
 
 def tell(failure: SignetConformanceError, stream: TextIO | None = None) -> None:
-    """Write `error: WHERE: MESSAGE` and `try: REMEDY` to stderr, with nothing in it that a terminal obeys."""
-    out = stream or sys.stderr
+    """Write `error: WHERE: MESSAGE` and `try: REMEDY` to stderr, without control characters."""
     where = f"{printable(failure.where, 1000)}: " if failure.where else ""
-    print(f"error: {where}{_lines(failure.message)}", file=out)
-    if failure.remedy:
-        print(f"try: {_lines(failure.remedy)}", file=out)
+    remedy = f"\ntry: {_lines(failure.remedy)}" if failure.remedy else ""
+    _write(f"error: {where}{_lines(failure.message)}{remedy}", stream)
+
+
+def _write(text: str, stream: TextIO | None = None) -> None:
+    """Write a message to stderr. If nobody reads it, the exit status still tells the failure."""
+    out = stream or sys.stderr
+    try:
+        print(text, file=out, flush=True)
+    except OSError:
+        with contextlib.suppress(OSError):
+            _discard(out)
 
 
 def _lines(text: str) -> str:
@@ -229,7 +236,7 @@ def main() -> NoReturn:
     except SystemExit as leaving:
         if isinstance(leaving.code, int) and sys.gettrace() is None and not _has_exit_work():
             _end_watchdog()
-            # A large trace is millions of objects: taking them down one by one is time the user waits for.
+            # To free the millions of objects of a large trace takes time, for which the user would wait.
             os._exit(leaving.code)
         raise
 
