@@ -43,7 +43,7 @@ INPUT_ROWS: Final = 10
 LONGEST_PASTED, MOST_LINES_PASTED = 2_000, 10
 """Characters and lines of a pasted block that are shown as they are; a larger one is folded."""
 REDRAWN_EVERY_S: Final = 1.0
-"""How often the time that an answer takes is shown anew."""
+"""How often the time that an answer has taken is redrawn."""
 STYLE: Final = Style.from_dict(
     {
         "mark": "bold ansicyan",
@@ -68,9 +68,9 @@ class Screen(Closing):
         colour: bool,
         terminal: tuple[Input, Output],
     ) -> None:
-        """`status` returns the facts of the status line, the first of which are shown where there is little room.
+        """`status` returns the facts of the status line. A narrow terminal shows the first of them.
 
-        `commands` are those that begin with a slash, each with what it does; they are offered as one types.
+        `commands` are the names that begin with a slash, each with what it does; they are offered while typing.
 
         `history` is the file of what was typed; None keeps none.
         """
@@ -89,10 +89,10 @@ class Screen(Closing):
         self._asked: asyncio.Future[str] | None = None
         """Gets the next line that is typed, which answers a question."""
         self._folded: dict[str, str] = {}
-        """Pasted blocks, by what the line shows in their place."""
+        """Pasted blocks, by the short text that the line shows in their place."""
         self._buffer = Buffer(
             completer=WordCompleter(list(commands), meta_dict=commands, sentence=True),
-            complete_while_typing=Condition(lambda: _is_name(self._buffer.text)),
+            complete_while_typing=Condition(lambda: _is_command(self._buffer.text)),
             history=_history(history),
             auto_suggest=AutoSuggestFromHistory(),
             multiline=True,
@@ -112,7 +112,7 @@ class Screen(Closing):
             height=self._editor_height,
             wrap_lines=True,
             dont_extend_height=True,
-            get_line_prefix=self._mark,
+            get_line_prefix=self._prompt,
         )
         live = layout.Window(layout.FormattedTextControl(self._live), dont_extend_height=True)
         shown = layout.ConditionalContainer(live, Condition(lambda: bool(self._live_rows())))
@@ -258,12 +258,12 @@ class Screen(Closing):
     def _live(self) -> AnyFormattedText:
         return ANSI("\n".join([*self._live_rows(), ""]))
 
-    def _mark(self, number: int, wrap_count: int) -> AnyFormattedText:
+    def _prompt(self, number: int, wrap_count: int) -> AnyFormattedText:
         return [("class:mark", "> " if number == wrap_count == 0 else "  ")]
 
     def _editor_height(self) -> layout.Dimension:
         rows = self._app.output.get_size().rows
-        menu = MENU_ROWS if has_completions() and _is_name(self._buffer.text) else 0
+        menu = MENU_ROWS if has_completions() and _is_command(self._buffer.text) else 0
         return layout.Dimension(min=1 + min(menu, max(rows - 4, 0)), max=max(min(INPUT_ROWS, rows - 3), 1))
 
     def _status_line(self) -> AnyFormattedText:
@@ -298,8 +298,10 @@ class Screen(Closing):
             if self._asked is not None and not self._asked.done():
                 self._asked.set_result(text)
             elif text.strip():
-                buffer.history.append_string(text)
                 self.enqueue(UserTurn(content=text))
+                # A full disk costs the entry in the history, and not the turn.
+                with contextlib.suppress(OSError):
+                    buffer.history.append_string(text)
             buffer.reset()
 
         @keys.add(Keys.BracketedPaste)
@@ -338,7 +340,7 @@ class Screen(Closing):
         return keys
 
 
-def _is_name(text: str) -> bool:
+def _is_command(text: str) -> bool:
     return text.startswith("/") and "\n" not in text
 
 

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import io
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pyte
@@ -89,6 +91,26 @@ class TestScreen(ChannelContract):
         channel.close()
         await self._running
         self._stack.close()
+
+
+def test_a_turn_is_received_though_its_history_cannot_be_written(tmp_path: Path) -> None:
+    """The folder of the history has gone since the chat began."""
+
+    async def work() -> None:
+        history = tmp_path / "gone" / "history"
+        history.parent.mkdir()
+        output = Vt100_Output(io.StringIO(), lambda: Size(24, 60), term="xterm", enable_cpr=False)
+        with create_pipe_input() as keys:
+            screen = Screen(status=list, commands={}, history=history, colour=False, terminal=(keys, output))
+            running = asyncio.create_task(screen.run())
+            shutil.rmtree(history.parent)
+            keys.send_text("Which port?\r")
+            turn = await asyncio.wait_for(screen.receive(), 10.0)
+            screen.close()
+            await running
+        assert turn.content == "Which port?"
+
+    asyncio.run(work())
 
 
 class TestHttp(ChannelContract):
