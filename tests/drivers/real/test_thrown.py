@@ -82,6 +82,7 @@ def test_error_of_the_connector(stack: Sequence[str]) -> None:
         ["Error: no", OURS, "the extension goes on without its daemon"],
         ["Error: no", OURS, "RangeError: of the program", THEIRS],
         ["Error: no", "{", OURS, "}", "the state of before: x"],
+        ["SyntaxError: Unexpected token {", OURS, "the extension goes on without its daemon"],
     ],
     ids=[
         "silent",
@@ -100,6 +101,7 @@ def test_error_of_the_connector(stack: Sequence[str]) -> None:
         "logged",
         "logged before",
         "in a log",
+        "logged with a bracket",
     ],
 )
 def test_error_of_somebody_else(words: Sequence[str]) -> None:

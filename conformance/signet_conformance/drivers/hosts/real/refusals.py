@@ -1,4 +1,4 @@
-"""Complaints of a program about its connector: refused parts of the installation, and errors that it threw."""
+"""Tell whether a program complains of its connector: of what was installed, or of an error that the connector threw."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Refusal:
 
 
 class ConnectorRefusedError(StepError):
-    """Raised when a program does not begin, and says that it is because of what the connector's installer wrote."""
+    """Raised when a program does not start, and says that what the connector's installer wrote is the reason."""
 
 
 def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: str, words: str) -> bool:
     """Whether a complaint about a member of a file is about what the kit itself wrote into it.
 
     `settings` are the kit's own, by their path below the home; `member` is a path such as `agents.defaults`, empty or
-    `<root>` for the whole file. A member is the kit's if it still has the
-    kit's own value, even if the connector wrote the file later; of several keys in the words, all must be.
+    `<root>` for the whole file. A member is the kit's if it still has the kit's value, even if the connector wrote the
+    file later. If the words name several keys, all must be the kit's.
     """
     if OBSERVER in words:
         return True
@@ -78,7 +78,7 @@ def _both(settings: Mapping[str, Any], home: Path, file: str) -> tuple[Any, Any]
 
 def _at(value: Any, path: Sequence[str]) -> Any:
     for part in path:
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         elif isinstance(value, dict) and part in value:
             value = value[part]
@@ -92,7 +92,7 @@ _ERROR = re.compile(r"^(?:Uncaught )?(?:[\w.$]*(?:Error|Exception)\b|error: )")
 _PLACE = re.compile(r"(?:^|[\s(])(?:file://)?(?P<path>/[^\s():]+):\d+(?::\d+)?\)?(?: \{)?$")
 _OPENS, _CLOSES = ("{", "["), ("}", "]")
 _OF_BUN = ("address: ", "code: ", "errno: ", "fd: ", "path: ", "port: ", "syscall: ")
-"""Members that bun shows between an error and its stack; node has them in braces, behind the stack."""
+"""Members that bun prints between an error and its stack. Node prints them after the stack, in braces."""
 _AFTERWARDS = ("Node.js v", "Bun v")
 
 
@@ -104,7 +104,7 @@ def thrown_by(words: Sequence[str], folders: Sequence[Path], but: Sequence[Path]
     got, is the connector's. An error with later output was logged, and ended nothing.
     """
     begins = (place for place, line in enumerate(words) if _ERROR.match(line))
-    # The first that leads to the end: those that it was caused by stand within it.
+    # The first that reaches the end: its causes are printed within it.
     shown = next(filter(None, (_shown_to_the_end(words[begin:]) for begin in begins)), None)
     if shown is None:
         return None
@@ -119,7 +119,7 @@ def thrown_by(words: Sequence[str], folders: Sequence[Path], but: Sequence[Path]
 
 
 def _shown_to_the_end(words: Sequence[str]) -> Sequence[str] | None:
-    """The lines that show an error, its stack and its members; None where other words follow."""
+    """The lines that show an error, its stack and its members; None if others follow, or a bracket is never closed."""
     depth = int(words[0].endswith(_OPENS))
     end = 1
     for line in words[1:]:
@@ -128,7 +128,8 @@ def _shown_to_the_end(words: Sequence[str]) -> Sequence[str] | None:
             break
         depth += line.endswith(_OPENS)
         end += 1
-    return words[:end] if all(line.startswith(_AFTERWARDS) for line in words[end:] if line) else None
+    is_last = depth <= 0 and all(line.startswith(_AFTERWARDS) for line in words[end:] if line)
+    return words[:end] if is_last else None
 
 
 def _stack(shown: Sequence[str]) -> Iterator[str]:
