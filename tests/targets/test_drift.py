@@ -117,7 +117,12 @@ def without(event: str, *names: str) -> list[str]:
         ({"start": ran("SessionStart", [*FACE["events"]["SessionStart"], "branch"])}, "the program did send branch"),
         ({"first": ran("UserPromptSubmit", cwd="/root")}, "the face says the project's, acme; the program did /root"),
         (
-            {"first": ran("UserPromptSubmit", env=["HOME"])},
+            {
+                "start": ran("SessionStart", env=["HOME"]),
+                "first": ran("UserPromptSubmit", env=["HOME"]),
+                "second": ran("UserPromptSubmit", env=["HOME"]),
+                "end": ran("SessionEnd", env=["HOME"]),
+            },
             "the face says CLAUDE_PROJECT_DIR; the program did set none",
         ),
         ({"end": ran("SessionEnd", ms=90_000.0)}, "longest run of a hook: the face says 60 s; the program did let one"),
@@ -176,6 +181,12 @@ def test_variables_beyond_those_that_are_handed_on_are_drift(tmp_path: Path) -> 
     runs = {name: ran(event, env=["CLAUDE_PROJECT_DIR", "LANG"]) for name, event in fired.items()}
     (line,) = told(tmp_path, day(**runs), environment=["CLAUDE_PROJECT_DIR"], project_variables=[])
     assert line.endswith("the program did LANG")
+
+
+def test_a_variable_that_some_hooks_have_is_told_so(tmp_path: Path) -> None:
+    """The program sets it, though not for each hook."""
+    (line,) = told(tmp_path, day(first=ran("UserPromptSubmit", env=["HOME"])))
+    assert line.endswith("the face says CLAUDE_PROJECT_DIR; the program did set them for some hooks only")
 
 
 def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:

@@ -110,6 +110,13 @@ def test_what_comes_once_beside_the_turns_is_compared_in_them(case: str, tmp_pat
     assert [line for line in lines if words in line], lines
 
 
+def test_events_beyond_the_face_are_told_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """Two comparisons of the same recordings print the same lines."""
+    names = [f"new.{n}" for n in range(8)]
+    lines = told(tmp_path, [*TALK, *map(event, reversed(names))], TALK)
+    assert [line.partition(":")[0] for line in lines[:8]] == names
+
+
 @pytest.mark.parametrize("case", DRIFT)
 def test_a_difference_is_told(case: str, tmp_path: Path) -> None:
     """Each kind of difference names what the face says and what the program did."""

@@ -1,7 +1,7 @@
-"""Differences between a face and the program that it plays: events, order, members, folder, environment.
+"""Compare a face with recordings of the program that it plays: events, order, members, folder, environment.
 
-Recordings of real programs show what each program did: marks of the hooks that it ran and of the events that it told
-its plugins. A plugin's events are compared with those that the played host fires in the same steps.
+A recording of a real program has a mark for each hook that the program ran, and for each event that it told its
+plugins. A plugin's events are compared with those that the played host fires in the same steps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from signet_conformance.trace.marks import LoadedMark, ObservedMark, SkippedMark
 _ANY_PROCESS = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME"})
 """Variables that a shell sets by itself, or that the kit sets to observe a process."""
 _OCCASIONS = ("source", "trigger", "reason")
-"""Members of an event's JSON whose value tells one kind of the event from another."""
-
+"""Members of an event's JSON that say on which occasion it was fired."""
 
 Events = Sequence[ObservedMark]
 
@@ -94,13 +93,13 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
     """Compare the order of one recording's events with the order in which the face fires them."""
     of_calls = {event for action in face.steps.get("tool", ()) if (event := _event_of(action)) is not None}
     runs = [mark for mark in _gone_through(trace, of_calls) if mark.event in seen]
-    # A recording of an earlier kit tells no occasions.
-    tells = any(mark.occasion is not None for mark in runs)
-    at_a_screen = {label.partition(" ")[0] for label in face.interactive}
+    # A recording of an earlier kit has no occasions.
+    has_occasions = any(mark.occasion is not None for mark in runs)
+    interactive = {label.partition(" ")[0] for label in face.interactive}
 
     def compared(label: str) -> str:
         event = label.partition(" ")[0]
-        return label if tells and event not in at_a_screen else event
+        return label if has_occasions and event not in interactive else event
 
     calls = [_label_of(action) for action in face.steps.get("tool", ()) if _event_of(action) in seen]
     expected = [compared(label) for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
@@ -110,10 +109,10 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
 
 
 def _gone_through(trace: Trace, of_calls: Collection[str] = ()) -> Iterator[ObservedMark]:
-    """Yield what was observed, except in steps that the program began and did not go through with.
+    """Yield what was observed, except in skipped steps: the program began them and did not finish them.
 
-    A tool that was not called leaves the turn as it was: its other events are compared. The events `of_calls` are not:
-    a model that has to look its tools up makes a call for that, too.
+    In the step of a tool that was not called, only the events `of_calls` are left out: a model that has to look its
+    tools up makes a call for that, too.
     """
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
@@ -128,7 +127,7 @@ def _gone_through(trace: Trace, of_calls: Collection[str] = ()) -> Iterator[Obse
 def _compare_order(
     expected: Sequence[str], done: Sequence[str], beside: Mapping[str, int] | None = None
 ) -> Iterator[Drift]:
-    """Yield where what the program `done` differs. It may fire an event `beside` its turns that often, anywhere."""
+    """Yield where `done` differs from `expected`. An event in `beside` may be fired that often anywhere."""
     left = Counter(beside)
     for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
         if how == "insert" and not (more := Counter(done[first:last])) - left:
@@ -249,7 +248,9 @@ def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[D
     always = set.intersection(*(set(run.env) for run in runs)) if runs else set()
     lacking = set(face.project_variables) - always if runs else set()
     if lacking:
-        yield Drift("environment of hooks", join_names(sorted(lacking)), "set none of them")
+        is_ever_set = any(lacking.intersection(run.env) for run in runs)
+        did = "set them for some hooks only" if is_ever_set else "set none of them"
+        yield Drift("environment of hooks", join_names(sorted(lacking)), did)
     if face.environment is not None and (more := always - set(face.environment) - _ANY_PROCESS):
         yield Drift("environment of hooks", f"{join_names(face.environment)} and no other", join_names(sorted(more)))
 
@@ -297,9 +298,9 @@ def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[
     ]
     real, host = _by_name(done), _by_name(played)
     host = {event: marks for event, marks in host.items() if event not in face.interactive}
-    for event in real.keys() - host.keys():
+    for event in sorted(real.keys() - host.keys()):
         yield Drift(event, "nothing of it", f"fire it {len(real[event])} times")
-    for event in host.keys() - real.keys():
+    for event in sorted(host.keys() - real.keys()):
         yield Drift(event, f"it is fired {len(host[event])} times", "nothing of it")
     both = real.keys() & host.keys()
     regular = both - set(face.irregular)
