@@ -84,6 +84,7 @@ def test_a_mark_of_the_kit_is_a_sentence(name: str, data: dict[str, Any], words:
         ("handler", {"event": "start"}, 'mark handler {"event": "start"}'),
         ("loaded", {}, "mark loaded"),
         ("sent", {"requests": [["POST"]]}, 'mark sent {"requests": [["POST"]]}'),
+        ("remark", {"text": ""}, 'mark remark {"text": ""}'),
         ("remark", {"text": 3}, 'mark remark {"text": 3}'),
         ("fault", {"on": True}, 'mark fault {"on": true}'),
     ],

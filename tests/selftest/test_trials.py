@@ -79,6 +79,17 @@ def test_an_unknown_mutant_ends_a_process_with_a_message(module: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_mutant_and_a_variant_exclude_each_other() -> None:
+    """Neither is passed over without a word."""
+    words = ["--mutant", "ignores-the-bypass", "--variant", "shouts-its-headers"]
+    done = subprocess.run(
+        [sys.executable, "-m", "signet_conformance.selftest.harness", *words],
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "not allowed with" in done.stderr
+
+
 def test_a_broken_harness_speaks_the_driver_protocol() -> None:
     """The mutant is launched like any connector and greets like the reference harness."""
     command = [sys.executable, "-m", "signet_conformance.selftest.harness", "--mutant", "ignores-the-bypass"]

@@ -1,4 +1,4 @@
-"""Values and marks of a trace as a report may show them: bounded, and harmless for a terminal and a JSON reader."""
+"""Prepare values and marks of a trace for reports: bounded, and harmless for a terminal and a JSON reader."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def as_text(value: Any, limit: int) -> str:
 
 
 def cell(value: object, limit: int = 120) -> str:
-    """A name as a table may show it: printable, and no formula for a spreadsheet that it is pasted into."""
+    """A name for a cell of a table: printable, and no formula if it is pasted into a spreadsheet."""
     shown = printable(value, limit)
     return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
 
 
 def received_text(finding: Finding, exchange: Exchange | None) -> str:
-    """The received value of a finding as one printable line: a JSON value, or `nothing: the member is absent`.
+    """The received value of a finding as one printable line: JSON, `nothing: the member is absent`, or empty.
 
     A finding holds None both for null and for an absent member; the exchange's line says which.
     """
@@ -115,7 +115,7 @@ def _at(exchange: Exchange, pointer: str) -> Any:
 
 
 _LEAST_OF_HANDLER = 300
-"""The text of an exception ends with its place in the code, which would be cut off first."""
+"""Characters. The text of an exception ends with its place in the code, which a smaller limit would cut off."""
 _OUTCOMES = {marks.THROWN: "threw", marks.TIMED_OUT: "gave no answer", marks.SLOW: "was slow"}
 
 
@@ -124,7 +124,7 @@ def mark_words(mark: Mark, limit: int = 120) -> str:
     told = marks.read_mark(mark)
     worded = None if told is None else _WORDS.get(type(told))
     said = None if worded is None else worded(told)
-    if said is None:
+    if not said:
         data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
         return f"mark {printable(mark.name, 40)}{data}"
     return printable(said, max(limit, _LEAST_OF_HANDLER) if isinstance(told, marks.HandlerMark) else limit)
@@ -236,4 +236,4 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.OutageMark: lambda mark: "the daemon is away" if mark.is_on else "the daemon is back",
     marks.FaultMark: _fault,
 }
-"""Kind of mark to its words; None for a mark without content, or one that is described by its data."""
+"""Kind of mark to its words: none if the mark has no content, or is described by its data."""

@@ -1,7 +1,7 @@
 """`python -m signet_conformance.selftest.harness --mutant ID`: the reference harness with one change.
 
-It speaks the driver protocol like the harness. Without `--mutant` it has the changes of each `--variant ID`. Requests
-to the daemon are changed by `MutatingTransport`, those to the model by `ChangedModels`.
+It speaks the driver protocol like the harness. With `--variant ID` in place of `--mutant` it has the changes of each
+variant. `MutatingTransport` changes the requests to the daemon, `ChangedModels` those to the model.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class ChangedModels(ServedModels):
 
 
 class _Asked:
-    """One request as it is changed. `known` are the injected blocks that it came with, `earlier` those of each part."""
+    """One request as it is changed. `known`: its injected blocks; `earlier`: those of earlier turns, by part."""
 
     def __init__(
         self, messages: list[Message], options: CompletionOptions, earlier: Mapping[str, Sequence[str]]
@@ -190,12 +190,12 @@ def _drop(asked: _Asked, change: Change) -> bool:
 
 
 def _late(asked: _Asked, change: Change) -> bool:
-    """Leave it out until the model has called a tool."""
+    """Leave a part out until the model has called a tool."""
     return asked.messages[-1].role == "user" and _drop(asked, change)
 
 
 def _once(asked: _Asked, change: Change) -> bool:
-    """Leave it out as soon as the model has called a tool."""
+    """Leave a part out once the model has called a tool."""
     return asked.messages[-1].role == "tool" and _drop(asked, change)
 
 
@@ -227,7 +227,7 @@ def _double(asked: _Asked, change: Change) -> bool:
 
 
 def _stale(asked: _Asked, change: Change) -> bool:
-    """Put what came for an earlier turn in the place of a part."""
+    """Replace a part by that of an earlier turn."""
     block = asked.blocks.get(change["of"])
     earlier = [each for each in asked.earlier.get(change["of"], ()) if each != block]
     if block is not None and earlier:
@@ -253,7 +253,7 @@ def _leak(asked: _Asked, _change: Change) -> bool:
 
 
 def _lie(asked: _Asked, change: Change) -> bool:
-    """Tell something else of the tool that ran last."""
+    """Replace the result of the tool that ran last."""
     last = asked.messages[-1]
     if last.role != "tool":
         return False
@@ -269,7 +269,7 @@ def _into_message(asked: _Asked, _change: Change) -> bool:
 
 
 def _rewritten(rewrite: Callable[[str], str]) -> Callable[[_Asked, Change], bool]:
-    """Write each block of the system prompt otherwise."""
+    """Rewrite each block of the system prompt."""
 
     def change(asked: _Asked, _change: Change) -> bool:
         before = asked.options.system_prompt
@@ -336,8 +336,9 @@ _GOING_ON = "import sys, time; sys.stdin.read(); time.sleep(float(sys.argv[1]))"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve standard input until it ends; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.harness")
-    parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
-    parser.add_argument("--variant", metavar="ID", action="append", default=[], help="a variant; repeatable")
+    changed = parser.add_mutually_exclusive_group()
+    changed.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
+    changed.add_argument("--variant", metavar="ID", action="append", default=[], help="a variant; repeatable")
     parser.add_argument("--start-at-prompt", action="store_true", help="as for the harness itself")
     given = parser.parse_args(arguments)
     try:
@@ -350,10 +351,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for variable in (name for each in every if each.get("do") == "environment" for name in each["unset"]):
         os.environ.pop(variable, None)
     processes = [_start_process(each) for each in every if each.get("do") == "process"]
-    asked = [(given.mutant or "", change)] if change.get("do") == "model" else []
-    asked += [named for named in changes if named[1]["do"] == "model"]
+    of_model = [(given.mutant or "", change)] if change.get("do") == "model" else []
+    of_model += [named for named in changes if named[1]["do"] == "model"]
     changes = [named for named in changes if named[1]["do"] != "model"]
-    models = _models(asked)
+    models = _models(of_model)
     if change.get("do") in ("environment", "model") or processes:
         change = NOTHING
     secret = os.environ.get(PLANTED_VARIABLE)
@@ -380,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _start_process(change: Change) -> subprocess.Popen[bytes]:
-    """Start the process of a `process`, whose standard input ends when this process does."""
+    """Start the process of a `process` change. Its standard input ends when this process ends."""
     command = [sys.executable, "-c", _GOING_ON, str(change["seconds"]), *change.get("words", ())]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
