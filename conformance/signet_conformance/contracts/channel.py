@@ -1,4 +1,4 @@
-"""The contract of every channel, for any other side (`signet_reference_harness.channels.Channel`)."""
+"""Tests that every channel must pass (`signet_reference_harness.channels.Channel`)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PATIENCE_S = 10.0
 
 
 class ChannelContract:
-    """Subclass it, and say how a channel of yours is opened and what its other side does. All four are needed.
+    """Subclass it, and override `opened`, `say`, `shown` and `leave`; `release` if there is something to give back.
 
     They are called in the event loop in which the channel is used.
     """
 
     async def opened(self) -> Channel:
-        """A new channel, whose other side is there."""
+        """A new channel whose other side is connected."""
         raise NotImplementedError("override opened(): a new channel of yours")
 
     async def say(self, channel: Any, text: str) -> None:
-        """Let the other side say `text`, a line."""
+        """Let the other side say `text`, which is one line."""
         raise NotImplementedError("override say(channel, text): let the other side say a text")
 
     async def shown(self, channel: Any) -> str:
@@ -37,7 +37,7 @@ class ChannelContract:
         raise NotImplementedError("override leave(channel): let the other side go")
 
     async def release(self, channel: Any) -> None:
-        """Give back what :meth:`opened` took; the test is over, whether the other side went or not."""
+        """Give back what :meth:`opened` took, after each test, whether the other side has gone or not."""
 
     def test_it_says_its_kind(self) -> None:
         """`kind` is a word such as terminal."""
@@ -176,7 +176,7 @@ class ChannelContract:
 
 
 def _spaced(text: str) -> str:
-    """A text with each run of blanks and line ends as one blank: a narrow window breaks lines."""
+    """A text with one blank for each run of blanks and line ends: a narrow window breaks lines."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of documents, rows and lines, made from their classes; the schemas folder holds them frozen.
+"""Make the JSON Schemas of documents, rows and lines from their classes. The schemas folder has the frozen ones.
 
 A docstring beneath a member of a class describes the member.
 """
@@ -19,12 +19,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-_HOME = "https://schemas.signet-conformance.invalid/"
+_BASE_URL = "https://schemas.signet-conformance.invalid/"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Schema(GenerateJsonSchema):
-    """JSON Schema as people read it: no titles made from names, and no defaults that only say `nothing`."""
+    """Makes JSON Schema for people: without titles made from names, and without empty defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Never: the name of a member is title enough."""
@@ -32,7 +32,7 @@ class _Schema(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """The schema of a member, with its default where that is a value."""
+        """The schema of a member, with its default unless that is empty."""
         return super().default_schema(schema) if schema.get("default") else self.generate_inner(schema["schema"])
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
@@ -76,7 +76,7 @@ def _docstrings(described: type) -> Mapping[str, str]:
 
 @cache
 def _class_bodies(module: str) -> Mapping[str, Sequence[ast.stmt]]:
-    # pydantic would read them at each start, where the classes are made (use_attribute_docstrings).
+    # With use_attribute_docstrings pydantic would read the source at each start of the program.
     try:
         tree = ast.parse(getsource(sys.modules[module]))
     except (OSError, TypeError):
@@ -104,7 +104,7 @@ def _with_head(
         part.pop("title", None)
         if "description" in part:
             part["description"] = " ".join(part["description"].split())
-    head = {"$schema": _DIALECT, "$id": _HOME + file.removesuffix(".schema.json"), "title": title}
+    head = {"$schema": _DIALECT, "$id": _BASE_URL + file.removesuffix(".schema.json"), "title": title}
     head["description"] = " ".join(description.split())
     return {**head, **schema, **({"$defs": parts} if parts else {})}
 
@@ -121,13 +121,13 @@ def schema_text(model: type[BaseModel | msgspec.Struct], file: str) -> str:
 def schema_of_lines(base: type[msgspec.Struct], file: str) -> Mapping[str, Any]:
     """The JSON Schema of a line that is one of the tagged structs derived from `base`, with the models within them.
 
-    The summary line of its docstring is the title of the schema, the rest the description.
+    The summary line of the docstring of `base` is the title of the schema, the rest the description.
     """
     parts: dict[str, Any] = {}
 
     def of_model(kind: type) -> dict[str, Any]:
         if not issubclass(kind, BaseModel):
-            raise NotImplementedError  # by which msgspec is told that a hook knows no such type
+            raise NotImplementedError  # tells msgspec that the hook does not know the type
         schema = kind.model_json_schema(schema_generator=_Schema)
         parts.update(schema.pop("$defs", {}))
         return schema

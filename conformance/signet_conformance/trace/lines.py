@@ -1,7 +1,7 @@
 """One line of a trace: an exchange or a mark.
 
-msgspec checks a line's members in one go. A line that it refuses is looked at member by member: it may still be
-good (headers that are null), and if it is not, the complaint names member and value.
+msgspec checks all members of a line at once. A line that it refuses is read member by member: it may still be good
+(headers that are null), and if it is not, the complaint names member and value.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class BrokenLineError(ValueError):
 
 
 class LineReader:
-    """Reads lines of one trace. Most of its messages have the headers of another: those are kept once."""
+    """Reads the lines of one trace. Equal headers, which most messages have, are kept once."""
 
     def __init__(self) -> None:
         self._headers: dict[model.Pairs, model.Pairs] = {}
 
     def entry(self, raw: bytes, line: int) -> model.Exchange | model.Mark:
-        """The exchange or mark of a line with that number in its file; raise BrokenLineError.
+        """Return the exchange or mark of a line, whose number in its file is `line`. Raises BrokenLineError.
 
-        A pending line tells its exchange as far as that was known.
+        A pending line becomes an exchange with what was known when it was written.
         """
         entry: model.Exchange | model.Mark | None = _decoded(raw)
         pending = False
@@ -40,7 +40,7 @@ class LineReader:
             if isinstance(value, dict) and value.get("kind") == model.PENDING:
                 value, pending = {**value, "kind": "exchange"}, True
             entry = _at_once(value) or _member_by_member(value)
-        # Frozen for all others; these three are not in the line, whatever members it has.
+        # Entries are frozen for all others. `line`, `raw` and `pending` are never read from the line's members.
         force_setattr(entry, "line", line)
         if type(entry) is model.Exchange:
             force_setattr(entry, "raw", raw)
@@ -57,7 +57,7 @@ class LineReader:
 
 
 def parse_line(raw: bytes) -> JSONValue:
-    """The JSON value of a line; raise BrokenLineError."""
+    """Return the JSON value of a line. Raises BrokenLineError."""
     try:
         return parse(raw)
     except NotJSONError as failure:
@@ -82,10 +82,10 @@ def _decoded(raw: bytes) -> model.Exchange | None:
 def _at_once(value: JSONValue) -> model.Exchange | model.Mark | None:
     kind = value.get("kind") if isinstance(value, dict) else None
     try:
-        # One type at a time: msgspec would take a union to pieces anew for each line.
+        # One type at a time: msgspec would analyse a union anew for each line.
         entry = convert(value, model.Exchange) if kind == "exchange" else convert(value, model.Mark)
     except (ValidationError, UnicodeEncodeError):
-        # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
+        # UnicodeEncodeError: msgspec cannot quote a lone surrogate that stands where a number belongs.
         return None
     if type(entry) is model.Exchange and not _has_known_forms(entry):
         return None
@@ -93,7 +93,7 @@ def _at_once(value: JSONValue) -> model.Exchange | model.Mark | None:
 
 
 def _has_known_forms(exchange: model.Exchange) -> bool:
-    """Whether the method is in upper case, and each body of a kind there is: what types do not say."""
+    """Whether the method is in upper case and each body has a known kind, which the types do not say."""
     request, response = exchange.request, exchange.response
     if not request.method.isupper() or (request.body is not None and request.body.kind is None):
         return False

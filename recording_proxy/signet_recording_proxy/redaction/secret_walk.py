@@ -1,4 +1,4 @@
-"""Walks one trace line and takes out the secrets that names and values show, as far as it is suspected of them."""
+"""Replace the secrets of one trace line, found by names and values. Only parts that may hold one are walked."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from signet_recording_proxy.redaction.suspects import HIDDEN
 
 _SHORTEST, _LONG = 8, 32 * 1024
 _ENOUGH_FOUND = 4
-"""Once this many texts hold a secret, the walk that takes them out searches the others too."""
+"""Once this many texts hold a secret, the others are left to the walk, which searches each text itself."""
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
-"""Tells whether a text holds a secret, and gives out no token."""
+"""Tells whether a text holds a secret, without a new token for it."""
 
 
 class Cleaner:
     """Puts tokens in the place of secrets: only what may hold one is walked.
 
-    `token` gives them, `without_known` takes known secrets out of a text, `numeric` are known ones that JSON may write
-    bare.
+    `token` makes a token, `without_known` takes known secrets out of a text, `numeric` are known secrets that JSON may
+    write as numbers.
     """
 
     def __init__(self, token: Token, without_known: Callable[[str], str], numeric: Sequence[tuple[str, str]]) -> None:
@@ -43,22 +43,22 @@ class Cleaner:
         """The ids of the parts of a line that may hold a secret; None: any may."""
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
-        """An exchange's line."""
+        """The line of an exchange without its secrets."""
         parts = _Parts(line)
         self._looked_at = dict.fromkeys(parts.texts)
         unknown = texts = [text for text in self._looked_at if len(text) >= _SHORTEST]
         if self._without_known(joined := "\n".join(texts)) != joined:
             unknown = [text for text in texts if self._without_known(text) == text]
             self._unsure.update([text for text in texts if self._without_known(text) != text])
-        self._unsure.update(self._not_found_clean(texts_to_search(unknown)))
+        self._unsure.update(self._not_known_clean(texts_to_search(unknown)))
         self._secret_names = parts.secret_names
         if not self._numeric:
             self._suspected = parts.holding(self._unsure)
         return self._line(line)
 
     @staticmethod
-    def _not_found_clean(texts: Sequence[str]) -> Iterator[str]:
-        """Those that may hold a secret, of texts that have to be searched; all the others once some do."""
+    def _not_known_clean(texts: Sequence[str]) -> Iterator[str]:
+        """Yield the texts that hold a secret, and those that were not searched: long ones, and all after a few hits."""
         found = 0
         for text in texts:
             if len(text) > _LONG or found >= _ENOUGH_FOUND:

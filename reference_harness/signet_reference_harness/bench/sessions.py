@@ -1,4 +1,4 @@
-"""Performs scenarios on a Signet daemon, through the sessions of the reference harness."""
+"""Perform scenarios on a Signet daemon through the sessions of the reference harness."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Items:
         self._texts[name] = _quoted(text)
 
     def same_as(self, name: str) -> str:
-        """The first fact that is stored as the same memory as `name`, which may be itself."""
+        """The first fact that is stored as the same memory as the fact `name`: often this fact itself."""
         memories = self.memories.get(name)
         return self._by_memory[memories[0]] if memories else name
 
     def name_of(self, row: Mapping[str, Any]) -> str:
-        """The fact or prompt that a row of the daemon is, else `other:` and the beginning of its content's hash."""
+        """The fact or prompt that a row of the daemon holds, else `other:` and the beginning of its content's hash."""
         known = self._by_memory.get(str(row.get("id")))
         if known is not None:
             return known
@@ -84,7 +84,7 @@ def _quoted(text: str) -> str:
     return _flat(text)[:MOST_QUOTED].rstrip()
 
 
-KEYS: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/bench")
+KEY_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/bench")
 PATIENCE_S: Final = 60.0
 """A benchmark waits where a user would not: what is slow is measured, not given up."""
 
@@ -97,7 +97,7 @@ class TimedClient(AdapterClient):
         self._latencies = latencies
         self.last: dict[str, tuple[Reply, float]] = {}
         self.lost: Reply | None = None
-        """The first reply of the present step that brought nothing usable."""
+        """The first failed reply since the last :meth:`demand_answered`."""
 
     async def _call(self, session: SessionIdentity, operation: str, *args: Any, **kwargs: Any) -> Reply:
         began = time.perf_counter()
@@ -110,7 +110,7 @@ class TimedClient(AdapterClient):
         return reply
 
     def demand_answered(self) -> None:
-        """Raise BenchFailureError when a call since the last look brought nothing usable."""
+        """Raise BenchFailureError if a call has failed since this was asked last."""
         lost, self.lost = self.lost, None
         if lost is None:
             return
@@ -120,7 +120,7 @@ class TimedClient(AdapterClient):
 
 
 class DaemonPlayer(Player):
-    """One scenario on a daemon. `mark` makes keys and agents differ from those of other runs against it."""
+    """Performs one scenario on a daemon. `mark` sets its keys and agents apart from those of other runs there."""
 
     def __init__(self, client: TimedClient, performance: suite.ScenarioRun, limit: int, mark: str) -> None:
         self._client = client
@@ -132,7 +132,7 @@ class DaemonPlayer(Player):
         self._sessions: dict[str, Session] = {}
 
     def same_as(self, name: str) -> str:
-        """Equal texts of one agent are one memory."""
+        """The first fact in the same memory: equal texts of one agent are one memory."""
         return self._items.same_as(name)
 
     async def fact(self, step: suite.SuiteFact) -> None:
@@ -224,7 +224,7 @@ class DaemonPlayer(Player):
 
     def _session(self, name: str, agent: str | None, project: str | None) -> Session:
         if name not in self._sessions:
-            key = str(uuid5(KEYS, f"{self._mark}/{self._performance.scenario.id}/{name}"))
+            key = str(uuid5(KEY_NAMESPACE, f"{self._mark}/{self._performance.scenario.id}/{name}"))
             whose = (agent or self._performance.agent) + (f"-{self._mark}" if self._mark else "")
             where = project or self._performance.project
             self._sessions[name] = self._host.session_for(name, project=where, agent=whose, key=key)

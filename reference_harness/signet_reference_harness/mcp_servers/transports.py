@@ -1,4 +1,4 @@
-"""How a server is reached by the package `mcp`: over the standard streams of a process, or over streamable HTTP.
+"""Reach a server with the package `mcp`: over the standard streams of a process, or over streamable HTTP.
 
 The package has two supported ranges. They differ in the modules of types, in the HTTP library, and in what a transport
 yields beside its two streams. This module hides the differences.
@@ -23,16 +23,16 @@ from signet_reference_harness.errors import ConfigError, pip_install
 from signet_reference_harness.mcp_servers.settings import ServerSettings
 
 LONGEST_TAIL: Final = 4_096
-"""Bytes of a server's last words that are kept."""
+"""Bytes that are kept of the end of a server's standard error."""
 Lost = Callable[[str], None]
 OWN_END_S: Final = 2.0
-"""For a server's own end after its input has closed."""
+"""How long a server may take to end by itself once its input is closed."""
 KILL_GRACE_S: Final = 1.0
-"""For its end after SIGTERM; the package waits for two seconds before it kills the group, and with it the guardian."""
+"""How long it may take after SIGTERM: after two seconds the package kills the group, and the guardian with it."""
 
 
 def import_package() -> Any:
-    """The package `mcp`, and no sooner than there is a server. Raises ConfigError saying what to install."""
+    """Import the package `mcp`, which only servers need. Raises ConfigError saying what to install."""
     try:
         package = import_module("mcp")
         import_module("mcp.client.stdio")
@@ -65,11 +65,11 @@ class Tail(asyncio.Protocol):
         self.closed = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        """Keep the last of it."""
+        """Keep the end of what was written."""
         self._kept = (self._kept + data)[-LONGEST_TAIL:]
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """No process holds the other end any more."""
+        """Note that no process has the other end open."""
         self.closed.set()
 
     @property
@@ -79,9 +79,9 @@ class Tail(asyncio.Protocol):
 
 
 def connection(server: ServerSettings, tail: Tail, lost: Lost) -> AbstractAsyncContextManager[Any]:
-    """The streams of messages from and to a server, and perhaps more; its process, if it has one, is gone at the end.
+    """Connect to a server, and end its process on exit. Yields what the package does: two streams, perhaps more.
 
-    `lost` is called when an answer over HTTP breaks off, with the reason: the package would wait for it for ever.
+    `lost` is called with the reason when an answer over HTTP breaks off: the package would wait for it for ever.
     """
     return _over_http(server, lost) if server.url else _over_stdio(server, tail)
 
@@ -89,14 +89,14 @@ def connection(server: ServerSettings, tail: Tail, lost: Lost) -> AbstractAsyncC
 @contextlib.asynccontextmanager
 async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
     stdio = import_module("mcp.client.stdio")
-    mine, theirs = os.pipe()
+    read_end, write_end = os.pipe()
     try:
-        reading, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: tail, os.fdopen(mine, "rb", 0))
+        reading, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: tail, os.fdopen(read_end, "rb", 0))
     except BaseException:
-        os.close(theirs)
+        os.close(write_end)
         raise
     try:
-        with os.fdopen(theirs, "w") as errors:
+        with os.fdopen(write_end, "w") as errors:
             parameters = stdio.StdioServerParameters(
                 command=sys.executable,
                 args=["-I", "-S", guardian.__file__, str(OWN_END_S), str(KILL_GRACE_S), *server.command],
@@ -117,9 +117,9 @@ async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
 async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
     transport = import_module("mcp.client.streamable_http")
     connect = transport.streamable_http_client
-    # The second range of the package has a bound of its own, which is lower.
-    bound = "max_sse_event_size"
-    more = {bound: guardian.LONGEST_LINE} if bound in signature(connect).parameters else {}
+    # The second range of the package has a lower bound of its own.
+    option = "max_sse_event_size"
+    more = {option: guardian.LONGEST_LINE} if option in signature(connect).parameters else {}
     async with (
         _http_client(transport, server, lost) as client,
         connect(server.url, http_client=client, **more) as streams,
@@ -128,7 +128,7 @@ async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
 
 
 def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
-    """A client of the HTTP library that the package speaks by: it follows no redirect, and bounds what it reads."""
+    """A client of the HTTP library that the package uses. It follows no redirect, and bounds what it reads."""
     http = import_module(type(transport.create_mcp_http_client()).__module__.partition(".")[0])
 
     class Bounded(http.AsyncByteStream):  # type: ignore[misc,name-defined] # the library is known only now

@@ -1,4 +1,4 @@
-"""POST /mcp: enough of the Model Context Protocol over HTTP for a client to connect and list the memory tools."""
+"""/mcp: enough of the Model Context Protocol over HTTP for a client to connect and list the memory tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _tools() -> list[dict[str, Any]]:
 
 
 def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """Answer one JSON-RPC message: initialize, ping, tools/list; other methods are not found."""
+    """Answer a request; POST brings one JSON-RPC message: initialize, ping or tools/list, no other method is found."""
     accept = call.header("accept") or ""
     if call.method in ("GET", "HEAD"):
         if "text/event-stream" not in accept:
