@@ -30,6 +30,7 @@ from signet_conformance.cli.shared_options import (
     known_options,
     only_option,
     report_options,
+    strict_option,
     target_option,
 )
 from signet_conformance.trace import read_ahead
@@ -46,7 +47,7 @@ from signet_conformance.trace import read_ahead
 @click.option(
     "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
 )
-@click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
+@strict_option
 @click.option("--coverage", is_flag=True, help="Show how much of the contract the traces exercise, and what they miss.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when they exercise less than that.")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")

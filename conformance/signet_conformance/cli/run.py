@@ -30,7 +30,7 @@ from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM, epilog_of
-from signet_conformance.cli.shared_options import known_options, only_option, selected
+from signet_conformance.cli.shared_options import known_options, only_option, selected, strict_option
 from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
@@ -129,7 +129,7 @@ def _target_names(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     help="Drive again whenever the connector's files change, first what was broken, and show what changed; Ctrl-C ends"
     " it. No generated sessions unless --scenarios asks for them.",
 )
-@click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
+@strict_option
 @click.option("--coverage", is_flag=True, help="Show which parts of the contract the run did not exercise.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when it exercises less than that.")
 @click.option("--profile", is_flag=True, help="Show where the time of the run went.")

@@ -72,6 +72,7 @@ def declared_options(command: _Command) -> _Command:
     )
 
 
+strict_option = click.option("--strict", is_flag=True, help="Let a WARN fail too (exit 1).")
 target_option = click.option("--target", metavar="NAME", help="Declare what the profile of this target declares.")
 
 

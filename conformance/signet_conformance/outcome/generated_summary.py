@@ -116,6 +116,11 @@ class GeneratedSummary(Struct):
     skipped: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
 
+    @property
+    def has_unconfirmed(self) -> bool:
+        """Whether a fresh connector did not show a breach again."""
+        return not all(breach.confirmed for breach in self.breaches)
+
     def write(self, folder: Path) -> None:
         """Leave it in the folder of the run, where xdist workers find it."""
         (folder / FILE).write_bytes(json.format(json.encode(self), indent=1))

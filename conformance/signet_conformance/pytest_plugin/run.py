@@ -31,8 +31,7 @@ from signet_conformance.pytest_plugin.options import chosen_face, invocation, re
 from signet_conformance.reports import run_text, write_reports
 from signet_conformance.reports.cause_text import CauseText
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.command_lines import MAX_PAGES
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.command_lines import explain_words
 from signet_conformance.reports.terminal import Paragraph, draw, is_live, labelled_command
 from signet_conformance.rules import rules
 from signet_conformance.running.performance import DrivenPerformance, RunPerformance
@@ -287,10 +286,9 @@ class ConformanceRun:
         if self.asked.recordings or not recordings_in(self.folder):
             return False
         generated = self.performance.recordings.generated()
-        if generated is not None and not all(breach.confirmed for breach in generated.breaches):
-            return True
         return (
             self._stopped
+            or (generated is not None and generated.has_unconfirmed)
             or self.performance.recordings.shortfall() is not None
             or bool({Verdict.FAIL, Verdict.ERROR} & set(self._verdicts.values()))
         )
@@ -375,8 +373,8 @@ def _undecided_lines(reports: Iterable[pytest.TestReport], width: int) -> Iterat
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
         names.append(report.nodeid.rsplit("::", 1)[-1])
         yield from draw([Paragraph(f"{names[-1]} {printable(reason, 300)}", 0, 4)], width)
-    if known := [name for name in names if known_requirement(name) is not None]:
-        yield from draw([labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]])], width)
+    if words := explain_words(names):
+        yield from draw([labelled_command("page", words)], width)
 
 
 def _file_lines(run: ConformanceRun) -> Iterator[str]:

@@ -15,7 +15,7 @@ from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.generated_summary import breach_lines
 from signet_conformance.reports.causes import Cause, Causes
-from signet_conformance.reports.command_lines import MAX_PAGES
+from signet_conformance.reports.command_lines import explain_words
 from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
@@ -171,7 +171,7 @@ class CauseText(Struct, frozen=True):
     def _commands(self, cause: Cause, *, page: bool = True) -> Iterator[RenderableType]:
         if words := replay_words(cause, self.options, self.whole):
             yield labelled_command("replay", words)
-        if page and (words := explain_words(cause)):
+        if page and (words := explain_words(cause.requirements)):
             yield labelled_command("page", words)
 
 
@@ -298,12 +298,6 @@ def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()
         return ()
     files = [cause.first.path] if cause.first.path else list(whole) or ["TRACE"]
     return ["signet-conformance", "check", *files, *options, "-k", cause.requirement]
-
-
-def explain_words(cause: Cause) -> Sequence[str]:
-    """The command that shows the pages of its first requirements; empty for requirements of a user's own rules."""
-    names = [name for name in cause.requirements if known_requirement(name) is not None]
-    return ["signet-conformance", "explain", *names[:MAX_PAGES]] if names else ()
 
 
 def extent_of_kind(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from signet_conformance.errors import printable
 
-MAX_PAGES = 3
-"""Requirements that the command for their pages names."""
+_MAX_PAGES = 3
 
 
 def shell_command(words: Sequence[str]) -> str:
@@ -49,6 +48,14 @@ _LABEL = "documentation"
 def explain_command(requirement: str) -> str:
     """The command that shows a requirement's page in a terminal, as it can be pasted."""
     return shell_command(["signet-conformance", "explain", requirement])
+
+
+def explain_words(requirements: Iterable[str]) -> Sequence[str]:
+    """The command that shows the pages of the first of them that have one; empty where none has."""
+    from signet_conformance.contract import catalogue
+
+    names = [name for name in requirements if name in catalogue()]
+    return ["signet-conformance", "explain", *names[:_MAX_PAGES]] if names else ()
 
 
 def explain_note(requirement: str) -> str:

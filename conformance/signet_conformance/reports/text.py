@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -21,8 +22,7 @@ from signet_conformance.outcome.broken_off import broke_off
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.known_failures import KnownInRun
-from signet_conformance.reports.command_lines import MAX_PAGES, explain_note
-from signet_conformance.reports.evidence import known_requirement
+from signet_conformance.reports.command_lines import explain_note, explain_words
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.reports.terminal import (
     MAX_WIDTH,
@@ -342,9 +342,8 @@ class OpenRequirements:
                 key = ("", way_out) if short and way_out else (printable(why, 300), way_out)
                 alike.setdefault(key, []).append(name)
         things: list[RenderableType] = [_paragraph(names, why, way_out) for (why, way_out), names in alike.items()]
-        known = [name for names in alike.values() for name in names if known_requirement(name) is not None]
-        if known and not short:
-            things.append(labelled_command("page", ["signet-conformance", "explain", *known[:MAX_PAGES]]))
+        if not short and (words := explain_words(chain.from_iterable(alike.values()))):
+            things.append(labelled_command("page", words))
         decided = [
             f"{name} in {counted(number, 'trace')}"
             for name, number in self._traces.items()

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -260,15 +261,10 @@ def performed_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -
     if said is not None:
         return PerformableSteps(said, listed=True)
     try:
-        driver = recorded_daemon.launch({})
+        with closing(recorded_daemon.launch({})) as driver:
+            return _try_steps(driver, recorded_daemon)
     except SignetConformanceError as failure:
         return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
-    try:
-        return _try_steps(driver, recorded_daemon)
-    except SignetConformanceError as failure:
-        return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
-    finally:
-        driver.close()
 
 
 def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> PerformableSteps:

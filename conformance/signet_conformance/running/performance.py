@@ -127,7 +127,7 @@ class RunPerformance:
         if self.request.report:
             return True
         generated = self.conclusion.generated
-        unconfirmed = generated is not None and not all(breach.confirmed for breach in generated.breaches)
+        unconfirmed = generated is not None and generated.has_unconfirmed
         broken = any(verdict in BREACHES for verdict in self.conclusion.verdicts.values())
         named = unconfirmed or self.conclusion.lacks_scenarios or broken
         return named and bool(recordings_in(self.request.folder))

@@ -114,14 +114,14 @@ def _turn(answer: CompletionResult) -> Mapping[str, Any]:
 class ChangedModels(ServedModels):
     """Models that are asked what the reference asks, with changes."""
 
-    def __init__(self, changes: Sequence[tuple[str, Change]], environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, changes: Sequence[tuple[str, Change]]) -> None:
         api = next((str(change["api"]) for _, change in changes if change["how"] == "api"), API)
         settings = load(
-            {"api": api, "base_url": environ[MODEL_VARIABLE] + _BASES[api], "model": "scripted", "api_key": "none"},
+            {"api": api, "base_url": os.environ[MODEL_VARIABLE] + _BASES[api], "model": "scripted", "api_key": "none"},
             {},
             None,
         )
-        super().__init__(environ[CONTROL_VARIABLE], make_provider(settings))
+        super().__init__(os.environ[CONTROL_VARIABLE], make_provider(settings))
         self._changes = changes
         self._turns = 0
         self._seen: dict[str, list[str]] = {}
