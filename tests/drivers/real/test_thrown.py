@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.drivers.hosts.real.refusals import thrown_by
+from signet_conformance.drivers.hosts.real.refusals import is_of_the_kit, thrown_by
 
 EXTENSIONS, OBSERVER = Path("/home/u/.pi/agent/extensions"), Path("/home/u/.pi/agent/extensions/observer.js")
 OURS, THEIRS = "at f (file:///home/u/.pi/agent/extensions/signet-pi.js:10:3)", "at g (/opt/pi/dist/cli.js:99:1)"
@@ -107,3 +107,8 @@ def test_error_of_the_connector(stack: Sequence[str]) -> None:
 def test_error_of_somebody_else(words: Sequence[str]) -> None:
     """Who is not known to have thrown is not accused."""
     assert thrown_by(words, [EXTENSIONS], [OBSERVER], DAEMON) is None
+
+
+def test_a_member_that_only_looks_like_a_place_is_not_the_kit_s(tmp_path: Path) -> None:
+    """A raised 2 is a digit and no number."""
+    assert not is_of_the_kit({"a.json": {"list": [1]}}, tmp_path, "a.json", "list.\u00b2", "is odd")
