@@ -26,7 +26,7 @@ _NOT_OF_THE_KIT = {
     errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
     errno.EDQUOT,
 }  # fmt: skip
-"""Errors of a path or a disk: the user can mend them, and the kit has no defect."""
+"""Errors of a path or a disk: the user can fix them, and the kit has no defect."""
 PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
@@ -185,7 +185,7 @@ def tell(failure: SignetConformanceError, stream: TextIO | None = None) -> None:
 
 
 def _write(text: str, stream: TextIO | None = None) -> None:
-    """Write a message to stderr. If nobody reads it, the exit status still tells the failure."""
+    """Write a message to stderr. If it cannot be written, the exit status still tells the failure."""
     out = stream or sys.stderr
     try:
         print(text, file=out, flush=True)

@@ -52,7 +52,7 @@ def padded(texts: Iterable[str]) -> str:
 
 
 def occurrences(line: str, text: str) -> int:
-    """How often a line of plain words stands in a padded text."""
+    """How often a line of plain words occurs in a padded text."""
     return len(re.findall(f"(?<= ){re.escape(line)}(?= )", text))
 
 
@@ -84,7 +84,7 @@ _NOTICE_LETTERS = 300
 def says_left_out(text: str, lines: Iterable[str], given: str) -> bool:
     """Whether a text says, near the `lines` of `given` in it, that something was left out.
 
-    A notice that is further off, or that stands in `given` itself, is about something else.
+    A notice that is further off, or that is in `given` itself, is about something else.
     """
     words = f" {plain_words(text)} "
     begins = [at for line in lines if (at := words.find(f" {line} ")) >= 0]
