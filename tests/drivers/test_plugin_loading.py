@@ -109,7 +109,7 @@ def test_package_for_openclaw_without_a_manifest(
 
 
 def test_plugin_that_cannot_be_loaded_is_a_mark(runtime: str, made: Made, recorded: Recorded) -> None:
-    """A run of it is no failure of the kit: the recording says that the host could not load it, and in which words."""
+    """The recording says that the host could not load the connector, in the host's words; the kit does not fail."""
     code = "export default { id: 'x', register() { throw new Error('no acme here'); } };"
     (path,) = recorded(made("openclaw", code=code, runtime=runtime), ["plain"])
     (loaded,) = marks_of(trace.read(path), LoadedMark)

@@ -155,7 +155,7 @@ def test_no_tool_is_asked_for_the_same_twice(scenario: Scenario) -> None:
 
 @given(number(DETAIL))
 def test_no_prompt_is_blank(detail: int) -> None:
-    """Every prompt has a letter, can be encoded, and is no longer than 150 kB."""
+    """Each prompt contains a letter, can be encoded, and takes at most 150 kB."""
     text = prompt_text(Digits(detail))
     assert any(character.isalnum() for character in text)
     assert len(text.encode()) <= LARGEST_PROMPT_BYTES

@@ -366,7 +366,7 @@ class StreamingProvider:
 
     async def complete(self, _messages: Sequence[Message], _options: CompletionOptions) -> CompletionResult:
         """Never asked for by the loop."""
-        raise NotImplementedError
+        raise NotImplementedError("the loop asks for a stream")
 
     async def stream(self, _messages: Sequence[Message], _options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
         """The chunks, and then what was ordered."""

@@ -132,7 +132,7 @@ class PlainFace(Closing):
         """Show nothing: the user typed the line."""
 
     def show_reply(self, reply: str) -> None:
-        """Write it to standard error, since it is no answer to a line that was read."""
+        """Write an earlier answer or a summary to standard error: it answers no line of this run."""
         self._line(self._err, reply)
 
     def note(self, text: str) -> None:

@@ -250,11 +250,11 @@ def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
 def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent: str) -> None:
     begin = js.read_moment(fields.get("validFrom"))
     spans = [("source", "sourceCreatedAt"), ("observed", "observedAt"), ("occurred", "occurredAt")]
-    moments = [
+    moments: list[tuple[str, float, float | None]] = [
         (facet, moment, moment) for facet, name in spans if (moment := js.read_moment(fields.get(name))) is not None
     ]
     if begin is not None:
-        moments.append(("valid", begin, js.read_moment(fields.get("validUntil"))))  # type: ignore[arg-type] # an open end
+        moments.append(("valid", begin, js.read_moment(fields.get("validUntil"))))
     for facet, start, end in moments:
         daemon.store.run(
             "INSERT OR REPLACE INTO temporal_edges VALUES (?, ?, ?, ?, ?)",

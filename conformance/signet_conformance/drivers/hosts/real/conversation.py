@@ -155,7 +155,7 @@ class OneProcess(ABC, Generic[P]):
         return self._process
 
     def _listen(self, process: P) -> None:
-        """Take in what the program has said by now."""
+        """Take in what the program has said by now; each way to speak to one defines it."""
         raise NotImplementedError
 
 

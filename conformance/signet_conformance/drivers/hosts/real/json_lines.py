@@ -73,6 +73,7 @@ class ClaudeStream(LinesProcess):
     def clear(self) -> None:
         """Type its own command; a new session has an id of its own."""
         self.say("/clear")
+        # Each look takes in what the program has said.
         while not self.is_over():
             time.sleep(_LOOK_S)
 
@@ -111,6 +112,7 @@ class ClaudeStream(LinesProcess):
             # A release that does not know the question refuses it.
             if not any(server.get("status") == "pending" for server in servers or ()):
                 return
+            # The program tells of a server only when it is asked.
             time.sleep(_LOOK_S)
 
     def _take(self, said: Mapping[str, Any]) -> None:
