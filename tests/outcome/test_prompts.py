@@ -49,7 +49,7 @@ def concluded(
 
 def said(conclusion: Conclusion) -> str:
     """The closing line."""
-    return closing_line(conclusion.verdicts, 1, conclusion.status, because=conclusion.because)
+    return closing_line(conclusion, conclusion.status)
 
 
 @pytest.mark.parametrize("turn", [[ASKED], [ASKED, mark("skipped", index=1, reason="nothing for it")]])

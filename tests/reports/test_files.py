@@ -156,7 +156,9 @@ def test_sarif_holds_what_the_standard_asks_for(judged: list[JudgedTrace]) -> No
     assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
     assert {result["level"] for result in run["results"]} <= {"error", "warning", "note"}
-    assert run["invocations"] == [{"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": []}]
+    (invocation,) = run["invocations"]
+    assert invocation.pop("exitCodeDescription").endswith(" (exit 1)")
+    assert invocation == {"executionSuccessful": True, "exitCode": 1, "toolExecutionNotifications": []}
     again = [result["partialFingerprints"] for result in results(judged)]
     assert again == [result["partialFingerprints"] for result in run["results"]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import stat
 import sys
 from html import unescape
@@ -16,6 +17,8 @@ from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.reports import FORMATS, Format
 from signet_conformance.trace import read
+from tests.rules.model_requests import example
+from tests.support.case_traces import build
 from tests.support.command_line import Invoke
 from tests.support.every_format import asking_for
 from tests.support.known_failures import LATER, entries, listed
@@ -59,6 +62,17 @@ def test_every_format_tells_what_fails_a_run_beside_its_verdicts(invoke: Invoke,
     text = " ".join(unescape((tmp_path / "out").read_text(encoding="utf-8")).split())
     assert "remove the entry" in text
     assert "coverage is below 99 %" in text
+
+
+@every_format
+@pytest.mark.parametrize("number", [8, 9])
+def test_every_format_says_why_nothing_was_tested(invoke: Invoke, tmp_path: Path, kind: Format, number: int) -> None:
+    """Asked about the model alone, without its recording or a subject in it, a report gives the screen's reason."""
+    build(tmp_path / "a.jsonl", [item for item in example(1) if number == 9 or "side" not in item])
+    words = ["check", tmp_path / "a.jsonl", "-k", f"SIG-MODEL-{number:03d}"]
+    (reason,) = re.findall("^nothing was tested in 1 trace: (.+) [(]exit 3[)]$", invoke(*words).stdout, re.MULTILINE)
+    assert invoke(*words, *asking_for(kind, "out")).exit_code == 3
+    assert reason in unescape((tmp_path / "out").read_text(encoding="utf-8"))
 
 
 @every_format

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import fold_run, judge
+from signet_conformance.engine import JudgedTrace, fold_run, judge
 from signet_conformance.finding import Verdict
+from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
 from signet_conformance.reports.terminal import MIN_WIDTH
 from signet_conformance.reports.text import MAX_ROWS, closing_line, settled_by, settled_lines, summary_lines
-from signet_conformance.trace import read
+from signet_conformance.trace import Header, Trace, read
 from tests.support.trace_files import CONFORMING, post, write
 
 
@@ -26,14 +29,21 @@ def test_counts_stand_in_columns_or_in_sentences() -> None:
     assert summary_lines(rows, None, MIN_WIDTH) == ["a.jsonl: 1 FAIL, 1 PASS", "b.jsonl: 1 INC"]
 
 
+def concluded(verdicts: Mapping[Any, Verdict], traces: int = 1, in_every_session: Sequence[str] = ()) -> Conclusion:
+    """The conclusion of a run with these verdicts, by requirement."""
+    judged = (JudgedTrace(Trace(Header(), (), ()), "0.145.7", {}),) * traces
+    tested = {str(name): verdict for name, verdict in verdicts.items()}
+    return replace(Judging(Terms()).conclude(tested=tested), judged=judged, in_every_session=in_every_session)
+
+
 def test_conforming_is_said_with_its_price() -> None:
     """What should be and is not is counted; what touches every session is named, three of it."""
     verdicts = dict.fromkeys(("A", "B", "C", "D", "E"), Verdict.WARN) | {"F": Verdict.FAIL, "G": Verdict.PASS}
-    told = closing_line(verdicts, 1, 0, in_every_session=("E", "B", "F"))
+    told = closing_line(concluded(verdicts, in_every_session=("E", "B", "F")), 0)
     assert told.startswith(
         "conforming, with 1 FAIL; 5 SHOULD broken, 2 of them in every session (B, E); 7 requirements"
     )
-    told = closing_line(verdicts, 1, 0, in_every_session="ABCDE")
+    told = closing_line(concluded(verdicts, in_every_session="ABCDE"), 0)
     assert "5 of them in every session (A, B, C and 2 more)" in told
 
 
@@ -58,7 +68,7 @@ def test_conforming_is_said_with_its_price() -> None:
 )
 def test_the_closing_line_tells_the_verdict(verdicts: tuple[Verdict, ...], status: int, line: str) -> None:
     """What was found, how much was tested, in how many traces, and the exit status."""
-    assert closing_line({str(n): verdict for n, verdict in enumerate(verdicts)}, 2, status) == line
+    assert closing_line(concluded(dict(enumerate(verdicts)), traces=2), status) == line
 
 
 @pytest.mark.parametrize(
@@ -82,8 +92,9 @@ def test_the_closing_line_tells_the_verdict(verdicts: tuple[Verdict, ...], statu
 )
 def test_the_closing_line_tells_what_else_fails_the_run(verdicts: tuple[Verdict, ...], status: int, line: str) -> None:
     """What fails a run beside its verdicts stands in front of them."""
-    named = {str(n): verdict for n, verdict in enumerate(verdicts)}
-    assert closing_line(named, 1, status, because="1 stale entry") == line
+    conclusion = concluded(dict(enumerate(verdicts)))
+    conclusion.__dict__["because"] = "1 stale entry"
+    assert closing_line(conclusion, status) == line
 
 
 def test_many_traces_are_counted_together() -> None:

@@ -253,7 +253,7 @@ export interface ReportFinding {
   [k: string]: unknown;
 }
 /**
- * The requests to the harness's model, if they were recorded.
+ * What reached the harness's model, if that was recorded or is all that was asked for.
  */
 export interface ReportModel {
   /**

@@ -97,4 +97,4 @@ class CheckText(Struct):
 
 def closing_line(conclusion: Conclusion, stream: TextIO) -> str:
     """The closing line: the conclusion of the run."""
-    return text.closing_line_of(conclusion, conclusion.status, wants_colour(stream))
+    return text.closing_line(conclusion, conclusion.status, wants_colour(stream))

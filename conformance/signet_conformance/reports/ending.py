@@ -84,9 +84,7 @@ class RunEnding(Struct, frozen=True, dict=True):
         """The verdict of the run in one line."""
         from signet_conformance.reports.text import closing_line
 
-        run = self.conclusion
-        told = run.in_every_session
-        return closing_line(self.verdicts, len(run.judged), self.status, because=run.because, in_every_session=told)
+        return closing_line(self.conclusion, self.status)
 
 
 def _notes(conclusion: Conclusion) -> list[str]:

@@ -172,6 +172,7 @@ def _unreached(reach: UnreachableParts) -> dict[str, Any]:
 def trace_entry(judged: JudgedTrace) -> dict[str, Any]:
     """One judged trace as the document's object: file, what is declared, the verdict of every requirement."""
     trace = judged.trace
+    about_model_alone = judged.harness and not judged.judgements
     return {
         "file": trace.path or "-",
         **({} if (scenario := scenario_of(judged)) is None else {"scenario": shorten(scenario)}),
@@ -184,7 +185,7 @@ def trace_entry(judged: JudgedTrace) -> dict[str, Any]:
         **({"remarks": notes} if (notes := remarks([trace])) else {}),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.judgements.items()},
         "daemon": {name: _judgement(judgement, judged) for name, judgement in judged.daemon.items()},
-        **({} if trace.model is None else {"model": _model(judged)}),
+        **({"model": _model(judged)} if trace.model is not None or about_model_alone else {}),
     }
 
 

@@ -219,7 +219,7 @@ class ReportTrace(_Open):
     daemon: Verdicts = Field(default_factory=dict)
     """The daemon's side, judged apart: it changes no verdict of the connector and no exit status."""
     model: Maybe[ReportModel] = None
-    """The requests to the harness's model, if they were recorded."""
+    """What reached the harness's model, if that was recorded or is all that was asked for."""
     gaps: Items[ReportGap] = ()
     """Parts of its traffic that could not be judged."""
     remarks: Notes = ()

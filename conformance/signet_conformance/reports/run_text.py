@@ -24,7 +24,7 @@ from signet_conformance.reports.remarks import no_requests, played, remarks
 from signet_conformance.reports.terminal import FAINT, STRONG, Paragraph, draw, draw_table, labelled_command
 from signet_conformance.reports.text import (
     OpenRequirements,
-    closing_line_of,
+    closing_line,
     known_lines,
     side_summary_lines,
     skipped_lines,
@@ -130,7 +130,7 @@ def later_contract(text: ClosingText) -> Iterable[str]:
 
 def closing(text: ClosingText) -> Iterable[str]:
     """The verdict of the run in one line."""
-    yield closing_line_of(text.conclusion, text.status, text.colour)
+    yield closing_line(text.conclusion, text.status, text.colour)
 
 
 def generated_sessions(text: ClosingText) -> Iterable[str]:

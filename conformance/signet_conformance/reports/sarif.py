@@ -75,6 +75,7 @@ class SarifReport:
         invocation = {
             "executionSuccessful": ending.status < 4,
             "exitCode": ending.status,
+            "exitCodeDescription": literal(ending.closing_line),
             "toolExecutionNotifications": self._notifications,
         }
         targets = {each.trace.header.target or each.trace.header.declared.harness for each in run.judged}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,8 @@ def model_side_lines(
         for judgement in at_model.values()
         if judgement.verdict is Verdict.PASS and ";" in judgement.message
     )
-    head = Paragraph(f"What reached the model ({asked}), {_APART}: {_verdict_counts(at_model)}")
+    counts = _verdict_counts(judgement.verdict for judgement in at_model.values())
+    head = Paragraph(f"What reached the model ({asked}), {_APART}: {counts}")
     return draw([head, *remarked, *undecided], width, colour)
 
 
@@ -85,12 +86,13 @@ def _model_closing_line(conclusion: Conclusion, status: int) -> str:
     if status == NothingTestedError.exit_status:
         why = next((judgement.message for judgement in conclusion.at_model.values()), "no trace was judged")
         return f"nothing was tested in {where}: {printable(why, 200)} (exit {status})"
-    return f"at the model: {_verdict_counts(conclusion.at_model)} in {where}, {_APART} (exit {status})"
+    counts = _verdict_counts(judgement.verdict for judgement in conclusion.at_model.values())
+    return f"at the model: {counts} in {where}, {_APART} (exit {status})"
 
 
-def _verdict_counts(judgements: Mapping[str, Judgement]) -> str:
-    verdicts = Counter(judgement.verdict for judgement in judgements.values())
-    return ", ".join(f"{verdicts[verdict]} {verdict.value}" for verdict in FOLDING_ORDER if verdicts[verdict])
+def _verdict_counts(verdicts: Iterable[Verdict], told: Sequence[Verdict] = FOLDING_ORDER) -> str:
+    tally = Counter(verdicts)
+    return ", ".join(f"{tally[verdict]} {verdict}" for verdict in told if tally[verdict])
 
 
 def side_summary_lines(judged: Sequence[JudgedTrace], width: int = 80) -> list[str]:
@@ -190,57 +192,43 @@ def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool
     return draw(lines, width, colour)
 
 
-def closing_line(
-    verdicts: Mapping[str, Verdict],
-    traces: int,
-    status: int,
-    colour: bool = False,
-    unread: int = 0,
-    because: str = "",
-    in_every_session: Sequence[str] = (),
-) -> str:
+def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> str:
     """The verdict of a run in one line.
 
-    `verdicts` is by requirement, over all `traces`; `unread` counts what could not be read; `status` is
-    the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence.
-    `because` says in words what fails the run beside its verdicts, `in_every_session` are broken in each session.
+    `status` is the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence.
+    A run that was asked about the model alone gets that verdict, unless something else fails it.
     """
-    tally = Counter(verdicts.values())
-    tested = sum(tally[verdict] for verdict in BREACHES) + tally[Verdict.PASS]
-    where = counted(traces, "trace") + (f", {unread} not readable" if unread else "")
+    because, unread = conclusion.because, len(conclusion.unread)
+    if conclusion.is_about_model and not unread and not because:
+        return _model_closing_line(conclusion, status)
+    verdicts = conclusion.verdicts.values()
+    tested = sum(verdict in (*BREACHES, Verdict.PASS) for verdict in verdicts)
+    where = counted(len(conclusion.judged), "trace") + (f", {unread} not readable" if unread else "")
     if tested == 0:
         return f"nothing was tested in {where}{f', failed by {because}' if because else ''} (exit {status})"
     if status == NothingTestedError.exit_status:
         return f"nothing was tested: no hook or memory request was accepted in {where} (exit {status})"
-    tallied = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES if tally[verdict])
-    worst = next(verdict for verdict in FOLDING_ORDER if tally[verdict])
+    tallied = _verdict_counts(verdicts, BREACHES)
+    worst = min(verdicts, key=FOLDING_ORDER.index)
     with_counted = f", with {tallied}" if tallied else ""
     if because and status == 1:
         text, worst = f"failed by {because}{with_counted}", Verdict.FAIL
-    elif because and status == KitError.exit_status and not tally[Verdict.ERROR]:
+    elif because and status == KitError.exit_status and worst is not Verdict.ERROR:
         text, worst = f"incomplete: {because}{with_counted}", Verdict.ERROR
     elif status:
         text = tallied or "nothing is breached"
     else:
-        known = ", ".join(f"{tally[verdict]} {verdict}" for verdict in BREACHES[:-1] if tally[verdict])
-        text = f"conforming{f', with {known}' if known else ''}{_price(verdicts, in_every_session)}"
+        known = _verdict_counts(verdicts, BREACHES[:-1])
+        text = f"conforming{f', with {known}' if known else ''}{_price(conclusion)}"
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = draw([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
 
 
-def closing_line_of(conclusion: Conclusion, status: int, colour: bool = False) -> str:
-    """The verdict of a concluded run in one line: where it is about the model alone, unless something else fails it."""
-    if conclusion.is_about_model and not conclusion.unread and not conclusion.because:
-        return _model_closing_line(conclusion, status)
-    unread, told = len(conclusion.unread), conclusion.in_every_session
-    return closing_line(conclusion.verdicts, len(conclusion.judged), status, colour, unread, conclusion.because, told)
-
-
-def _price(verdicts: Mapping[str, Verdict], in_every_session: Sequence[str]) -> str:
+def _price(conclusion: Conclusion) -> str:
     """What should be and is not, counted, and the names of what touches every session."""
-    warned = [name for name, verdict in verdicts.items() if verdict is Verdict.WARN]
-    touching = [name for name in warned if name in in_every_session]
+    warned = [name for name, verdict in conclusion.verdicts.items() if verdict is Verdict.WARN]
+    touching = [name for name in warned if name in conclusion.in_every_session]
     if not warned:
         return ""
     each = f", {len(touching)} of them in every session ({first_of(touching, MAX_TOUCHING)})" if touching else ""
