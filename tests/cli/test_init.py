@@ -75,6 +75,14 @@ def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invok
     assert 'SIGNET_LANE_TARGET: "openclaw"' in (tmp_path / WORKFLOW).read_text()
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, f'{{"name": "acme-memory", "about": "{"x" * 1_000_000}"}}', "{"])
+def test_a_manifest_that_cannot_be_read_names_no_connector(tmp_path: Path, invoke: Invoke, text: str) -> None:
+    """Nested too deep, too large or torn: the folder's name is taken, and npm says what is wrong."""
+    (tmp_path / "package.json").write_text(text)
+    assert invoke("init", "--no-run").exit_code == 0
+    assert "acme-memory" not in (tmp_path / "signet-conformance.toml").read_text()
+
+
 def test_several_connectors_are_asked_about(tmp_path: Path, invoke: Invoke) -> None:
     """Where a folder holds more than one, the remedy names one."""
     (tmp_path / "signet-conformance.toml").write_text('[targets.a]\ncommand = ["a"]\n[targets.b]\ncommand = ["b"]\n')

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.errors import TargetError, UsageError
-from signet_conformance.files import read_json
+from signet_conformance.files import parse_file, read_json
 
 
 def test_the_value_of_a_file(tmp_path: Path) -> None:
@@ -57,3 +57,15 @@ def test_what_cannot_be_read_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read") as caught:
         read_json(tmp_path / name, "mend it", where="--option")
     assert caught.value.where == "--option"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.json", '\ufeff{"a": 2}'), ("a.toml", "a = 2\r\n"), ("settings", '{"a": 2}')]
+)
+def test_a_file_is_parsed_by_its_suffix(name: str, text: str, tmp_path: Path) -> None:
+    """A file is JSON unless it is called TOML, and no larger than the bound allows."""
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    assert parse_file(path) == {"a": 2}
+    with pytest.raises(ValueError, match="is larger than 3 bytes"):
+        parse_file(path, 3)

@@ -85,6 +85,16 @@ def read_json(
         raise error(f"{what}: {printable(failure, 160)}", where=where, remedy=remedy) from None
 
 
+def parse_file(path: Path, most_bytes: int = MOST_BYTES) -> Any:
+    """The value in a TOML or JSON file. Raises OSError, ValueError or RecursionError where it cannot be read."""
+    import tomllib
+
+    raw = _read(path, most_bytes)
+    if raw is None:
+        raise ValueError(f"is larger than {most_bytes} bytes")
+    return tomllib.loads(raw.decode()) if path.suffix == ".toml" else json.loads(raw)
+
+
 def _read(path: Path, most_bytes: int) -> bytearray | None:
     """The content of a file, or None where it is over the bound. Raises OSError and ValueError as opening does."""
     if path.stat().st_size > most_bytes:

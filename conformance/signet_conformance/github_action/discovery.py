@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from signet_conformance import targets
+from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import member_of, object_in
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
@@ -131,7 +131,7 @@ def _is_blank(folder: Path, language: Language) -> bool:
 def manifest_name(folder: Path) -> str | None:
     """The name that the folder's manifest gives its package, without a scope; None where it gives none."""
     language = language_of(folder)
-    name = member_of(_parse_file(folder / language.manifest), *language.name)
+    name = member_of(_parse_manifest(folder / language.manifest), *language.name)
     is_name = isinstance(name, str) and re.search(r"[A-Za-z0-9]", name)
     return name.rpartition("/")[2] or None if is_name else None
 
@@ -141,19 +141,17 @@ def build_lines(folder: Path) -> Sequence[str]:
     return next((lines for file, lines in _KNOWN.builds.items() if (folder / file).is_file()), ())
 
 
-def _parse_file(path: Path) -> Any:
+def _parse_manifest(path: Path) -> Any:
     """Parse a manifest; None where it cannot be read, which its own tools report."""
-    parse = json.loads if path.suffix == ".json" else tomllib.loads
     try:
-        with path.open("rb") as stream:
-            return parse(stream.read(MOST_BYTES).decode("utf-8"))
-    except (OSError, ValueError):
+        return parse_file(path, MOST_BYTES)
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def _has_npm_package(folder: Path) -> bool:
     """Whether the kit's package for npm is at hand: the manifest asks for it, or npm has installed it here or above."""
-    manifest = _parse_file(folder / "package.json")
+    manifest = _parse_manifest(folder / "package.json")
     if any(_NPM_PACKAGE in object_in(member_of(manifest, name)) for name in _DEPENDENCIES):
         return True
     return any(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import only_text
 from signet_conformance.targets.releases import numbers
 
@@ -160,7 +160,7 @@ def package_name(folder: Path) -> str | None:
 
 def _package(folder: Path) -> Mapping[str, Any] | None:
     try:
-        data: Any = json.loads((folder / "package.json").read_bytes())
+        data = parse_file(folder / "package.json")
     except (OSError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None

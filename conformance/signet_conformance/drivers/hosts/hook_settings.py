@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import member_of, object_in, objects_in, only_text, parse_object
 
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
@@ -238,11 +239,6 @@ def _plugin_file(root: Path, face: Mapping[str, Any], member: str) -> Path:
     """The file that a plugin's manifest names by a member, or else the harness's default for it."""
     named = _read_json(root / face["plugins"]["manifest"]).get(member)
     return root / (named if isinstance(named, str) else face["plugins"][member])
-
-
-def parse_file(path: Path) -> Any:
-    """The content of a file of settings. Raises OSError, ValueError or RecursionError for one that cannot be read."""
-    return tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else json.loads(path.read_bytes())
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:

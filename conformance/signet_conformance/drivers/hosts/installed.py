@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from signet_conformance.drivers.hosts.hook_settings import parse_file, plugin_servers
+from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped, write_files
+from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import fill_in, member_of, merge
 
 INSTALLED = ".signet-conformance-installed"

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.hook_settings import breach_of, parse_file
+from signet_conformance.drivers.hosts.hook_settings import breach_of
+from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import member_of, object_in, parse_value
 
 Row = Mapping[str, Any]
