@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from signet_conformance.scenarios.features import HALVES, SESSION_HOOKS, WHOLE_STEPS, Features
 from signet_conformance.scenarios.reducing import remove_steps
 from signet_conformance.scenarios.scenario import Scenario
-from signet_conformance.scenarios.strategies import faults, sessions
+from signet_conformance.scenarios.strategies import sessions
 from signet_conformance.scenarios.writing import DETAIL, LARGEST_PROMPT_BYTES, PROJECTS, Digits, number, prompt_text
 from signet_conformance.selftest.trials import scenarios as every_scenario
 from signet_conformance.trace import Declared
@@ -161,13 +161,15 @@ def test_no_prompt_is_blank(detail: int) -> None:
     assert len(text.encode()) <= LARGEST_PROMPT_BYTES
 
 
-@given(faults(Features(slow=True)))
-def test_fault_is_one_of_the_recorders(drawn: dict[str, Any]) -> None:
+@given(sessions(Features(slow=True)))
+def test_fault_is_one_of_the_recorders(scenario: Scenario) -> None:
     """The recorder takes every fault that is drawn."""
     from signet_recording_proxy.faults import parse
 
-    fault = {**drawn["fault"], **({"delay_s": 2.0} if "delay_s" in drawn["fault"] else {})}
-    assert parse(1, fault, drawn.get("match"), drawn.get("count")).kind == fault["kind"]
+    for step in steps_of(scenario):
+        if step["step"] == "fault":
+            fault = {**step["fault"], **({"delay_s": 2.0} if "delay_s" in step["fault"] else {})}
+            assert parse(1, fault, step.get("match"), step.get("count")).kind == fault["kind"]
 
 
 def interleaved(steps: Steps) -> bool:

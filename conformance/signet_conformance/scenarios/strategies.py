@@ -51,11 +51,6 @@ _KEPT = 64
 """Strategies that are kept: Hypothesis checks each before it draws, which takes as long as two draws."""
 
 
-def faults(features: Features) -> st.SearchStrategy[Mapping[str, Any]]:
-    """Draw a fault for one or two steps, or for one request: `fault`, `match`, `count`, `lasts` (in steps)."""
-    return number(DETAIL).map(lambda detail: _fault(features, Digits(detail)))
-
-
 _STATUSES: Mapping[str, int] = {"500": 5, "503": 4, "401": 2, "409": 1, "429": 2}
 """Weights of the statuses; the row of `status` in the table of faults has their sum."""
 
@@ -119,6 +114,7 @@ _LASTS = (1, 1, 2, None)
 
 
 def _fault(features: Features, digits: Digits, places: Sequence[str | None] = _PLACES) -> Mapping[str, Any]:
+    """A fault for one or two steps, or for one request: `fault`, `match`, `count`, `lasts` (in steps)."""
     kind = digits.pick(_ALL_KINDS if features.slow else _QUICK_KINDS)
     lasts = digits.pick(_LASTS)
     if kind == "refuse":
