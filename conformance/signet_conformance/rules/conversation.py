@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
-from signet_conformance.rules.handlers import lost_turns
+from signet_conformance.rules.handlers import lost_turns, survived_clears
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.transcripts import (
     SHORTEST_TEXT,
@@ -142,8 +142,8 @@ class Conversations:
         now = self._timeline.step_at(call.seq)
         steps = self._timeline.steps_of(session, call.seq)
         # What is told in the step of a clear is the conversation that ends there.
-        clears = (mark for mark in steps if mark.step == StepName.CLEAR and mark.index not in self._skipped)
-        cleared = next((mark for mark in reversed([*clears]) if mark is not now), None)
+        clears = survived_clears(self._recording, session, call.seq)
+        cleared = next((mark for mark in reversed(clears) if mark is not now), None)
         if cleared is None:
             return None
         since = {words_of(text) for mark in steps if mark.seq > cleared.seq for text in (mark.text, mark.reply)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
@@ -45,6 +45,12 @@ def lost_turns(recording: Recording) -> Iterator[LostTurn]:
             away = any(kind == OUTAGE or kind in fault_kinds.AWAY or kind in fault_kinds.SLOW for kind in faults)
             calls = tuple(c for c in recording.calls if step.seq < c.seq < handler.seq)
             yield LostTurn(step, handler, faults, away, calls)
+
+
+def survived_clears(recording: Recording, session: str, before: float) -> Sequence[StepMark]:
+    """The clears of a session before a number; none in which the harness ended: it may not have come to clear."""
+    lost = {turn.step.index for turn in lost_turns(recording)}
+    return [mark for mark in recording.timeline.clears_of(session, before) if mark.index not in lost]
 
 
 def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:

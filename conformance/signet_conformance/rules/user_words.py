@@ -8,6 +8,7 @@ from math import inf
 
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.excuses import lost_between
+from signet_conformance.rules.handlers import survived_clears
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.start import ABSOLUTE
@@ -242,7 +243,7 @@ def _last_clear(recording: Recording, session: str, call: Call) -> int:
     """The number of the clear after which the session began that an end tells; -1 where it was not cleared."""
     asking = recording.timeline.asked_by(call)
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
-    clears = recording.timeline.clears_of(session, until)
+    clears = survived_clears(recording, session, until)
     return clears[-1].seq if clears else -1
 
 
