@@ -13,7 +13,7 @@ from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gat
 from signet_conformance.daemon.handlers.memories import saving
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
-from signet_conformance.daemon.handlers.memories.search import given_filters
+from signet_conformance.daemon.handlers.memories.search import conjunction, given_filters
 from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
 
@@ -151,10 +151,10 @@ def _quoted(word: str) -> str:
 
 def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows that match, best first, each with its ``score`` in 0..1. Raises `ScriptError` if tags are no text."""
-    conditions, values = _conditions(filters)
+    where, values = _conditions(filters)
     sql = f"""WITH hit AS MATERIALIZED (
                   SELECT rowid AS place, -bm25(memories_fts) AS relevance FROM memories_fts WHERE memories_fts MATCH ?)
-              SELECT m.*, hit.relevance FROM hit JOIN memories m ON m.rowid = hit.place WHERE {" AND ".join(conditions)}
+              SELECT m.*, hit.relevance FROM hit JOIN memories m ON m.rowid = hit.place WHERE {where}
               ORDER BY hit.relevance * CAST(m.importance AS REAL) DESC, m.created_at LIMIT {_MOST_ROWS}"""
     try:
         rows = daemon.store.rows(sql, expression, *values) if expression else []
@@ -165,9 +165,9 @@ def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> 
     return [{**dict(row), "score": 1 - place / len(shown)} for place, row in enumerate(shown)]
 
 
-def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+def _conditions(filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
     # Values are compared as sent: one of another type finds nothing.
-    asked = [(clause, filters[name]) for name, clause in given_filters(filters, "type", "who", "since", "until")]
+    asked = given_filters(filters, "type", "who", "since", "until")
     tags = filters.get("tags")
     if js.truthy(tags):
         if not isinstance(tags, str):
@@ -176,7 +176,7 @@ def _conditions(filters: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     if js.is_number(filters.get("importance_min")):
         asked.append(("m.importance >= ?", filters["importance_min"]))
     fixed = ["m.pinned"] if js.truthy(filters.get("pinned")) else []
-    return ["1", *fixed, *(clause for clause, _ in asked)], [value for _, value in asked]
+    return conjunction(asked, "1", *fixed)
 
 
 _DEFAULT_LIMIT: Final = 10

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed
-from signet_conformance.daemon.handlers.memories.search import given_filters
+from signet_conformance.daemon.handlers.memories.search import conjunction, given_filters
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, plain, present, refusal
 
@@ -403,14 +403,10 @@ def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:
 
 
 def _by_filters(daemon: Daemon, filters: dict[str, str | None], limit: int) -> list[dict[str, Any]]:
-    where, values = "m.is_deleted = 0", []
-    for name, clause in given_filters(filters, "type", "who", "source_type", "since", "until", "scope"):
-        where += f" AND {clause}"
-        values.append(filters[name])
-    for tag in filter(None, map(str.strip, (filters["tags"] or "").split(","))):
-        where += " AND m.tags LIKE ?"
-        values.append(f"%{tag}%")
-    where += "" if filters["scope"] else " AND m.scope IS NULL"
+    asked = given_filters(filters, "type", "who", "source_type", "since", "until", "scope")
+    tags = filter(None, map(str.strip, (filters["tags"] or "").split(",")))
+    asked += [("m.tags LIKE ?", f"%{tag}%") for tag in tags]
+    where, values = conjunction(asked, "m.is_deleted = 0", *([] if filters["scope"] else ["m.scope IS NULL"]))
     query = filters["query"]
     if not query:
         rows = daemon.store.rows(

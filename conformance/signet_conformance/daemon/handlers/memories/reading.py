@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, demand_budget, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
-from signet_conformance.daemon.handlers.memories.search import demand_time, given_filters
+from signet_conformance.daemon.handlers.memories.search import conjunction, demand_time, given_filters
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
@@ -81,10 +81,7 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         rows = daemon.store.rows("SELECT DISTINCT who FROM memories WHERE who IS NOT NULL ORDER BY who")
         return DaemonAnswer({"values": [row["who"] for row in rows]})
     # Deleted rows are found too: this older search never learnt to leave them out.
-    where, values = "1 = 1", []
-    for name, clause in given_filters(query, "type", "who", "since"):
-        where += f" AND {clause}"
-        values.append(query[name])
+    where, values = conjunction(given_filters(query, "type", "who", "since"), "1 = 1")
     columns = "m.id, m.content, m.created_at, m.who, m.importance, m.tags, m.type, m.pinned"
     limit = js.leading_integer(query.get("limit"), 20) or 20
     text = query.get("q", "").strip()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.memories.search import RecallSearch, given_filters, rows_in, scores_of, span_of
+from signet_conformance.daemon.handlers.memories import search
 from signet_conformance.daemon.wire import demand
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
     key = js.trimmed(request.session_key)
     fields = request.fields
     repeats = fields.get("includeRecalled") is True
-    span = span_of(request.query, fields.get("time"))
+    span = search.span_of(request.query, fields.get("time"))
     if span:
         limit = limit_of(fields.get("limit"))
         filters = span.mode == "filter" and span.text
         wide = max(limit * 20, 100) if filters else limit
-        rows = rows_in(daemon, span, request.agent, fields.get("project"), wide)
+        rows = search.rows_in(daemon, span, request.agent, fields.get("project"), wide)
         ids = [row["subject_id"] for row in rows if row["subject_type"] == "memory"]
         if not (filters and ids):
             answer = _answer(rows[:limit], request.query, "keyword", {"temporal": span.meta(request.query)})
@@ -144,26 +144,17 @@ def _finish(
 def _filter(daemon: Daemon, request: RecallRequest) -> tuple[str, list[Any]]:
     """The SQL condition on ``m`` that the filters and the agent's rights make."""
     fields = request.fields
-    parts: list[str] = []
-    values: list[Any] = []
-    if fields.get("scope") is None:
-        parts.append("m.scope IS NULL")
-    else:
-        parts.append("m.scope = ?")
-        values.append(fields["scope"])
-    for name, clause in given_filters(fields, "type", "who", "since", "until", "project"):
-        parts.append(clause)
-        values.append(fields[name])
-    for tag in _tags(fields.get("tags")):
-        parts.append("INSTR(LOWER(m.tags), LOWER(?)) > 0")
-        values.append(tag)
-    if js.truthy(fields.get("pinned")):
-        parts.append("m.pinned = 1")
+    # A recall without a scope finds the rows without one.
+    asked = [("m.scope IS ?", fields.get("scope"))]
+    asked += search.given_filters(fields, "type", "who", "since", "until", "project")
+    asked += [("INSTR(LOWER(m.tags), LOWER(?)) > 0", tag) for tag in _tags(fields.get("tags"))]
     if js.is_number(fields.get("importance_min")):
-        parts.append("m.importance >= ?")
-        values.append(fields["importance_min"])
+        asked.append(("m.importance >= ?", fields["importance_min"]))
+    if js.truthy(fields.get("pinned")):
+        asked.append(("m.pinned = ?", 1))
+    where, values = search.conjunction(asked, "m.is_deleted = 0")
     visible, more = daemon.agents.visible(request.agent)
-    return f" AND m.is_deleted = 0 AND {' AND '.join(parts)}{visible}", [*values, *more]
+    return f" AND {where}{visible}", [*values, *more]
 
 
 def _tags(value: Any) -> list[str]:
@@ -184,7 +175,8 @@ def _search(
     entities = daemon.graph.named_by(request.query, request.agent)
     keywords = request.fields.get("keywordQuery")
     keywords = request.query if keywords is None else js.trimmed(keywords) or ""
-    scores = scores_of(daemon, RecallSearch(request.query, keywords, request.agent, where, values), entities)
+    asked = search.RecallSearch(request.query, keywords, request.agent, where, values)
+    scores = search.scores_of(daemon, asked, entities)
     if only is not None:
         scores = {item: score for item, score in scores.items() if item in only}
     ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)

@@ -16,7 +16,7 @@ from signet_conformance.daemon.state.texts import graph_words, index_query
 from signet_conformance.daemon.wire import demand
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from signet_conformance.daemon.state import Daemon
 
@@ -36,10 +36,15 @@ class RecallSearch:
     values: list[Any]
 
 
-def given_filters(fields: Mapping[str, Any], *names: str) -> list[tuple[str, str]]:
-    """Those of the filters `names` that `fields` give, each with its SQL condition on ``m``."""
+def given_filters(fields: Mapping[str, Any], *names: str) -> list[tuple[str, Any]]:
+    """The SQL conditions on ``m`` of those of the filters `names` that `fields` give, each with its value."""
     bounds = {"since": "m.created_at >= ?", "until": "m.created_at <= ?"}
-    return [(name, bounds.get(name, f"m.{name} = ?")) for name in names if js.truthy(fields.get(name))]
+    return [(bounds.get(name, f"m.{name} = ?"), fields[name]) for name in names if js.truthy(fields.get(name))]
+
+
+def conjunction(filters: Sequence[tuple[str, Any]], *others: str) -> tuple[str, list[Any]]:
+    """The SQL condition that all `filters` hold, and the `others`, which take no value; the values of the filters."""
+    return " AND ".join([*others, *(condition for condition, _ in filters)]), [value for _, value in filters]
 
 
 def scores_of(daemon: Daemon, search: RecallSearch, entities: list[sqlite3.Row]) -> dict[str, tuple[float, str]]:
