@@ -86,6 +86,14 @@ def test_text_is_the_line_that_tells_the_error(said: Mapping[str, Any], text: st
     assert told.text == text
 
 
+@pytest.mark.parametrize(("said", "text"), [({}, None), ({"stderr": "waited for the daemon"}, "waited for the daemon")])
+def test_answer_of_a_slow_handler_is_no_trouble(said: Mapping[str, Any], text: str | None) -> None:
+    """Its standard output went to the harness; what it complains of is told."""
+    entry = {"event": "e", "status": 0, "ms": 30_000.0, "stdout": "[signet active]", **said}
+    (told,) = handler_marks(1, {"hooks": [entry]}, 5.0)
+    assert told.text == text
+
+
 def test_text_is_cut_between_words() -> None:
     """Half a secret would not be known for one, so a word that the limit cuts is left out."""
     words = "word " * 70 + "secret" * 20

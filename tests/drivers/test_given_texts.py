@@ -24,6 +24,16 @@ export default async () => {
   };
 };
 """
+OPENCODE_CHANGES_ONCE = """
+let asked = 0;
+export default async () => ({
+  "chat.message": async (_input, output) => {
+    asked += 1;
+    if (asked === 1) output.parts.unshift({ type: "text", text: "Note:" });
+    if (THROWS && asked === 1) throw new Error("boom");
+  },
+});
+"""
 OPENCODE_SYSTEM = """
 export default async () => ({
   "experimental.chat.system.transform": async (_input, output) => { DOES; },
@@ -92,6 +102,16 @@ def test_opencode_tells_what_each_request_was_given(runtime: str, made: Made, tm
         {"given": given(**{source: "context 3"})},
         {"given": given(**{source: "context 4", "experimental.session.compacting": "guidelines"})},
     ]
+
+
+@pytest.mark.parametrize(("throws", "first"), [("false", {**PROMPT, "stopped": True}), ("true", PROMPT)])
+def test_opencode_tells_a_changed_message_in_its_own_turn_alone(
+    throws: str, first: Mapping[str, Any], runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """Where the model was not asked in that turn, the next one has the words that the user says in it."""
+    code = OPENCODE_CHANGES_ONCE.replace("THROWS", throws)
+    (turn,) = told(made, tmp_path, runtime, "opencode", code, START, first, PROMPT)
+    assert "said" not in turn
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,10 @@ LOST: Mapping[str, tuple[Sequence[Item], list[tuple[int, list[str], bool, list[i
     "while it is slow": ([fault("delay"), step(0), handler(0)], [(0, ["delay"], True, [])]),
     "while it answers badly": ([fault("not_json"), step(0), handler(0)], [(0, ["not_json"], False, [])]),
     "after it did": ([fault("reset"), fault("reset", False), step(0), handler(0)], [(0, [], False, [])]),
+    "by the one request that met a fault": (
+        [fault("status"), step(0), SPOILT, fault("status", False), handler(0)],
+        [(0, ["status"], False, [3])],
+    ),
     "while other hooks fail": ([fault("reset", match=END_ONLY), step(0), handler(0)], [(0, [], False, [])]),
     "in an end, while the daemon resets": (
         [fault("reset"), step(0, "end"), handler(0, "thrown", lost=True)],

@@ -124,7 +124,7 @@ def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None)
             # An entry that names no event tells of something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
                 lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
-                measured = _measured(call)
+                measured = _measured(call, outcome)
                 late_ms = call.get("late_ms") if _number(call.get("late_ms")) else None
                 yield marks.HandlerMark(
                     index=index, event=printable(event, 80), outcome=outcome, lost=lost, late_ms=late_ms, **measured
@@ -145,10 +145,13 @@ def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str
     return marks.SLOW if bound_s is not None and _number(ms) and ms > (bound_s + GRACE_S) * 1000 else None
 
 
-def _measured(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Status, milliseconds and the line that tells what went wrong, as far as they are known."""
+def _measured(call: Mapping[str, Any], outcome: str) -> Mapping[str, Any]:
+    """Status, milliseconds and the line that tells what went wrong, as far as they are known.
+
+    What a handler that was only slow has written to its standard output is its answer.
+    """
     status, ms = call.get("status"), call.get("ms")
-    said = (call.get(name) for name in ("thrown", "stderr", "stdout"))
+    said = (call.get(name) for name in ("thrown", "stderr", *(() if outcome == marks.SLOW else ("stdout",))))
     text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
     return {"status": status if _number(status) else None, "ms": ms if _number(ms) else None, "text": text}
 

@@ -50,13 +50,14 @@ class Switches:
         """Whether the daemon's listener was closed for a while: what a connector tried then was never recorded."""
         return _overlap(self._closed, low, high)
 
-    def on_at(self, seq: int) -> Sequence[Switch]:
-        """What was on at an exchange: the marks that had switched it on."""
+    def on_between(self, low: int, high: int) -> Sequence[Switch]:
+        """What was on for a while: the marks that had switched it on."""
         on: dict[str, Switch] = {}
-        for mark in self._marks[: bisect_left(self._marks, seq, key=lambda each: each.seq)]:
-            on.pop(_identity(mark), None)
+        for mark in self._marks[: bisect_left(self._marks, high, key=lambda each: each.seq)]:
             if mark.is_on:
                 on[_identity(mark)] = mark
+            elif mark.seq < low:
+                on.pop(_identity(mark), None)
         return [*on.values()]
 
     @cached_property

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from signet_conformance.facts import END, OPENING, REDACTION, Call, Recording, text_or_none
+from signet_conformance.facts import END, OPENING, PROMPT, REDACTION, START, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, survived_clears
 from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
@@ -205,10 +205,22 @@ class Conversations:
                 yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
 
     def _is_of_a_former_id(self, end: Call, session: str) -> bool:
-        """Whether the host has given a session another id than the one that is the key of an end: it comes late."""
+        """Whether the key of an end stands for an id that the host has replaced since: the end comes late.
+
+        A key of the connector's own stands for the id that the session had when the key was used last.
+        """
         ids = self._timeline.host_ids
         now = ids.at(session, end.seq)
-        return now is not None and now.id != end.key and any(each.id == end.key for each in ids.of(session))
+        if now is None or now.id == end.key:
+            return False
+        if any(each.id == end.key for each in ids.of(session)):
+            return True
+        changed = self._timeline.step_at(now.since)
+        used = next((c for c in reversed(self._recording.earlier(end)) if c.operation in (START, PROMPT)), None)
+        if changed is None or used is None:
+            return False
+        before = ids.at(session, changed.seq)
+        return before is not None and before.id != now.id and used.seq < changed.seq
 
 
 def _is_kept(words: str) -> bool:

@@ -63,7 +63,9 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
             if number in lost:
                 continue
             lost.add(number)
-        on = frozenset(map(_fault_of_a_turn, recording.timeline.switches.on_at(handler.seq))) - {""}
+        # A fault for one request is over before the handler that met it has ended.
+        switched = recording.timeline.switches.on_between(handler.seq if step is None else step.seq, handler.seq)
+        on = frozenset(map(_fault_of_a_turn, switched)) - {""}
         yield step, handler, on | _faults_of_step(recording, step, handler)
 
 

@@ -190,7 +190,7 @@ class Server {
     }
     this.#messages.get(sessionID).push({ info: message, parts });
     const said = parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : [])).join("\n\n");
-    if (said !== step.text) session.changed = said;
+    session.changed = said === step.text ? undefined : said;
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#busy(session);
