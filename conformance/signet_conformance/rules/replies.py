@@ -46,7 +46,9 @@ def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
         if told and session is not None and any(reply.words for reply in own):
             others = [reply for name, told_there in replies.items() if name != session for reply in told_there]
-            yield from _judge(recording, call, told, own, [each for each in others if each.mark.seq < call.seq])
+            before = [each for each in others if each.mark.seq < call.seq]
+            if (outcome := _judge(recording, call, told, own, before)) is not None:
+                yield outcome
 
 
 def _replies(recording: Recording) -> Iterator[_Reply]:
@@ -81,35 +83,31 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
 
 def _judge(
     recording: Recording, call: Call, told: str, own: Sequence[_Reply], others: Sequence[_Reply]
-) -> Iterator[Outcome]:
+) -> Outcome | None:
     turn = _turn_of(recording, call, own)
     last = own[-1] if turn is None else turn.previous
     # An end in the step of a turn may come before or after what the model says in it.
     accepted = [*_newest(own[-1] if call.operation == END else last), *(_newest(last) if call.operation == END else ())]
     if any(_is_told(told, reply.words) for reply in accepted):
-        yield PASS
-        return
+        return PASS
     if call.operation == PROMPT and turn is not None and _is_told(told, turn.words):
         # The reply to the very prompt is SIG-PROMPT-003's.
-        return
+        return None
     before = own if turn is None else own[: own.index(turn)]
     if not before or not (accepted or last is None):
-        return
+        return None
     silent = own[-1].words is None if call.operation == END else last is not None and last.words is None
     if any(REDACTION in each for each in (told, *(reply.words or "" for reply in accepted))):
-        yield undecided(call, message="the reply was redacted")
-        return
+        return undecided(call, message="the reply was redacted")
     related = [each for each in others if recording.timeline.are_related(each.mark.session, own[0].mark.session)]
     if any(_is_told(told, each.words) for each in related):
-        yield undecided(call, message="a reply in a session that this one works for, or that works for it")
-        return
+        return undecided(call, message="a reply in a session that this one works for, or that works for it")
     strange = next((each for each in others if _is_told(told, each.words)), None)
     older = next((each for each in before if _is_told(told, each.words)), None)
     if strange is None and older is None and silent:
-        yield undecided(call, message="what the model said in the turn before is not marked")
-        return
+        return undecided(call, message="what the model said in the turn before is not marked")
     if not accepted and older is None and strange is None:
-        return
+        return None
     message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
     if older is not None and not accepted:
         message, fold = "lastAssistantMessage is a reply from before the user began a new session", "cleared"
@@ -118,7 +116,7 @@ def _judge(
     elif strange is not None:
         message = f"lastAssistantMessage is a reply of another session ({strange.mark.session})"
         fold = "another session"
-    yield warn(
+    return warn(
         call,
         message=message,
         pointer=in_body("lastAssistantMessage"),

@@ -58,7 +58,8 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             else:
                 superseded = frozenset(identifier for call in calls for identifier in ids_superseded(call))
                 asked = AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark), superseded)
-                yield from judge(asked, said)
+                if (outcome := judge(asked, said)) is not None:
+                    yield outcome
         said.note(mark, deeds)
 
 
@@ -122,17 +123,16 @@ def _is_deed(call: Call) -> bool:
     return not call.cut and (call.operation in SAVES or call.operation in FORGETS | CHANGES)
 
 
-def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_store(step: AskedStep, said: SaidBefore) -> Outcome | None:
     wanted = content_of(step.given)
     strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
-        yield step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
-        return
+        return step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
     # What is held whole by a text that was said before may be late, or stored by the connector of itself.
     told = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
     saves = [call for call in step.calls if call.accepted and call.seq in told]
     if not wanted or not saves:
-        return
+        return None
     if any(_holds(text, wanted) for text in told.values()):
         holding = [(call, call.body) for call in saves if _holds(told[call.seq], wanted)]
         # A memory is not pinned unless somebody says so.
@@ -140,37 +140,34 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
         other = next(_other_values(holding, values), None)
         # The law asks for the text of a memory; its type the daemon finds for itself.
         kept = "" if other is None else f"{_describe_value(*other)}; its text is kept"
-        yield step.undecided(holding[0][0], kept) if kept else PASS
-        return
+        return step.undecided(holding[0][0], kept) if kept else PASS
     others = [call for call in saves if not said.is_late(told[call.seq])]
     if not others:
-        return
+        return None
     first, text = others[0], told[others[0].seq]
     is_in_parts = len(others) > 1 and all(told[call.seq] in wanted for call in others)
     if is_in_parts and not any(REDACTION in each for each in (wanted, *told.values())):
-        yield step.undecided(first, "the text is stored in parts")
-        return
+        return step.undecided(first, "the text is stored in parts")
     message, fold = "the stored text differs from the one given to the tool", "other text"
     if wanted.startswith(text):
         message, fold = f"only the first {len(text)} of {len(wanted)} characters are stored", "cut"
     expected = text_in(step.given.get("content"))
-    yield step.other_text(first, (wanted, *told.values()), message, expected=expected, fold=fold)
+    return step.other_text(first, (wanted, *told.values()), message, expected=expected, fold=fold)
 
 
-def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Outcome | None:
     """What a connector mirrors of the harness's own memory: the write that was made there, and no other.
 
     What it does not mirror, nothing is said of.
     """
     if step.given.get("action") == "add":
-        yield from _judge_store(step, said)
-        return
+        return _judge_store(step, said)
     wanted, old = content_of(step.given), plain(text_in(step.given.get("old_text")))
     removed = step.given.get("action") == "remove"
     for call in step.calls:
         strange = sorted(each for each in ids_harmed(call) if each in said.rows and old not in said.rows[each])
         if strange:
-            yield step.fail(
+            return step.fail(
                 call,
                 f"another memory is {'forgotten' if ids_forgotten(call) else 'changed'}"
                 f" than the one that the harness {'removed' if removed else 'replaced'}",
@@ -178,32 +175,29 @@ def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
                 received=said.rows[strange[0]],
                 fold="other id",
             )
-            return
     told = {call: content_of(call.body) for call in step.calls}
     texts = {call: text for call, text in told.items() if call.accepted and text and not said.is_late(text)}
     if not texts or any(wanted and _holds(text, wanted) for text in texts.values()):
-        yield PASS
-        return
+        return PASS
     call, text = next(iter(texts.items()))
     message, expected = "the stored text differs from the replacement", text_in(step.given.get("content"))
     if removed:
         message, expected = "a memory is stored although the harness removed one", "nothing stored"
-    yield step.other_text(call, (text, wanted), message, expected=expected)
+    return step.other_text(call, (text, wanted), message, expected=expected)
 
 
-def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
+def _judge_change(step: AskedStep, said: SaidBefore) -> Outcome | None:
     asked = dict(asked_changes(step.given))
     if not asked:
-        return
+        return None
     forgetting = next((call for call in step.calls if call.operation in FORGETS and said.unasked_ids(call)), None)
     if forgetting is not None:
-        yield step.not_asked(forgetting, "a memory is forgotten instead of changed")
-        return
+        return step.not_asked(forgetting, "a memory is forgotten instead of changed")
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
         if identifier not in asked and identifier not in said.changes and call.accepted:
-            yield step.fail(
+            return step.fail(
                 call,
                 "the tool changes a memory that it was not asked to change",
                 pointer=pointer,
@@ -211,19 +205,16 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
                 received=identifier,
                 fold="other id",
             )
-            return
     if missing := [identifier for identifier in asked if identifier not in done]:
         # Newer releases offer to supersede a memory; nothing says whether a tool may do so in place of a change.
         lost = [identifier for identifier in missing if identifier not in step.superseded]
         why = "the memory is replaced by a new one instead of changed"
-        yield step.missing(lost) if lost else step.undecided(step.calls[0], why)
-        return
+        return step.missing(lost) if lost else step.undecided(step.calls[0], why)
     for identifier, wanted in asked.items():
         own = [(call, members) for call, other, members, _ in sent if other == identifier]
         if (wrong := _other_value(step, own, wanted) or _unasked_text(step, identifier, own, wanted, said)) is not None:
-            yield wrong
-            return
-    yield PASS
+            return wrong
+    return PASS
 
 
 def _other_value(
@@ -333,40 +324,38 @@ _DEFAULT_LIMIT = 20
 """How many memories the daemon forgets by filters when it is told no number."""
 
 
-def judge_forget(step: AskedStep, said: SaidBefore) -> Iterator[Outcome]:
-    """Judge the step of a tool that forgets; `said` is what earlier steps spoke of."""
+def _judge_forget(step: AskedStep, said: SaidBefore) -> Outcome | None:
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
     changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
     if changing is not None:
-        yield step.not_asked(changing, "a memory is changed by a tool that should forget one")
-    elif mode == "preview":
+        return step.not_asked(changing, "a memory is changed by a tool that should forget one")
+    if mode == "preview":
         if all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed):
-            yield _another_preview(step, asked) or PASS
-        else:
-            yield _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
-    elif not executed:
-        yield from _judge_previews(step, asked)
-    elif asked:
-        yield _judge_forgotten_ids(step, asked, executed, said)
-    else:
-        yield _judge_forgotten_by_filter(step, executed, said)
+            return _another_preview(step, asked) or PASS
+        return _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
+    if not executed:
+        return _judge_previews(step, asked)
+    if asked:
+        return _judge_forgotten_ids(step, asked, executed, said)
+    return _judge_forgotten_by_filter(step, executed, said)
 
 
-def _judge_previews(step: AskedStep, asked: set[str]) -> Iterator[Outcome]:
+def _judge_previews(step: AskedStep, asked: set[str]) -> Outcome | None:
     """What to say of a forget that forgets nothing: only a preview took place."""
     previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
     if not previews:
-        return
+        return None
     if any(call.answer_value("requiresConfirm") is True for call in previews):
-        yield step.undecided(previews[0], "the daemon requires confirmation for this number of memories")
-    elif step.given.get("mode") is None and asked:
-        yield step.undecided(previews[0], "a preview, and no mode was asked for")
-    elif step.given.get("mode") is None or not any(map(_found_by, previews)):
-        yield _another_preview(step, asked) or PASS
-    elif step.undisturbed:
-        yield _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
+        return step.undecided(previews[0], "the daemon requires confirmation for this number of memories")
+    if step.given.get("mode") is None and asked:
+        return step.undecided(previews[0], "a preview, and no mode was asked for")
+    if step.given.get("mode") is None or not any(map(_found_by, previews)):
+        return _another_preview(step, asked) or PASS
+    if not step.undisturbed:
+        return None
+    return _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
 
 
 def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
@@ -500,9 +489,9 @@ def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:
     )
 
 
-_JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Iterator[Outcome]]] = {
+_JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Outcome | None]] = {
     "memory": _judge_own_memory,
     "memory_store": _judge_store,
     "memory_modify": _judge_change,
-    "memory_forget": judge_forget,
+    "memory_forget": _judge_forget,
 }

@@ -154,7 +154,7 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
         told = [words for role, text in transcript.turns if role == "user" and (words := words_of(text))]
         said = _user_marks(recording, session, call)
         if told and said:
-            yield from _judge(recording, transcript, session, told, said)
+            yield _judge(recording, transcript, session, told, said)
         elif said and call.body_text("transcript") is None and call.body.get("reason") != "clear":
             yield from _judge_path(call)
 
@@ -183,7 +183,7 @@ def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[Step
 
 def _judge(
     recording: Recording, transcript: Transcript, session: str, told: Sequence[str], said: Sequence[StepMark]
-) -> Iterator[Outcome]:
+) -> Outcome:
     call = transcript.call
     cleared = _last_clear(recording, session, call)
     now = {words_of(mark.text) for mark in said if mark.seq > cleared or mark.session != session}
@@ -193,25 +193,20 @@ def _judge(
     unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
     strange = next((words for words in unsaid if REDACTION not in words), None)
     if strange is None:
-        yield PASS
-        return
+        return PASS
     if any(REDACTION in words for words in now):
-        yield undecided(call, message="the conversation contains a secret, which the connector may have removed")
-        return
+        return undecided(call, message="the conversation contains a secret, which the connector may have removed")
     if not _is_json(call) and _may_be_quoted(recording):
-        yield undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
-        return
+        return undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
     message, fold = _kind(recording, call, strange, now, before | former_lines)
     if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
-        yield undecided(call, message="the host decides what it makes of a command or a file name")
-        return
+        return undecided(call, message="the host decides what it makes of a command or a file name")
     if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
         # The daemon keeps nothing of an end that says clear, and one transcript a key.
-        yield undecided(
+        return undecided(
             call, message="the key is the same before and after the clear, so earlier turns belong to it too"
         )
-        return
-    yield warn(
+    return warn(
         call,
         message=f"a user turn of the transcript is {message}",
         pointer=in_body("transcript"),
