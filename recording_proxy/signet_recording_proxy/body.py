@@ -129,13 +129,18 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
     data = body.kept_bytes()
     if body.is_cut or body.size > _SURELY_SMALL:
         return None
-    if body.size > _SURELY_SHALLOW and data.count(b"[") + data.count(b"{") > MAX_JSON_DEPTH:
+    if body.size > _SURELY_SHALLOW and _openings(data) > MAX_JSON_DEPTH:
         return None
     try:
         data.decode("utf-8")
         return {"json": _AS_IT_STANDS.decode(data)}
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def _openings(data: bytes) -> int:
+    # Removing a byte that is rare takes a sixth of the time of counting it.
+    return 2 * len(data) - len(data.replace(b"[", b"")) - len(data.replace(b"{", b""))
 
 
 def _body_of(body: KeptBody, media_type: str | None, content_encoding: str | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ParamSpec
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,8 +26,6 @@ from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.line_maker import LineMaker
 from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile, request_member
-
-P = ParamSpec("P")
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
 """So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
@@ -151,24 +149,20 @@ class Recorder:
         self._look_whether_quiet()
 
     def _hold_place(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
-        line = self._make_line(exchange, ended.pending_line, self._redactor)
-        if line is not None:
-            exchange.file.hold_place(line)
-
-    def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
-        line = self._make_line(exchange, ended.line, self._redactor, exchange.ready)
-        ended.forget()
-        return line
-
-    def _make_line(
-        self, exchange: OngoingExchange, make: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs
-    ) -> bytes | None:
-        """Make a line; None, and said, where that fails: the client hears its answer all the same."""
         try:
-            return make(*args, **kwargs)
+            exchange.file.hold_place(ended.pending_line(self._redactor))
         except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no answer
             self._report_lost(exchange, type(bug).__name__)
-            return None
+
+    def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
+        """The line; None, and said, where it cannot be made: the client hears its answer all the same."""
+        line = None
+        try:
+            line = ended.line(self._redactor, exchange.ready)
+        except Exception as bug:  # noqa: BLE001 - as above
+            self._report_lost(exchange, type(bug).__name__)
+        ended.forget()
+        return line
 
     def _report_lost(self, exchange: OngoingExchange, why: str) -> None:
         self.internal_errors += 1

@@ -53,7 +53,8 @@ class TraceFile:
 
     def seconds(self, instant: float | None = None) -> float:
         """Seconds from the header's `created` to `instant` of `time.monotonic()` (now, when None)."""
-        return round((time.monotonic() if instant is None else instant) - self._zero, 6)
+        passed = (time.monotonic() if instant is None else instant) - self._zero
+        return int(passed * 1e6 + 0.5) / 1e6  # `round` takes four times as long
 
     def begin_exchange(self) -> int:
         """The number of an exchange that begins now; the file stays open until its line is written."""

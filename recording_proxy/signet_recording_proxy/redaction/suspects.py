@@ -123,15 +123,16 @@ def _token_runs(encoded: bytes) -> list[bytes]:
     Backslashes begin escapes, and the letters of those are no part of what follows them.
     """
     runs = []
-    for begin, end in long_runs(encoded.translate(_IN_RUN), _SHORTEST_RUN):
-        start = begin
+    for start, end in long_runs(encoded.translate(_IN_RUN), _SHORTEST_RUN):
+        run = encoded[start:end]
         if start and encoded[start - 1] == _BACKSLASH:
             letters = _letters_of_escape(encoded, start)
-            if not letters and encoded[start] in _BREAKS and end - start > _SHORTEST_RUN:
-                runs.append(encoded[start + 1 : end])  # or a break in JSON that is inside a string
-            start += letters
-        if end - start >= _SHORTEST_RUN:
-            runs.append(encoded[start:end])
+            if not letters and run[0] in _BREAKS and len(run) > _SHORTEST_RUN:
+                runs.append(run[1:])  # or a break in JSON that is inside a string
+            run = run[letters:]
+            if len(run) < _SHORTEST_RUN:
+                continue
+        runs.append(run)
     return runs
 
 
