@@ -11,12 +11,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.files.json_values import ABSENT, pointer, value_at
 
 OBSERVER = "signet-conformance-observer"
 """The name of the kit's own plugin inside a program: what is said of it is not said of the connector."""
 _UNKNOWN = re.compile(r"[Uu]nrecognized key[^\"':]*: (?P<keys>.+)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
-_ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,16 @@ def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: st
     path = [part for part in member.removeprefix("<root>").split(".") if part]
     told = _UNKNOWN.search(words)
     keys = [] if told is None else [one or other for one, other in _QUOTED.findall(told["keys"])]
-    paths = [[*path, key] for key in keys] or [path]
-    return all(_at(ours, each) is not _ABSENT and _at(ours, each) == _at(now, each) for each in paths)
+    places = [pointer(*path, key) for key in keys] or [pointer(*path)]
+    values = ((value_at(ours, place), value_at(now, place)) for place in places)
+    return all(kit is not ABSENT and kit == there for kit, there in values)
 
 
 def stands_in(settings: Mapping[str, Any], home: Path, file: str, member: str) -> bool:
     """Whether a file, as it is now or as the kit wrote it, has the first member of such a path."""
     first = member.partition(".")[0]
-    return first == "<root>" or any(_at(each, [first]) is not _ABSENT for each in _both(settings, home, file))
+    place = pointer(first)
+    return first == "<root>" or any(value_at(each, place) is not ABSENT for each in _both(settings, home, file))
 
 
 def _both(settings: Mapping[str, Any], home: Path, file: str) -> tuple[Any, Any]:
@@ -74,17 +76,6 @@ def _both(settings: Mapping[str, Any], home: Path, file: str) -> tuple[Any, Any]
         return settings[name], json.loads((home / name).read_bytes())
     except (OSError, ValueError):
         return settings[name], None
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for part in path:
-        if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
-        elif isinstance(value, dict) and part in value:
-            value = value[part]
-        else:
-            return _ABSENT
-    return value
 
 
 MOST = 2000
