@@ -38,7 +38,12 @@ class Kit:
     def __init__(self, app: DaemonApp) -> None:
         self.app = app
         self._runner = asyncio.Runner()
-        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:3850")
+        self._transport = httpx.ASGITransport(app)
+        self._client = httpx.AsyncClient(transport=self._transport, base_url="http://127.0.0.1:3850")
+
+    def move_to(self, address: str) -> None:
+        """Send later requests from another address."""
+        self._transport.client = (address, 123)
 
     def send(self, method: str, path: str, body: Any = None, **options: Any) -> httpx.Response:
         """The answer to one request; `body` is sent as JSON."""

@@ -95,7 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def _serve(app: BrokenDaemon, daemon: DaemonApp, listener: socket.socket) -> None:
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=2
+        app,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        proxy_headers=False,
     )
     server = uvicorn.Server(config)
     loop = asyncio.get_running_loop()

@@ -19,17 +19,20 @@ import pytest
 import signet_conformance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-COMMAND = [sys.executable, "-m", "signet_conformance.daemon"]
+COMMAND = (sys.executable, "-m", "signet_conformance.daemon")
+FOR_USERS = (sys.executable, "-m", "signet_conformance.cli", "daemon")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(signet_conformance.__file__).parents[1])}
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+def serving(
+    *arguments: str, command: Sequence[str] = COMMAND
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """A running daemon and its ready line."""
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=ENVIRONMENT, start_new_session=True,
     )  # fmt: skip
     assert process.stdout
@@ -68,6 +71,14 @@ def test_closed_stdin_ends_it() -> None:
     with serving("--until-stdin-closes") as (process, _):
         process.communicate(timeout=180)
         assert process.returncode == 0
+
+
+def test_peer_is_that_of_the_socket() -> None:
+    """The mode hybrid trusts this machine, and believes no header that names another one as the client."""
+    with serving("--auth", "hybrid", command=FOR_USERS) as (_, ready):
+        headers = {"x-forwarded-for": "203.0.113.9"}
+        assert httpx.get(f"{ready['url']}/api/memories", headers=headers).status_code == 200
+        assert httpx.get(f"{ready['url']}/api/auth/whoami", headers=headers).json()["trustedLocal"] is True
 
 
 def test_workspace_is_kept(tmp_path: Path) -> None:

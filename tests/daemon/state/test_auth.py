@@ -116,3 +116,13 @@ def test_message_limit(start: Callable[..., Kit], clock: MovedClock) -> None:
     assert limited.json() == {"error": "rate limit exceeded", "retryAfter": int(clock.now * 1000) + 60_000}
     clock.move(minutes=1)
     assert kit.post("/api/cross-agent/messages", message, headers=bearer).status_code == 200
+
+
+@pytest.mark.parametrize(("address", "trusted"), [("127.0.0.1", True), ("::1", True), ("203.0.113.9", False)])
+def test_hybrid_mode_trusts_this_machine_alone(start: Callable[..., Kit], address: str, trusted: bool) -> None:
+    """A caller from elsewhere needs a credential, and whoami tells it so."""
+    kit = start(auth="hybrid")
+    kit.move_to(address)
+    assert (kit.get("/api/memories").status_code == 200) is trusted
+    told = kit.get("/api/auth/whoami").json()
+    assert (told["trustedLocal"], told["effectiveAccess"]) == (trusted, trusted)

@@ -27,7 +27,7 @@ def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     shown = {"authenticated": known, "claims": call.claims.to_wire() if call.claims else None, "mode": mode}
     if not daemon.behaviour.api_keys:
         return DaemonAnswer(shown)
-    near = mode == "hybrid" and not known
+    near = daemon.auth.is_near(call) and not known
     access = {"trustedLocal": near, "effectiveAccess": mode == "local" or known or near}
     return DaemonAnswer({**shown, **access, "providers": _PROVIDERS})
 

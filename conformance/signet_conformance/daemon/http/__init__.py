@@ -87,6 +87,8 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=2,
         ws="none",
+        # The mode hybrid trusts the peer of the socket, whatever a header names.
+        proxy_headers=False,
     )
     ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
     server = _QuietServer(config, json.dumps(ready))

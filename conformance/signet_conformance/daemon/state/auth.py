@@ -57,7 +57,7 @@ class Auth:
             return claims, None
         if self.mode == "local":
             return None, None
-        near = self._is_near(call)
+        near = self.is_near(call)
         if not token:
             return None, None if near else _unauthorised("authentication required")
         is_key = self._api_keys and token.startswith(_PREFIX)
@@ -106,13 +106,14 @@ class Auth:
         payload = _padded(json.dumps(claims).encode())
         return f"{payload}.{_padded(self._signature(payload))}"
 
-    def _is_near(self, call: DaemonRequest) -> bool:
+    def is_near(self, call: DaemonRequest) -> bool:
+        """Whether a caller needs no credential, as it is on this machine and the mode trusts that."""
         return self.mode == "hybrid" and call.peer in _LOOPBACK
 
     def permission_problem(self, call: DaemonRequest, permission: str) -> DaemonAnswer | None:
         """The 403 for a bearer without `permission`, else None."""
         claims = call.claims
-        if self.mode == "local" or (claims is None and self._is_near(call)):
+        if self.mode == "local" or (claims is None and self.is_near(call)):
             return None
         if claims is None:
             return refusal(403, "authentication required")
