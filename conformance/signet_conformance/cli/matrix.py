@@ -29,6 +29,7 @@ from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable, printable_json
 from signet_conformance.reports import matrix
 from signet_conformance.reports.matrix import Column, site as matrix_site
+from signet_conformance.reports.terminal import table_width, wants_colour
 
 _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 
@@ -71,11 +72,7 @@ def command(
     if as_json:
         print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))
     else:
-        # Imported when asked for: JSON and pages need no terminal.
-        from signet_conformance.reports.matrix.text import matrix_lines
-        from signet_conformance.reports.terminal import table_width, wants_colour
-
-        print(*matrix_lines(columns, table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
+        print(*matrix.matrix_lines(columns, table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")
         if html is not None:
             print(f"page: {printable(html, 1000)}")
         if site is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import inf
 from typing import Any
 
-from signet_conformance.facts import DELETE, FORGET, REDACTION, SAVES, Call, Recording, plain
-from signet_conformance.files.json_values import objects_in, text_in
+from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
+from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
+from signet_conformance.rules.forgetting import judge_forget
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
 from signet_conformance.rules.tool_requests import (
     CHANGES,
@@ -21,11 +21,9 @@ from signet_conformance.rules.tool_requests import (
     asked_changes,
     asked_ids,
     content_of,
-    identifier_in,
     ids_forgotten,
     ids_harmed,
     ids_superseded,
-    is_executed,
     is_value,
     list_some,
     members_of,
@@ -318,180 +316,9 @@ def _holds(text: str, wanted: str) -> bool:
     return (_COMMAND_SYNTAX.sub("", wanted) or wanted) in text
 
 
-_FILTERS = ("query", "type", "tags", "who", "since", "until")
-"""Members by which a forget chooses memories where it names none."""
-_DEFAULT_LIMIT = 20
-"""How many memories the daemon forgets by filters when it is told no number."""
-
-
-def _judge_forget(step: AskedStep, said: SaidBefore) -> Outcome | None:
-    asked = asked_ids(step.given)
-    mode = step.given.get("mode")
-    executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
-    changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
-    if changing is not None:
-        return step.not_asked(changing, "a memory is changed by a tool that should forget one")
-    if mode == "preview":
-        if all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed):
-            return _another_preview(step, asked) or PASS
-        return _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
-    if not executed:
-        return _judge_previews(step, asked)
-    if asked:
-        return _judge_forgotten_ids(step, asked, executed, said)
-    return _judge_forgotten_by_filter(step, executed, said)
-
-
-def _judge_previews(step: AskedStep, asked: set[str]) -> Outcome | None:
-    """What to say of a forget that forgets nothing: only a preview took place."""
-    previews = [call for call in step.calls if call.operation == FORGET and call.accepted]
-    if not previews:
-        return None
-    if any(call.answer_value("requiresConfirm") is True for call in previews):
-        return step.undecided(previews[0], "the daemon requires confirmation for this number of memories")
-    if step.given.get("mode") is None and asked:
-        return step.undecided(previews[0], "a preview, and no mode was asked for")
-    if step.given.get("mode") is None or not any(map(_found_by, previews)):
-        return _another_preview(step, asked) or PASS
-    if not step.undisturbed:
-        return None
-    return _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
-
-
-def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
-    """What to say of a preview that shows other memories than the tool was given; the connector may show more."""
-    previews = [call for call in step.calls if call.operation == FORGET and not is_executed(call)]
-    if not previews or not step.undisturbed:
-        return None
-    first = previews[0]
-    if asked:
-        missing = asked.difference(*(asked_ids(call.body) for call in previews))
-        if not missing:
-            return None
-        message = f"the preview leaves out {len(missing)} of the memories that the tool was given"
-        return step.fail(
-            first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
-        )
-    filters = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
-    others = [other for call in previews if (other := _other_filter(call, filters)) is not None]
-    if len(others) < len(previews):
-        return None
-    name = others[0]
-    return step.fail(
-        first,
-        f"the preview is of another {name} than was asked for",
-        pointer=in_body(name),
-        expected=f"{filters[name]!r}",
-        received=first.body.get(name),
-        fold=f"preview of another {name}",
-    )
-
-
-def _other_filter(call: Call, wanted: Mapping[str, Any]) -> str | None:
-    """The first filter that a request does not have as it was wanted."""
-    return next((name for name, value in wanted.items() if not is_value(call.body.get(name), value)), None)
-
-
-def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
-    for call in executed:
-        ids = ids_forgotten(call)
-        if not ids:
-            named = ", ".join(name for name in _FILTERS if call.body.get(name))
-            return step.fail(
-                call,
-                f"memories are forgotten by {named or 'no selection'}, although the tool was given ids",
-                pointer=in_body("ids"),
-                expected=list_some(asked),
-                received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
-                fold="by filter",
-            )
-        if others := ids - asked - said.forgets:
-            return step.fail(
-                call,
-                "the tool forgets a memory that it was not asked to forget",
-                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
-                expected=list_some(asked),
-                received=list_some(others),
-                fold="other id",
-            )
-    missing = asked.difference(*map(ids_forgotten, step.calls))
-    return step.missing(sorted(missing)) if missing else PASS
-
-
-def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
-    asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
-    if not asked:
-        return step.undecided(executed[0], "the tool was given neither ids nor a selection")
-    for call in executed:
-        ids = ids_forgotten(call)
-        if not ids:
-            other = _other_filter(call, asked)
-            if other is not None:
-                return step.fail(
-                    call,
-                    f"memories are forgotten by another {other} than was asked for",
-                    pointer=in_body(other),
-                    expected=f"{asked[other]!r}",
-                    received=call.body.get(other),
-                    fold=f"other {other}",
-                )
-            if (most := step.given.get("limit")) and _limit_of(call) > _number(most):
-                return step.fail(
-                    call,
-                    "more memories may be forgotten than requested",
-                    pointer=in_body("limit"),
-                    expected=f"at most {most!r}",
-                    fold="limit",
-                )
-        elif ids - said.forgets - _previewed(step, asked):
-            return step.fail(
-                call,
-                f"the tool was given {', '.join(asked)}, and the memories that a search found for it are forgotten",
-                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
-                expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
-                received=list_some(ids),
-                fold="found",
-            )
-    return PASS
-
-
-def _limit_of(forget: Call) -> float:
-    limit = forget.body.get("limit")
-    return _DEFAULT_LIMIT if limit is None else _number(limit)
-
-
-def _number(value: object) -> float:
-    try:
-        return float(str(value))
-    except ValueError:
-        return inf
-
-
-def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
-    """The ids that a preview of the same choice was answered with."""
-    same = (call for call in step.calls if all(is_value(call.body.get(name), asked[name]) for name in asked))
-    return {identifier for call in same for identifier in _found_by(call)}
-
-
-def _found_by(preview: Call) -> set[str]:
-    """The ids of the memories that a preview was answered with."""
-    return {identifier_in(row.get("id")) for row in objects_in(preview.answer_value("candidates"))}
-
-
-def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:
-    return step.fail(
-        call,
-        message,
-        pointer=in_body("mode"),
-        expected=str(step.given.get("mode", "preview")),
-        received=call.body.get("mode", f"{call.method} {call.path}"),
-        fold="mode",
-    )
-
-
 _JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Outcome | None]] = {
     "memory": _judge_own_memory,
     "memory_store": _judge_store,
     "memory_modify": _judge_change,
-    "memory_forget": _judge_forget,
+    "memory_forget": judge_forget,
 }
