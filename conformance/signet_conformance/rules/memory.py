@@ -171,10 +171,11 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
                 fold="reused",
             )
         elif lost is not None and (key is None or idempotency_key(lost) != key):
+            how = "without an" if key is None else "under another"
             yield warn(
                 call,
                 lost,
-                message="a failed save is repeated without its idempotency key: it may be stored twice",
+                message=f"a failed save is repeated {how} idempotency key: it may be stored twice",
                 pointer=in_body("idempotencyKey"),
                 expected=str(idempotency_key(lost) or "the same idempotency key on both"),
                 received=key,

@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from signet_recording_proxy.redaction.spans import replace_spans
+from signet_recording_proxy.redaction.spans import replace_spans, without_halves
 
 REMEMBERED = 4096
 """How many of the secrets that were learned are looked for; beyond it the oldest is given up."""
@@ -19,7 +19,6 @@ _ESCAPE_DEPTH = 4
 _GRAM = 8
 # So many searches take as long as cutting a usual line into grams does.
 _CROWD = 256
-_HALF, _REPLACEMENT = re.compile(r"[\ud800-\udfff]"), "\ufffd"
 _INNER_END = re.compile(r"[\s\"'<>,;]")
 
 
@@ -93,12 +92,10 @@ class KnownSecrets:
             return text
         if self._automaton is None:
             forms = list(self._needles)
-            whole = [_HALF.sub(_REPLACEMENT, form) for form in forms]
+            whole = [without_halves(form) for form in forms]
             self._automaton = AhoCorasick(whole, matchkind=MatchKind.LeftmostLongest), forms
         automaton, forms = self._automaton
-        # JSON and headers may hold halves of characters, which the automaton does not take.
-        searched = text if text.isascii() else _HALF.sub(_REPLACEMENT, text)
-        matches = automaton.find_matches_as_indexes(searched)
+        matches = automaton.find_matches_as_indexes(without_halves(text))
         found = iter([self._needles[forms[number]].token for number, _, _ in matches])
         return replace_spans(text, [(start, end) for _, start, end in matches], lambda _form: next(found))
 

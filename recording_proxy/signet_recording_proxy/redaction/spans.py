@@ -11,6 +11,7 @@ Span = tuple[int, int]
 LONGEST: Final = 512
 """How much of a word is looked at."""
 _REST = re.compile(r"[^\s\"'`<>,;&|(){}\[\]\\]*+")
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def flags_of(characters: str) -> bytes:
@@ -33,6 +34,14 @@ def end_of_word(text: str, start: int, end: int) -> int:
     """The end of the word from `start`, of which a part up to `end` was looked at: `end`, unless it was cut there."""
     rest = _REST.match(text, end) if end - start >= LONGEST else None
     return end if rest is None else rest.end()
+
+
+def without_halves(text: str) -> str:
+    """A text of the same length without halves of characters, which an automaton does not take.
+
+    JSON and headers may hold them.
+    """
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def replace_spans(text: str, spans: Iterable[Span], token: Token) -> str:

@@ -50,3 +50,31 @@ def test_documents_without_secrets_stay_as_they_are(document: Any) -> None:
     written = Redactor({"C": "not in there at all"}).exchange(line(document))
     # As text: equal values of different types, 1 and 1.0, are different.
     assert encode(json.loads(written)) == encode(line(document))
+
+
+MIXED = [
+    *SHAPED,
+    "パスワード",
+    "密码",
+    "пароль",
+    "κωδικός",
+    "비밀번호",
+    "\ud83d",
+    "\udce9",
+    "é",
+    " ",
+    ":",
+    "=",
+    '"',
+    "7",
+    "hunter",
+    "\n",
+]
+
+
+@given(st.lists(st.sampled_from(MIXED), max_size=12).map("".join), st.booleans())
+@settings(max_examples=300)
+def test_halves_of_characters_cost_no_line(text: str, is_long: bool) -> None:
+    """JSON can write half of a surrogate pair, and stray bytes of headers become such, beside words of any script."""
+    written = Redactor({}).exchange(line({"a": text, text: "b"}, headers=[("x-note", text)]), is_long=is_long)
+    assert json.loads(written)["kind"] == "exchange"
