@@ -109,8 +109,12 @@ class Listener:
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """
-        origins = [value for name, value in headers if name == "origin"]
-        sites = {value.strip().lower() for name, value in headers if name == "sec-fetch-site"}
+        origins, sites = [], set()
+        for name, value in headers:
+            if name == "origin":
+                origins.append(value)
+            elif name == "sec-fetch-site":
+                sites.add(value.strip().lower())
         if "cross-site" in sites or any(self.origin_for(origin) != self.upstream.url for origin in origins):
             return True
         # An image or a script of a page on another port of this machine names no origin.

@@ -26,7 +26,6 @@ from signet_recording_proxy.upstream import Upstream
 
 STREAMED_FROM = 8 * 1024 * 1024
 """Requests with bodies of more bytes are passed on while they come; smaller ones when they are complete."""
-_NOT_AS_IT_CAME = frozenset({"host", "origin", "expect"})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -191,16 +190,14 @@ class RequestTurn:
 
     def _head(self) -> bytes:
         request, listener = self.request, self.client.listener
-        fields = request.fields.copy()
-        # From the last to the first, for what is left out moves those behind it.
-        for at in [at for at, (name, _) in enumerate(request.headers) if name in _NOT_AS_IT_CAME][::-1]:
-            name, value = request.headers[at]
+        fields = []
+        for field, (name, value) in zip(request.fields, request.headers, strict=True):
             if name == "host":
-                fields[at] = (fields[at][0], listener.host_for(value).encode("utf-8", "surrogateescape"))
+                fields.append((field[0], listener.host_for(value).encode("utf-8", "surrogateescape")))
             elif name == "origin":
-                fields[at] = (fields[at][0], listener.origin_for(value).encode("utf-8", "surrogateescape"))
-            elif value.lower() == "100-continue":
-                del fields[at]
+                fields.append((field[0], listener.origin_for(value).encode("utf-8", "surrogateescape")))
+            elif name != "expect" or value.lower() != "100-continue":
+                fields.append(field)
         first = b"%b %b HTTP/%b" % (request.method.encode(), request.target, request.version.encode())
         return wire.head(first, fields)
 

@@ -154,14 +154,16 @@ class Redactor:
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
         if stores:
             request["body"] = self._stored_secret(request["method"], unquote(path), request["body"])
-        self._take_from(request)
-        return sum([name == "authorization" for name, _ in request["headers"]])
+        return self._take_from(request)
 
-    def _take_from(self, message: dict[str, Any]) -> None:
-        plain = self._plain_headers
-        message["headers"] = [pair if pair in plain else self._header(pair) for pair in message["headers"]]
+    def _take_from(self, message: dict[str, Any]) -> int:
+        credentials, headers, plain = 0, message["headers"], self._plain_headers
+        if not plain.issuperset(headers):
+            message["headers"] = [pair if pair in plain else self._header(pair) for pair in headers]
+            credentials = sum([name == "authorization" for name, _ in headers])
         if message["body"] is not None:
             message["body"] = self._opaque(message["body"])
+        return credentials
 
     def _searched(self, line: dict[str, Any], credentials: int, *, is_long: bool) -> bytes:
         """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
