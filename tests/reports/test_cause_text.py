@@ -10,7 +10,7 @@ import pytest
 from signet_conformance.contract import requirements
 from signet_conformance.engine import JudgedTrace, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.cause_text import CauseText, Detail, summary_lines as quiet_lines
+from signet_conformance.reports.cause_text import CauseText, Detail, kind_lines
 from signet_conformance.reports.causes import Cause, Causes
 from signet_conformance.reports.terminal import MIN_WIDTH
 from signet_conformance.reports.text import Headings, OpenRequirements, settled_lines, summary_lines
@@ -178,7 +178,7 @@ def test_quiet_line_names_the_operations_that_its_count_is_of(tmp_path: Path) ->
     del ended["request"]["body"]["json"]["agentId"]
     judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(), recall(), ended])))
     alone = {AGENT: judged.judgements[AGENT]}
-    (line,) = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    (line,) = kind_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert line.endswith(", 3 times (memory-recall 2, session-end 1)")
 
 
@@ -200,7 +200,7 @@ def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> 
     lines = [health(), start(), step("end", 0), failed("SessionEnd", 0, "RangeError: b"), *prompts, end()]
     judged = judge(read(write(tmp_path / "a.jsonl", lines)))
     alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
-    told = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    told = kind_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert told == [
         'WARN SIG-LOAD-001 UserPromptSubmit failed: the host caught it and went on ("TypeError: a"), 2 times',
         'WARN SIG-LOAD-001 SessionEnd failed: the host caught it and went on ("RangeError: b")',
@@ -209,8 +209,8 @@ def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> 
 
 def test_a_summary_cuts_no_finding(judged: JudgedTrace) -> None:
     """A terminal gets the whole line, wrapped; a pipe gets it unbroken."""
-    (wide,) = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), None)
-    narrow = quiet_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), MIN_WIDTH)
+    (wide,) = kind_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), None)
+    narrow = kind_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), MIN_WIDTH)
     assert len(narrow) > 1
     assert max(map(len, narrow)) <= MIN_WIDTH
     assert " ".join(line.strip() for line in narrow) == wide
@@ -222,7 +222,7 @@ def test_a_summary_leaves_no_kind_out(tmp_path: Path) -> None:
     prompts = [mark for n in range(12) for mark in (step("prompt", n), failed(f"Hook{n}", n, long))]
     judged = judge(read(write(tmp_path / "a.jsonl", [health(), start(), *prompts, end()])))
     alone = {"SIG-LOAD-001": judged.judgements["SIG-LOAD-001"]}
-    told = quiet_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    told = kind_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
     assert len(told) == 12
     assert all(line.endswith(f'("{long}")') for line in told)
 

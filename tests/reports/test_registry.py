@@ -16,6 +16,7 @@ from signet_conformance.engine import judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.reports import FORMATS, Format
+from signet_conformance.reports.cause_text import MAX_PROBLEMS
 from signet_conformance.trace import read
 from tests.rules.model_requests import example
 from tests.support.case_traces import build
@@ -101,6 +102,19 @@ def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
         report.add(judged, {})
     report.close(ending_of([essence(judged)], 1))
     assert len(stream.getvalue()) < 3_000_000
+
+
+@pytest.mark.parametrize("name", ["html", "markdown"])
+def test_one_more_kind_is_no_plural(tmp_path: Path, name: str) -> None:
+    """Kinds beyond those that are shown are counted in words."""
+    judged = judge(read(write(tmp_path / "a.jsonl", BREACHING)))
+    findings = tuple(Finding(Verdict.FAIL, (2,), f"kind {'abcdefgh'[n]}") for n in range(MAX_PROBLEMS + 1))
+    judged.judgements[AGENT] = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "z", findings)  # type: ignore[index]
+    stream = io.StringIO()
+    report = FORMATS[name].open(stream)
+    report.add(judged, {})
+    report.close(ending_of([essence(judged)], 1))
+    assert "1 more kind: the JSON report lists them" in stream.getvalue()
 
 
 @every_format

@@ -57,7 +57,7 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print_drawn(paragraphs)
-    print(f"{len(differences)} differences" if differences else "no drift")
+    print(counted(len(differences), "difference") if differences else "no drift")
     return DRIFTED if differences else 0
 
 

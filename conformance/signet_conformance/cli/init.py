@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run_lines import run_lines
-from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, os_errors, printable
+from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, counted, os_errors, printable
 from signet_conformance.files import create_file
 from signet_conformance.finding import COVERABLE, Verdict
 from signet_conformance.github_action import LaneRun, discovery, perform, workflow
@@ -253,7 +253,7 @@ def _run(inputs: Inputs, connector: discovery.FoundConnector) -> tuple[int, Conc
     if _is_silent(performance.conclusion):
         judged = performance.conclusion.judged
         told = note_lines(each.trace for each in judged)
-        print(f"no request was recorded in {len(judged)} scenarios", *told, sep="\n")
+        print(f"no request was recorded in {counted(len(judged), 'scenario')}", *told, sep="\n")
         return ended.status, performance.conclusion
     lines = [*run_lines(performance, summary=True)]
     # What a connector threw is what its author looks for first.

@@ -46,9 +46,8 @@ def command() -> int:
         runner.set_output("status", failure.exit_status)
         runner.set_output("verdict", github.VERDICT_WORDS[failure.exit_status])
         place = f"{failure.where}: " if failure.where else ""
-        runner.annotate(
-            github.Annotation("error", "Signet conformance", f"{place}{failure.message}; {failure.remedy or ''}")
-        )
+        said = "; ".join(filter(None, (f"{place}{failure.message}", failure.remedy)))
+        runner.annotate(github.Annotation("error", "Signet conformance", said))
         raise
 
 

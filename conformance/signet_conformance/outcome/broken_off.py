@@ -9,11 +9,10 @@ from typing import Self
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from signet_conformance import trace
 from signet_conformance.contract import catalogue
 from signet_conformance.errors import first_of, printable
 from signet_conformance.outcome.generated_summary import GeneratedSummary
-from signet_conformance.trace import Trace
+from signet_conformance.trace import Trace, read
 from signet_conformance.trace.marks import ScenarioEndMark, marks_of
 from signet_conformance.trace.recordings import recordings_in
 
@@ -144,22 +143,22 @@ class Recordings:
     def __init__(self, folder: Path, named: Sequence[str | Path] = ()) -> None:
         self._folder = folder
         self._named = named
-        self._traces: list[trace.Trace] | None = None
+        self._traces: list[Trace] | None = None
         self.performed: Shortfall | None = None
         """The shortfall, in the process that drove the run; other processes read it from the folder."""
 
     @property
-    def read_so_far(self) -> Sequence[trace.Trace]:
+    def read_so_far(self) -> Sequence[Trace]:
         """Those that have been read so far."""
         return self._traces or ()
 
-    def traces(self) -> Sequence[trace.Trace]:
+    def traces(self) -> Sequence[Trace]:
         """All of them. Raises TraceError for one that cannot be read."""
         if self._traces is None:
             driven = sorted(recordings_in(self._folder), key=_place)
-            read = [trace.read(path) for path in self._named or driven]
+            traces = [read(path) for path in self._named or driven]
             shortfall = self.shortfall()
-            self._traces = read if shortfall is None else shortfall.judged(read)
+            self._traces = traces if shortfall is None else shortfall.judged(traces)
         return self._traces
 
     def shortfall(self) -> Shortfall | None:

@@ -214,7 +214,7 @@ def _example(breach: Evidence, *, in_file: bool, around: bool) -> Iterator[Rende
         yield labelled("again", breach.repeated)
 
 
-def summary_lines(
+def kind_lines(
     causes: Sequence[Cause],
     judgements: Mapping[str, Judgement],
     known: Container[str],
@@ -244,10 +244,10 @@ def summary_lines(
 
 
 def run_summary(causes: Causes, conclusion: Conclusion, width: int | None, colour: bool = False) -> list[str]:
-    """The lines of `summary_lines` over a run: those of the connector, then those of what reached the model."""
+    """The lines of `kind_lines` over a run: those of the connector, then those of what reached the model."""
     known = conclusion.known_reasons
-    lines = summary_lines(causes.connector(), conclusion.judgements, known, width, colour)
-    return lines + summary_lines(causes.harness(), conclusion.at_model, (), width, colour)
+    lines = kind_lines(causes.connector(), conclusion.judgements, known, width, colour)
+    return lines + kind_lines(causes.harness(), conclusion.at_model, (), width, colour)
 
 
 def _kind_line(breach: Evidence, where: str) -> str:
@@ -275,7 +275,8 @@ def extent(cause: Cause) -> str:
 
 def _operations(calls: Counter[str]) -> str:
     told = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
-    told += [f"{len(calls) - MAX_OPERATIONS} more operations"] if len(calls) > MAX_OPERATIONS else []
+    if (more := len(calls) - MAX_OPERATIONS) > 0:
+        told.append(counted(more, "more operation"))
     return f" ({', '.join(told)})" if told else ""
 
 

@@ -318,7 +318,7 @@ class Causes:
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
         """Take one trace; `known` names the requirements whose failure is known in it, each with why it may stand."""
-        self._scenarios = self._scenarios and next(iter(marks_of(judged.trace, ScenarioMark)), None) is not None
+        self._scenarios = self._scenarios and any(marks_of(judged.trace, ScenarioMark))
         self._connector.add(judged, judged.judgements, known, self._traces)
         self._daemon.add(judged, judged.daemon, {}, self._traces)
         self._harness.add(judged, judged.harness, {}, self._traces)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance import __version__
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, replay_words
@@ -109,8 +109,8 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
         lines += [inline(cause.sentence), ""]
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach, around=breach is cause.first)
-    if more := len(cause.breaches) - MAX_PROBLEMS:
-        lines += [f"- {more} more kinds: the JSON report lists them"] * (more > 0)
+    if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
+        lines.append(f"- {counted(more, 'more kind')}: the JSON report lists them")
     if where := extent(cause):
         lines.append(f"- **seen**: {inline(where)}")
     lines += map(_also, cause.also)

@@ -195,8 +195,7 @@ def _sessions(judged: JudgedTrace) -> dict[str, int]:
 
 
 def _size(judged: JudgedTrace) -> Size:
-    disturbed = next(marks_of(judged.trace, FaultMark), None) is not None
-    return disturbed, len(judged.trace.exchanges), len(judged.trace.marks)
+    return any(marks_of(judged.trace, FaultMark)), len(judged.trace.exchanges), len(judged.trace.marks)
 
 
 def _add_breach(

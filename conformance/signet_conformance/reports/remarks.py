@@ -130,8 +130,9 @@ def _handlers(traces: Iterable[Trace]) -> list[str]:
     for trouble in chain.from_iterable(map(_troubles, traces)):
         kinds.setdefault(trouble.kind, []).append(trouble)
     worst = sorted(kinds.values(), key=_rank)
+    more = len(worst) - MAX_KINDS
     lines = [_line(alike) for alike in worst[:MAX_KINDS]]
-    return lines + ([f"{len(worst) - MAX_KINDS} more kinds of trouble with handlers"] if len(worst) > MAX_KINDS else [])
+    return lines if more <= 0 else [*lines, f"{counted(more, 'more kind')} of trouble with handlers"]
 
 
 def _rank(alike: Sequence[_Trouble]) -> tuple[bool, int, int]:

@@ -365,7 +365,7 @@ def settled_by(judged: JudgedTrace, judgement: Judgement) -> str:
     requirement = requirements().get(judgement.requirement)
     way_out = (requirement and requirement.settled_by) or _WHOLE_SESSION
     # The kit has driven it already: what is missing is something else.
-    if next(marks_of(judged.trace, StepMark), None) is not None:
+    if any(marks_of(judged.trace, StepMark)):
         if way_out.endswith(_BY_MARKS):
             return "fix what else the request breaches, and drive it again"
         if way_out.startswith(_WITHOUT_KIT):

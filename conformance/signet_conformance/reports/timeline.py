@@ -178,7 +178,7 @@ class TimelineText:
             JSONHighlighter().highlight(coloured)
             shown = list(coloured.split("\n", allow_blank=True))
         more = len(lines) - MAX_BODY_LINES
-        return [*shown, Text(f"… {more} more lines", terminal.FAINT)] if more > 0 else shown
+        return [*shown, Text(f"… {counted(more, 'more line')}", terminal.FAINT)] if more > 0 else shown
 
 
 def _body_lines(body: Body) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from signet_conformance.errors import printable
+from signet_conformance.errors import counted, printable
 from signet_conformance.files.json_values import ABSENT, names_in
 from signet_conformance.finding import Finding
 from signet_conformance.trace import Body, Exchange, Mark, marks
@@ -38,7 +38,7 @@ def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
             return _shortened_object(value, depth)
         case list() | tuple():
             if depth == 0:
-                return f"a list of {len(value)} items"
+                return f"a list of {counted(len(value), 'item')}"
             items = [shorten(item, depth - 1) for item in value[:MAX_ITEMS]]
             return [*items, f"… {len(value) - MAX_ITEMS} more"] if len(value) > MAX_ITEMS else items
         case _:
@@ -60,7 +60,7 @@ def finite(value: Any) -> Any:
 
 def _shortened_object(value: dict[Any, Any], depth: int) -> Any:
     if depth == 0:
-        return f"an object of {len(value)} members"
+        return f"an object of {counted(len(value), 'member')}"
     members = list(value.items())
     result = {shorten(str(name)): shorten(item, depth - 1) for name, item in members[:MAX_ITEMS]}
     if len(members) > MAX_ITEMS:

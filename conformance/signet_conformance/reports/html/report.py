@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.engine import JudgedTrace
-from signet_conformance.errors import first_of, printable
+from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.files import shown_path
 from signet_conformance.finding import BREACHES, FOLDING_ORDER, Judgement, Verdict
@@ -149,7 +149,8 @@ class HtmlReport(CauseReport):
             )
         ]
         if self._more:
-            parts.append(element("p", f"{self._more} more traces are not in this page: the JSON report has them."))
+            left_out = counted(self._more, "more trace")
+            parts.append(element("p", f"not in this page: {left_out}; the JSON report has all."))
         keys = (element("kbd", key) for key in "jknp")
         words = (" next and ", " previous exchange, ", " next and ", " previous with a finding")
         parts.append(
@@ -247,7 +248,7 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
         for breach in cause.breaches[:MAX_PROBLEMS]
     ]
     if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
-        parts.append(element("p", f"{more} more kinds: the JSON report lists them."))
+        parts.append(element("p", f"{counted(more, 'more kind')}: the JSON report lists them."))
     rows: list[tuple[str, str | Markup]] = [("seen", extent(cause))]
     for other in cause.also:
         name = other.requirement
