@@ -285,7 +285,7 @@ class RecordedDaemon:
                 self._end(driver, out)
                 if isinstance(driver, WatchedDriver):
                     error = driver.given_up
-            self._settle(scenario, error, part=part)
+            error = self._settle(scenario, error, part=part)
         if self.stopwatch.detailed and performance is not None:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
         return error
@@ -331,17 +331,19 @@ class RecordedDaemon:
             "awaits_compaction": face.data.awaits_compaction,
         }
 
-    def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> None:
-        ended = mark(ScenarioEndMark(name=scenario.name, error=error, part=part))
+    def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> str | None:
+        """End the recording of a scenario. Return what broke it off: `error`, or a failure of the recorder."""
         # Requests from here on, at a greeting, when it quits or late, belong to no scenario.
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
-        try:
-            faults_off, idle = {"op": "fault_off", "id": None}, {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
-            self._recorder.ask(faults_off, idle, ended, apart, part=TimePart.OPEN_REQUESTS)
-        except KitError:
-            # A request is still in flight: its line will come late, or say that it was cut off.
-            return
+        faults_off, idle = {"op": "fault_off", "id": None}, {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
+        # A request that is still in flight has its line late, or one that says that it was cut off.
+        with contextlib.suppress(KitError):
+            self._recorder.ask(faults_off, idle, part=TimePart.OPEN_REQUESTS)
+        with contextlib.suppress(KitError):
+            error = error or self._recorder.new_failure()
+            self._recorder.ask(mark(ScenarioEndMark(name=scenario.name, error=error, part=part)), apart)
+        return error
 
 
 def _known_of(project: str, agent: str) -> Mapping[str, Any]:

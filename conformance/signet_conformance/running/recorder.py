@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from signet_conformance import trace
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.errors import KitError, NothingTestedError, os_errors, printable
+from signet_conformance.errors import KitError, NothingTestedError, counted, os_errors, printable
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.trace.marks import KitMark
@@ -60,6 +60,8 @@ class RecorderClient(_Recorder):
     ) -> None:
         self._model = model
         self._stopwatch = stopwatch
+        self._failures = 0
+        """How many of its own errors have been told."""
         with stopwatch.on(TimePart.RECORDER_START):
             super().__init__("the recorder", upstream, folder / "before.jsonl", secrets)
 
@@ -95,6 +97,12 @@ class RecorderClient(_Recorder):
         idle = {"op": "idle", "timeout_s": at_most_s}
         with contextlib.suppress(KitError):
             self.ask(idle, timeout_s=at_most_s + CONTROL_TIMEOUT_S, part=TimePart.OPEN_REQUESTS)
+
+    def new_failure(self) -> str | None:
+        """Return the recorder's own errors since the last call as a text; None if it had none."""
+        (counts,) = self.ask({"op": "counts"})
+        new, self._failures = counts["internal_errors"] - self._failures, counts["internal_errors"]
+        return f"the recorder failed {counted(new, 'time')}: exchanges may be missing" if new else None
 
 
 class ModelRecorder(_Recorder):
