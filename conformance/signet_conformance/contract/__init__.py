@@ -74,6 +74,13 @@ def version_document(version: str) -> Any:
     return document(f"versions/{version}.json")
 
 
+@cache
+def request_members(version: str, operation: str) -> tuple[str, ...]:
+    """The members that a request of an operation may have, by name; empty where the version lacks the operation."""
+    files = version_document(version)["operations"].get(operation)
+    return () if files is None else tuple(document(files["request"]["file"]).get("properties", ()))
+
+
 def _first_daemon(version: str) -> str:
     return str(version_document(version)["daemon_versions"]["from"])
 

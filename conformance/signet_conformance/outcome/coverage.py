@@ -14,7 +14,14 @@ from typing import Any
 import jsonschema_rs
 from msgspec import Struct
 
-from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, document, requirements, version_document
+from signet_conformance.contract import (
+    REFERENCE_DAEMON,
+    contract_version_of,
+    document,
+    request_members,
+    requirements,
+    version_document,
+)
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call
@@ -103,15 +110,12 @@ class Meter:
 
     def coverage(self) -> Coverage:
         """Coverage of the traces so far, within what they declare or else the integration surface."""
-        version = version_document(self._contract or contract_version_of(REFERENCE_DAEMON))
+        contract = self._contract or contract_version_of(REFERENCE_DAEMON)
+        version = version_document(contract)
         files = version["operations"]
         rows = document("operations.json")["operations"]
         scope = self._declared or {name for name in files if rows.get(name, {}).get("row")}
-        fields = {
-            f"{name}.{field}"
-            for name in scope
-            for field in document(files[name]["request"]["file"]).get("properties", {})
-        }
+        fields = {f"{name}.{field}" for name in scope for field in request_members(contract, name)}
         variants = {f"{name}.{variant}" for name in scope for variant in _variants(files[name]["response"]["file"])}
         return Coverage(
             (

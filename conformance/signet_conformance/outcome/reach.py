@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from signet_conformance.contract import contract_version_of, document, version_document
+from signet_conformance.contract import contract_version_of, request_members, version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
@@ -149,7 +148,7 @@ class ReachMeter:
         known = {tool: row for tool, row in _TOOLS.items() if any(name in files for name in row.operations)}
         served = {tool for tool, row in known.items() if any(name in self._sent for name in row.operations)}
         missing = {
-            tool: self._missing(tool, row.operations, files) for tool, row in known.items() if tool in self._offered
+            tool: self._missing(tool, row.operations, version) for tool, row in known.items() if tool in self._offered
         }
         offered = {tool: set(map(_plain, members)) for tool, members in self._offered.items()}
         dropped = {
@@ -166,7 +165,8 @@ class ReachMeter:
             ),
         )
 
-    def _missing(self, tool: str, operations: tuple[str, ...], files: Mapping[str, Any]) -> tuple[str, ...]:
+    def _missing(self, tool: str, operations: tuple[str, ...], version: str) -> tuple[str, ...]:
+        files = version_document(version)["operations"]
         used = [name for name in operations if name in self._sent] or [name for name in operations if name in files][:1]
         sent = set().union(*(self._sent.get(name, set()) for name in used))
         dropped = self._given.get(tool, set()) - self._passed.get(tool, set())
@@ -174,14 +174,9 @@ class ReachMeter:
         reached |= {*map(_plain, sent), *_OF_THE_CONNECTOR}
         fields: dict[str, str] = {}
         for name in used:
-            for field in _fields(files[name]["request"]["file"]) if name in files else ():
+            for field in request_members(version, name):
                 fields.setdefault(_plain(field), field)
         return tuple(field for plain, field in fields.items() if plain not in reached)
-
-
-@cache
-def _fields(file: str) -> tuple[str, ...]:
-    return tuple(document(file).get("properties", {}))
 
 
 def _plain(name: str) -> str:

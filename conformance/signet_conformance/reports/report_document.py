@@ -10,10 +10,9 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from signet_conformance.errors import printable
 from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, demand, refusal
-from signet_conformance.finding import Verdict
+from signet_conformance.finding import COVERABLE, Verdict
 
 _POINTER = r"^(/([^~]|~[01])*)*$"
-_BREACHES = (Verdict.FAIL, Verdict.WARN)
 
 
 def _pointer(text: str) -> str:
@@ -67,7 +66,7 @@ class ReportVerdict(_Open):
         json_schema_extra={
             "allOf": [
                 {
-                    "if": {"required": ["verdict"], "properties": {"verdict": {"enum": [*_BREACHES]}}},
+                    "if": {"required": ["verdict"], "properties": {"verdict": {"enum": [*COVERABLE]}}},
                     "then": {"properties": {"findings": {"minItems": 1}}},
                 }
             ]
@@ -92,7 +91,7 @@ class ReportVerdict(_Open):
 
     @model_validator(mode="after")
     def _breach_with_evidence(self) -> Self:
-        if self.verdict in _BREACHES and not self.findings:
+        if self.verdict in COVERABLE and not self.findings:
             raise refusal(f"is {self.verdict.value} without a finding", "a breach is told with its evidence")
         return self
 

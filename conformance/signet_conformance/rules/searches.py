@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from signet_conformance import facts
-from signet_conformance.contract import contract_version_of, document, version_document
+from signet_conformance.contract import contract_version_of, request_members
 from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
@@ -126,7 +125,7 @@ def _sent_members(call: Call) -> Mapping[str, Any]:
 
 def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
     """The members that are sent, without those which the daemon reads under another spelling alone."""
-    names = _names_read(contract_version_of(recording.daemon_version), str(call.operation))
+    names = request_members(contract_version_of(recording.daemon_version), str(call.operation))
     known = {_spelling(name) for name in names}
     sent = {**call.query, **call.body}
     return {_name(name): value for name, value in sent.items() if name in names or _spelling(name) not in known}
@@ -136,13 +135,7 @@ def _known_names(recording: Recording) -> frozenset[str]:
     """The members that any search of the contract has; others may be for the tool itself, such as a form of output."""
     version = contract_version_of(recording.daemon_version)
     operations = frozenset().union(*_ASKS.values())
-    return frozenset(_name(name) for each in operations for name in _names_read(version, each))
-
-
-@cache
-def _names_read(version: str, operation: str) -> frozenset[str]:
-    request = version_document(version)["operations"].get(operation, {}).get("request")
-    return frozenset() if request is None else frozenset(document(request["file"]).get("properties", {}))
+    return frozenset(_name(name) for each in operations for name in request_members(version, each))
 
 
 def _name(name: str) -> str:

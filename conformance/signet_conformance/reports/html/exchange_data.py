@@ -201,9 +201,9 @@ def _message(message: Message, query: Any = ()) -> Mapping[str, Any]:
 def body_data(body: Body) -> Mapping[str, Any]:
     """The kind and the text of a body, JSON indented; of a long one the beginning, with its whole length."""
     if body.kind == "json":
-        # A value of many megabytes is cut before it is laid out, not after.
         text = json.dumps(body.value, indent=1, ensure_ascii=False)
         if len(text) > MAX_BODY:
+            # Cut in each of its members: the beginning alone may be one long text.
             text = json.dumps(shorten(body.value), indent=1, ensure_ascii=False)
             return {"kind": "json", "body": text[:MAX_BODY], "note": "long values are cut"}
         return {"kind": "json", "body": text}
