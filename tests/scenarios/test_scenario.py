@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.errors import UsageError
 from signet_conformance.scenarios.scenario import Scenario, read_scenarios, remembered, scripted, with_each_bypass
-from signet_conformance.scenarios.steps import PromptStep, SwitchFaultOn
+from signet_conformance.scenarios.steps import PromptStep, SwitchFaultOn, ToolStep
 
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 
@@ -59,6 +59,18 @@ def test_each_documented_variable_that_switches_hooks_off_is_tried() -> None:
 def test_scripted_prompts_hold_what_careless_adapters_change(what: str, put: str) -> None:
     """Only so every run shows that an adapter masks or expands what the user says (SIG-PROMPT-010)."""
     texts = [step.text for scenario in scripted() for step in scenario.steps if isinstance(step, PromptStep)]
+    assert any(re.sub(what, put, text) != text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("what", "put"),
+    [("(?s)\n.*", ""), (r"(?s)\. .*", "."), ("(?s)(?<=^.{500}).*", ""), (r"\n+", " "), ("[^\x00-\uffff]", "")],
+    ids=["first line", "first sentence", "500 characters", "line breaks", "emoji"],
+)
+def test_scripted_memories_hold_what_careless_adapters_change(what: str, put: str) -> None:
+    """Only so every run shows that a tool stores another text than it was told (SIG-MEM-006)."""
+    asked = [step.arguments for scenario in scripted() for step in scenario.steps if isinstance(step, ToolStep)]
+    texts = [str(given["content"]) for given in asked if "content" in given]
     assert any(re.sub(what, put, text) != text for text in texts)
 
 

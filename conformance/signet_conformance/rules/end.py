@@ -200,8 +200,10 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             elif _has_no_way_out(recording, start):
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
             else:
-                message = f"started and never ended{_describe_left_key(recording, start)}"
-                yield warn(start, message=message, expected="a session-end of this key", fold="no end")
+                why = _describe_left_key(recording, start) or _describe_lost_end(recording, start)
+                yield warn(
+                    start, message=f"started and never ended{why}", expected="a session-end of this key", fold="no end"
+                )
         elif last_end + 1 < len(hooks):
             yield warn(
                 *hooks[last_end + 1 : last_end + 11],
@@ -233,6 +235,16 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
     if not any(first.seq > restarts[0].seq for first in keys):
         return ""
     return f": since its host was restarted (step {restarts[0].index}) the session continues under another key"
+
+
+def _describe_lost_end(recording: Recording, start: Call) -> str:
+    """Say that nothing listened when the user ended the session of a start; empty where the daemon was there."""
+    timeline = recording.timeline
+    steps = timeline.steps_of(timeline.session_of(start.key))
+    ended = [step for step in steps if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq]
+    if not ended or not timeline.was_closed_in(ended[-1]):
+        return ""
+    return f": no daemon listened when the user ended it (step {ended[-1].index}), and its end was not sent later"
 
 
 def _has_no_way_out(recording: Recording, start: Call) -> bool:
