@@ -75,7 +75,7 @@ GIVEN = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalCont
         ("SessionStart", '{"inject": "Deploys are on Friday."}', "unknown field `inject`", False),
         ("SessionStart", '{"continue": ', "begins with { must be valid JSON", False),
         ("SessionStart", "[]", "begins with [ must be valid JSON", False),
-        ("UserPromptSubmit", json.dumps(GIVEN), "UserPromptSubmit", False),
+        ("UserPromptSubmit", json.dumps(GIVEN), "(/hookSpecificOutput/hookEventName: ", False),
         ("Stop", "Saved.", "it expects a JSON object", False),
         ("Stop", "{}", None, True),
         ("PreCompact", "Keep what was decided.", None, False),

@@ -73,7 +73,7 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
     data = parse_value(said)
     if isinstance(data, dict):
         breach = breach_of(form["json"], data)
-        fault = None if breach is None else breach[1][:_MOST]
+        fault = None if breach is None else ": ".join(filter(None, breach))[:_MOST]
     elif said.startswith(("{", "[")):
         fault = f"output that begins with {said[0]} must be valid JSON, and this is not: {said[:_SHOWN]!r}"
     else:
