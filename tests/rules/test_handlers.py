@@ -232,6 +232,14 @@ def test_how_a_turn_was_lost_is_told(end: Mapping[str, Any], message: str, tmp_p
     assert (finding.message, finding.exchanges) == (message, (3,))
 
 
+def test_call_that_met_the_fault_is_named_first(tmp_path: Path) -> None:
+    """A connector asks for the daemon's health before, or for something else after."""
+    items = [fault("status"), step(4), CALL, SPOILT, CALL, handler(4)]
+    judged = judge(build(tmp_path / "trace.jsonl", items, shared=False), frozenset({"SIG-FAIL-003"}))
+    (finding,) = (each for each in judged.judgements["SIG-FAIL-003"].findings if "step 4" in each.message)
+    assert finding.exchanges == (4, 5, 3)
+
+
 def test_a_harness_that_ended_with_a_step_is_told(tmp_path: Path) -> None:
     """A session's end that a handler takes along while the daemon is away leaves no harness behind."""
     items = [fault("reset"), step(4, "end"), CALL, handler(4, "thrown", lost=True)]
@@ -283,8 +291,8 @@ def test_where_requests_went(items: Sequence[Item], message: str, tmp_path: Path
 
 
 def test_few_exchanges_are_named_beside_a_handler(tmp_path: Path) -> None:
-    """The first twenty of its step; of requests that went elsewhere, twenty are told."""
+    """The latest twenty of its step; of requests that went elsewhere, twenty are told."""
     (finding,) = loads(tmp_path, CALL, step(0), *[CALL] * 30, handler(0)).findings
-    assert finding.exchanges == tuple(range(3, 23))
+    assert finding.exchanges == tuple(range(32, 12, -1))
     strays = build(tmp_path / "strays.jsonl", [mark("stray")] * 30, shared=False)
     assert len(judge(strays, frozenset({"SIG-LOAD-003"})).judgements["SIG-LOAD-003"].findings) == 20

@@ -95,8 +95,10 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
         what = f"{event} blocked the user's turn"
     else:
         what = f"the user's turn was lost in {event}"
+    # Named first is what met the fault.
+    calls = sorted(turn.calls, key=lambda call: (call.fault is None, -call.seq))
     return fail(
-        *turn.calls,
+        *calls,
         message=f"step {turn.step.index}: {why}, and {what}",
         expected="the turn continues without memory",
         received=turn.handler.text,
@@ -205,8 +207,9 @@ def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
 
 
 def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
+    """The calls before a handler ended, the latest first: its answer is what the handler may have stumbled over."""
     since = -1 if step is None else step.seq
-    return tuple(call for call in recording.calls if since < call.seq < handler.seq)[:20]
+    return tuple(call for call in reversed(recording.calls) if since < call.seq < handler.seq)[:20]
 
 
 def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
