@@ -36,6 +36,7 @@ from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Fe
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, StepMark, marks_of
+from signet_conformance.trace.recordings import delete_recording
 
 MOST_FAILURES = 5
 """The most scenarios that broke off which are tried again and kept."""
@@ -125,7 +126,7 @@ class GeneratedSessions:
                     watched = connector.watched
                     if len(chunk.failed) < MOST_FAILURES and watched is not None and not watched.given_up:
                         chunk.failed[place] = watched, judged
-                    out.unlink(missing_ok=True)
+                    delete_recording(out)
                     continue
                 chunk.tally.add(judged)
                 chunk.outages += recorded_outages(judged.trace)
@@ -152,7 +153,7 @@ class GeneratedSessions:
             chunk.traces[place] = out
         else:
             # Thousands of sessions leave no more behind than one does.
-            out.unlink()
+            delete_recording(out)
 
     def conclude(self, chunks: Iterable[Chunk], known: Callable[[], Mapping[str, Verdict]]) -> GeneratedSummary:
         """Follow up the breaches of the chunks, and write the summary into the folder of the run.
@@ -219,7 +220,7 @@ class GeneratedSessions:
     def _discard(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         kept = {path for breach in summary.breaches for path in breach.traces}
         for path in (path for chunk in chunks for path in chunk.traces.values() if str(path) not in kept):
-            path.unlink(missing_ok=True)
+            delete_recording(path)
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
 

@@ -230,7 +230,7 @@ class FollowUp:
                 nonlocal number
                 number += 1
                 judged = connector.judged(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
-                out.unlink(missing_ok=True)
+                delete_recording(out)
                 return (
                     not isinstance(judged, str)
                     and judged.judgements[name].verdict is verdict

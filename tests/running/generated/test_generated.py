@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from signet_conformance import targets
 from signet_conformance.finding import Verdict
 
 from .live import broken_target, generate
@@ -32,6 +33,20 @@ def test_breach_that_a_fresh_connector_does_not_show_is_unconfirmed(tmp_path: Pa
     assert all(Path(trace).is_file() for trace in breach.traces)
     # Only traces of confirmed breaches stand where the run's verdicts are taken from.
     assert not (tmp_path / "SIG-START-001.jsonl").exists()
+
+
+def test_breach_in_a_played_host_is_shrunk(tmp_path: Path) -> None:
+    """Where each session has a host of its own, what that would ask its model is recorded at each session tried."""
+    provider = Path(__file__).parents[2] / "drivers" / "fixtures" / "hermes_conforming" / "__init__.py"
+    # It does not start a session again that the daemon has forgotten.
+    (tmp_path / "signet-conformance.toml").write_text(f'[targets.hermes-agent]\nmodule = "{provider}"\n')
+    run = tmp_path / "run"
+    run.mkdir()
+    only = frozenset({"SIG-PROMPT-006"})
+    (breach,) = generate(run, targets.load("hermes-agent", tmp_path), 14, workers=1, only=only).breaches
+    assert breach.confirmed
+    assert breach.tried > 1
+    assert {path.name for path in run.rglob("*.jsonl")} == {"SIG-PROMPT-006.jsonl", "SIG-PROMPT-006.model.jsonl"}
 
 
 def test_connector_that_ends_in_the_middle_is_replaced(tmp_path: Path) -> None:
