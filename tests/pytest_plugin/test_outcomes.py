@@ -202,6 +202,16 @@ def test_a_connector_that_was_turned_away_throughout_is_told_why(
     assert "SIGNET_DAEMON_URL" not in done.out
 
 
+def test_what_a_silent_connector_printed_is_told(repository: Repository, silent: Path) -> None:
+    """It may say why it sends nothing, such as a header that its HTTP client refuses."""
+    data = {"index": 0, "text": "TypeError: invalid header\n  at call (connector.mjs:7)\n"}
+    with silent.open("a") as stream:
+        stream.write(json.dumps({"kind": "mark", "seq": 1, "name": "printed", "data": data}) + "\n")
+    done, _ = repository.judge(silent)
+    assert done.status == 3
+    assert "\nthe connector printed: TypeError: invalid header at call (connector.mjs:7)\n" in done.out
+
+
 def test_silence_that_meets_a_requirement_is_no_test_passed(repository: Repository, silent: Path) -> None:
     """A connector that was told to be silent and never spoke anyway ends with 3, whatever passes by that."""
     marks = ('{"kind":"mark","seq":1,"name":"scenario","data":{"name":"bypass"}}',)

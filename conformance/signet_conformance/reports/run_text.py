@@ -31,7 +31,7 @@ from signet_conformance.reports.text import (
     summary_lines,
 )
 from signet_conformance.trace import Trace
-from signet_conformance.trace.marks import SkippedMark, marks_of
+from signet_conformance.trace.marks import PrintedMark, SkippedMark, marks_of
 
 MOST_LINES = 80
 """Lines of all causes together: a first red run is to be read in one go."""
@@ -175,6 +175,9 @@ def silence(text: ClosingText) -> Iterable[str]:
         yield f"no request was passed on, and what came was {printable(unread[0], 300)}"
     else:
         yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
+    prints = (mark.text for trace in traces for mark in marks_of(trace, PrintedMark) if mark.text is not None)
+    if said := next(prints, "").split():
+        yield f"the connector printed: {printable(' '.join(said), 300)}"
     skips = (mark for each in text.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (skip := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(skip.reason, 300)}"
