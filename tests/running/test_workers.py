@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.running.recorded_daemon import RecordedDaemon
-from signet_conformance.running.workers import Job, StationWorkers
+from signet_conformance.running.workers import Job, StationWorkers, in_threads
 from signet_conformance.targets import load
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
@@ -97,3 +100,28 @@ def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     with StationWorkers(load("reference"), tmp_path / "traces", count=1) as workers:
         done = list(workers.work([named("first"), named("second")], [named("waits")]))
         assert done == [(name, workers.recorded_daemons[0]) for name in ("first", "second", "waits")]
+
+
+def test_a_signal_that_another_thread_took_ends_the_wait_for_results() -> None:
+    """The system gives a signal of a process to any of its threads; Python handles it in the main one."""
+    over, ended = threading.Event(), threading.Event()
+    stat = Path(f"/proc/self/task/{threading.main_thread().native_id}/stat")
+
+    def waits(_look: int) -> bool:
+        return stat.read_text().rpartition(")")[2].split()[0] == "S"
+
+    def work(_place: None) -> Iterator[bool]:
+        # Also who waits for the interpreter sleeps, but not for that many looks, each of which lets go of it.
+        while not all(map(waits, range(100))):
+            pass
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        over.wait(30)
+        ended.set()
+        yield True
+
+    try:
+        with interrupted_by(signal.SIGTERM), pytest.raises(KeyboardInterrupt):
+            list(in_threads(work, [None]))
+        assert not ended.is_set()
+    finally:
+        over.set()

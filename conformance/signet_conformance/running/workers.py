@@ -28,6 +28,7 @@ from signet_conformance.targets.face import has_own_tools
 
 S = TypeVar("S")
 T = TypeVar("T")
+_LOOK_S = 0.25
 Job = Callable[[RecordedDaemon], T]
 
 MOST_WORKERS = 4
@@ -181,7 +182,11 @@ def in_threads(
     try:
         ended = 0
         while ended < len(threads):
-            result = results.get()
+            try:
+                result = results.get(timeout=_LOOK_S)
+            except queue.Empty:
+                # Python handles a signal in its main thread; where another thread took it, nothing wakes the main one.
+                continue
             if isinstance(result, BaseException):
                 raise result
             if result is None:
