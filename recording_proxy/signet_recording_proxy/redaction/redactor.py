@@ -157,6 +157,7 @@ class Redactor:
         return self._take_from(request)
 
     def _take_from(self, message: dict[str, Any]) -> int:
+        """Take out what its headers and its body give away; how many headers hold credentials."""
         credentials, headers, plain = 0, message["headers"], self._plain_headers
         if not plain.issuperset(headers):
             message["headers"] = [pair if pair in plain else self._header(pair) for pair in headers]
