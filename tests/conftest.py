@@ -7,8 +7,6 @@ import os
 import signal
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import chain, groupby
-from random import Random
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -58,18 +56,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mix the modules for workers, and begin with the tests that take longest.
-
-    A worker is dealt one stretch of the suite. In the order of the folders one would get most of what waits for
-    programs, the others would take it from there when they have done the rest, and all would wait at the same time. A
-    test that is begun last is waited for by all other workers.
-    """
-    if hasattr(config, "workerinput"):
-        modules = [list(module) for _, module in groupby(items, key=lambda item: item.path)]
-        # All workers must come to the same order.
-        Random(0).shuffle(modules)
-        items[:] = chain.from_iterable(modules)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that take longest: one that is begun last is waited for by all other workers."""
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
 
 
