@@ -24,6 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from signet_conformance.daemon.behaviour import VERSIONS
+from signet_conformance.daemon.http import server_config
 from signet_conformance.daemon.http.app import DaemonApp, create_app
 from signet_conformance.daemon.state import DaemonSettings
 from signet_conformance.errors import SignetConformanceError
@@ -94,16 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _serve(app: BrokenDaemon, daemon: DaemonApp, listener: socket.socket) -> None:
-    config = uvicorn.Config(
-        app,
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        timeout_graceful_shutdown=2,
-        proxy_headers=False,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app))
     loop = asyncio.get_running_loop()
 
     def obey() -> None:

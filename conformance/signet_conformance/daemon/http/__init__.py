@@ -22,6 +22,8 @@ from signet_conformance.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from starlette.types import ASGIApp
+
     from signet_conformance.daemon.state import Daemon
 
 __all__ = ["DaemonSettings", "serve"]
@@ -77,9 +79,9 @@ def _listen(settings: DaemonSettings) -> socket.socket:
     return listener
 
 
-async def _serve(app: DaemonApp, listener: socket.socket) -> None:
-    daemon = app.daemon
-    config = uvicorn.Config(
+def server_config(app: ASGIApp) -> uvicorn.Config:
+    """How a daemon of the kit serves, broken or not."""
+    return uvicorn.Config(
         app,
         log_level="critical",
         access_log=False,
@@ -90,8 +92,12 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
         # The mode hybrid trusts the peer of the socket, whatever a header names.
         proxy_headers=False,
     )
+
+
+async def _serve(app: DaemonApp, listener: socket.socket) -> None:
+    daemon = app.daemon
     ready = {"url": _url(daemon), "version": daemon.behaviour.reported, "workspace": str(daemon.workspace)}
-    server = _QuietServer(config, json.dumps(ready))
+    server = _QuietServer(server_config(app), json.dumps(ready))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
