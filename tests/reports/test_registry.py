@@ -9,10 +9,11 @@ import stat
 import sys
 from html import unescape
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from signet_conformance.engine import judge
+from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.reports import FORMATS, Format
@@ -86,6 +87,13 @@ def test_a_format_keeps_no_recording(tmp_path: Path, kind: Format) -> None:
     assert [sys.getrefcount(thing) for thing in (judged, judged.trace, *judged.trace.exchanges)] == held
 
 
+def breach_agent(judged: JudgedTrace, findings: tuple[Finding, ...]) -> None:
+    """Have these findings in the place of what was judged."""
+    # Only readers of the mapping are promised that it stays as it is.
+    judgements = cast("dict[str, Judgement]", judged.judgements)
+    judgements[AGENT] = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "z", findings)
+
+
 @every_format
 def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
     """However long what a recording says is, and however often one requirement is breached, a report stays small."""
@@ -95,7 +103,7 @@ def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
         Finding(Verdict.FAIL, (2,), f"kind {number}", "/request/body/json/note", "short", "y" * 100_000)
         for number in range(100)
     )
-    judged.judgements[AGENT] = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "z", findings)  # type: ignore[index]
+    breach_agent(judged, findings)
     stream = io.StringIO()
     report = kind.open(stream)
     for _ in range(3):
@@ -109,7 +117,7 @@ def test_one_more_kind_is_no_plural(tmp_path: Path, name: str) -> None:
     """Kinds beyond those that are shown are counted in words."""
     judged = judge(read(write(tmp_path / "a.jsonl", BREACHING)))
     findings = tuple(Finding(Verdict.FAIL, (2,), f"kind {'abcdefgh'[n]}") for n in range(MAX_PROBLEMS + 1))
-    judged.judgements[AGENT] = Judgement(AGENT, Verdict.FAIL, Reason.BREACH, "z", findings)  # type: ignore[index]
+    breach_agent(judged, findings)
     stream = io.StringIO()
     report = FORMATS[name].open(stream)
     report.add(judged, {})
