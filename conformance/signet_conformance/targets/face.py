@@ -83,8 +83,7 @@ def find_face(target: Target) -> HostFace:
             f"the driver {target.driver} cannot play the face {printable(name)!r}: it has no {needed!r}",
             where=target.where,
             remedy="name a face of the same kind of harness; for a face of your own, add what is missing, as"
-            " described by: "
-            "signet-conformance contract schema face",
+            " described by: signet-conformance contract schema face",
         )
     return face
 

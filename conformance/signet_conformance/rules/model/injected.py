@@ -332,9 +332,8 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
             yield warn_harness(
                 text.call,
                 asked=[first, lacking],
-                message="text injected for a turn is in its first request to the model, but not in later"
-                " requests of that"
-                " turn",
+                message="text injected for a turn is in its first request to the model, but not in later requests"
+                " of that turn",
                 expected=f"each request of the turn to hold {text.text.strip()[:200]!r}",
                 received=lacking.excerpt,
                 fold=f"{text.call.operation} dropped",
