@@ -224,6 +224,18 @@ def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, t
     assert below["warnings"] == ["coverage is below 99 %: exercise more, or lower the minimum"]
 
 
+def test_half_an_emoji_in_an_answer_is_covered_too(invoke: Invoke, tmp_path: Path) -> None:
+    """A daemon that cut a memory in the middle of a character leaves a report, and the same coverage."""
+    cut = start()
+    cut["response"]["body"]["json"]["inject"] = "cut \ud83d"
+    reports = [
+        json.loads(invoke("check", write(tmp_path / "a.jsonl", [health(), line]), "--json", "--coverage").stdout)
+        for line in (start(), cut)
+    ]
+    assert reports[0]["coverage"] == reports[1]["coverage"]
+    assert "session-start" in reports[1]["coverage"]["parts"]["operations"]["exercised"]
+
+
 def test_forced_colours_come_through_a_pipe(process: Process, tmp_path: Path) -> None:
     """FORCE_COLOR colours what goes into a pipe; NO_COLOR has the last word, and no word changes by colour."""
     trace = write(tmp_path / "a.jsonl", BREACHING)

@@ -62,6 +62,7 @@ FACTS: Mapping[str, Mapping[str, tuple[str, Sequence[Item]]]] = {
         "after an answer without a contract": ("FAIL", [UNKNOWN_ROUTE, BROKEN]),
         "after an answer as it should be": ("FAIL", [prompt(), BROKEN]),
         "after /health": ("FAIL", [call("GET", "/health", None, 200, "ok"), BROKEN]),
+        "half an emoji is text": ("PASS", [prompt({**PROMPTED, "inject": "cut \ud83d"})]),
     },
     "002": {
         "after a success": ("FAIL", [prompt(), prompt({}, 400)]),

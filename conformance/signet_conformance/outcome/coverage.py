@@ -26,6 +26,7 @@ from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.facts import Call
 from signet_conformance.finding import TESTED
+from signet_conformance.rules.fields import is_valid
 
 
 class Dimension(Struct, frozen=True):
@@ -140,7 +141,7 @@ def _variants_seen(call: Call, files: Mapping[str, Any]) -> Iterable[str]:
     answer = {"status": response.status, "body": body}
     deciders = _variants(files[str(call.operation)]["response"]["file"])
     error = response.status >= 400
-    return [name for name, decider in deciders.items() if (name == "error") is error and decider.is_valid(answer)]
+    return [name for name, decider in deciders.items() if (name == "error") is error and is_valid(decider, answer)]
 
 
 def percentage(given: str, where: str) -> float:

@@ -33,7 +33,8 @@ class _Deciders:
         self.parts = [(_decider(schema), schema, verdict) for schema, verdict in parts if schema is not None]
 
 
-def _valid(decider: Any, document: object) -> bool:
+def is_valid(decider: Any, document: object) -> bool:
+    """Whether a document fits the schema of a validator of jsonschema_rs."""
     try:
         return bool(decider.is_valid(document))
     except UnicodeEncodeError:
@@ -131,10 +132,10 @@ def check_fields(requirement: str) -> Rule:
                 yield judge_cut(call)
                 continue
             body = call.body if isinstance(call.body, dict) else dict(call.body)
-            if deciders.applies is not None and not _valid(deciders.applies, body):
+            if deciders.applies is not None and not is_valid(deciders.applies, body):
                 continue
             for decider, schema, verdict in deciders.parts:
-                if not _valid(decider, body):
+                if not is_valid(decider, body):
                     breaches += 1
                     yield _breach(deciders.check, decider, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
                     break
