@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LOOPBACK: Final = "127.0.0.1"
 _LOCAL: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?", re.IGNORECASE)
+_PORT: Final = re.compile(r":\d+\Z")
 
 
 async def serving(app: ASGIApp, port: int = 0, *, host: str = LOOPBACK, until_stdin_closes: bool = False) -> None:
@@ -69,13 +70,15 @@ async def answer_request(
 def foreign(request: Request, *, any_host: bool = False) -> str | None:
     """Why a request is refused: a browser sends it for a page that is not this server's own. None for any other.
 
-    With `any_host` the server may be asked by a name that is not this machine's loopback.
+    With `any_host` the server may be asked by a name that is not this machine's loopback. A page of such a name is
+    foreign all the same: the owner of a domain may point it here.
     """
     host = request.headers.get("host", "")
     if not any_host and not _LOCAL.fullmatch(host):
         return f"the host {host[:80]!r} is not this machine"
+    own = f"http://{host}" if _LOCAL.fullmatch(host) or _is_address(host) else None
     origins = request.headers.getlist("origin")
-    if any(origin != f"http://{host}" for origin in origins) or request.headers.get("sec-fetch-site") == "cross-site":
+    if any(origin != own for origin in origins) or request.headers.get("sec-fetch-site") == "cross-site":
         return "the request comes from a foreign page"
     return None
 
@@ -93,6 +96,14 @@ async def body_within(request: Request, most: int) -> bytes | None:
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value as a JSON answer. Its text is ASCII: programs may send half characters."""
     return Response(json.dumps(value), status, dict(headers or {}), "application/json")
+
+
+def _is_address(host: str) -> bool:
+    """Whether a Host header names an IP address."""
+    try:
+        return bool(ipaddress.ip_address(_PORT.sub("", host).removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

@@ -6,12 +6,14 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -21,6 +23,7 @@ from signet_conformance.errors import UsageError
 from signet_conformance.outcome.conclusion import Terms
 from tests.support import plain_http
 from tests.support.browser import Browser, browser, missing
+from tests.support.recorder import read_until_closed
 from tests.support.trace_files import BREACHING, write
 
 TIMEOUT_S = 60.0
@@ -115,6 +118,15 @@ def test_without_the_token_there_is_nothing(live: Live) -> None:
     for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.url}other"):
         answer = plain_http.get(address)
         assert (answer.status_code, answer.text) == (404, "")
+
+
+def test_an_address_that_is_none_gets_404(live: Live, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever a program of this machine asks for, it is answered, and nothing is printed."""
+    address = urlsplit(live.url)
+    with socket.create_connection(("127.0.0.1", address.port or 0)) as client:
+        client.sendall(f"GET http://[/ HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+        assert read_until_closed(client).startswith(b"HTTP/1.0 404")
+    assert capfd.readouterr().err == ""
 
 
 def test_a_broken_recording_is_told_once(live: Live) -> None:

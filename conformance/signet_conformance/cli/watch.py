@@ -28,7 +28,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import click
 from msgspec import Struct
@@ -278,14 +278,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or the number of the state after the one that is known."""
-        asked = urlsplit(self.path)
-        token, _, name = asked.path.removeprefix("/").partition("/")
+        path, _, query = self.path.partition("?")
+        token, _, name = path.removeprefix("/").partition("/")
         if not self._is_own() or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
         elif name == "":
             self._answer(HTTPStatus.OK, "text/html", self.server.growing.seen.page.encode())
         elif name == "version":
-            after = parse_qs(asked.query).get("after", ["0"])[0]
+            after = parse_qs(query).get("after", ["0"])[0]
             growing = self.server.growing
             seen = growing.after(int(after) if after.isdecimal() and len(after) < 16 else 0, _WAIT_S)
             told = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": growing.has_ended}

@@ -140,6 +140,19 @@ def test_another_name_is_answered_only_where_that_was_asked_for(config: Any, any
     assert asyncio.run(run()) == [404 if any_host else 403, 403]
 
 
+@pytest.mark.parametrize(("name", "status"), [("192.0.2.7:8080", 404), ("[2001:db8::7]:8080", 404), ("acme.test", 403)])
+def test_a_page_is_own_by_an_address_and_by_no_domain(config: Any, name: str, status: int) -> None:
+    """The owner of a domain may point it at this machine, so a server beyond the loopback serves no page of one."""
+
+    async def run() -> int:
+        async with SessionAdapter(config) as adapter:
+            transport = httpx.ASGITransport(RuntimeAdapterServer(adapter, "atlas", any_host=True))
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{name}") as client:
+                return (await client.post("/onDance", headers={"origin": f"http://{name}"})).status_code
+
+    assert asyncio.run(run()) == status
+
+
 def test_a_call_that_is_too_large_is_refused(daemon: RecordingDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is 413 as soon as the limit is passed."""
     monkeypatch.setattr(adapter_server, "MOST_BODY", 100)
