@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields
 
+from signet_conformance.reports import FORMATS
+from signet_conformance.trace.marks import KINDS, ScenarioEndMark, SentMark
 from tests.support.command_line import Invoke, Process
-from tests.support.trace_files import CONFORMING, HEADER, end, health, post, recall, start, write
+from tests.support.every_format import asking_for
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, end, health, post, recall, start, write
 
 GIB = 2**30
 HEADER_LINE = json.dumps(HEADER).encode() + b"\n"
@@ -92,6 +96,36 @@ def test_nothing_of_a_trace_reaches_the_terminal_raw(process: Process, tmp_path:
         shown = done.stdout + done.stderr
         assert {c for c in shown if not c.isprintable()} == {"\n"}
         assert "\ufffd" not in shown
+
+
+@pytest.mark.parametrize("value", [[["x"]], [[]], "\ud800", ["\ud800"], {"\ud800": ["\ud800"]}, 2**70, None], ids=repr)
+def test_a_mark_may_say_anything(invoke: Invoke, tmp_path: Path, value: object) -> None:
+    """Whatever stands in each member of each mark of the kit, the recording is shown, and every report is written."""
+    marks = [
+        {"kind": "mark", "t": 9.0, "name": name, "data": dict.fromkeys((field.name for field in fields(kind)), value)}
+        for name, kind in KINDS.items()
+        if name != ScenarioEndMark.NAME  # one with an error breaks the recording off
+    ]
+    write(tmp_path / "a.jsonl", [*BREACHING, *marks])
+    written = [word for kind in FORMATS.values() for word in asking_for(kind, f"out{kind.suffix}")]
+    done = invoke("check", "a.jsonl", "--coverage", *written)
+    assert done.exit_code == 1, done.output
+    assert all((tmp_path / f"out{kind.suffix}").stat().st_size for kind in FORMATS.values())
+    assert invoke("show", "a.jsonl", "--bodies").exit_code == 0
+
+
+def test_a_file_of_the_connector_may_have_any_name(invoke: Invoke, tmp_path: Path) -> None:
+    """The place of a request in the connector's code is shown, with half a character in its name too."""
+    sent = [["POST", "/api/memory/recall", "src/\ud800.js:3"]] * 2
+    mark = {"kind": "mark", "t": 9.0, "name": SentMark.NAME, "data": {"index": 0, "requests": sent}}
+    write(tmp_path / "a.jsonl", [*BREACHING, mark])
+    written = [word for kind in FORMATS.values() for word in asking_for(kind, f"out{kind.suffix}")]
+    assert invoke("check", "a.jsonl", *written).exit_code == 1
+    places = {
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for result in json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
+    }
+    assert "src/%ED%A0%80.js" in places
 
 
 def test_lone_surrogates_come_out_escaped(process: Process, tmp_path: Path) -> None:

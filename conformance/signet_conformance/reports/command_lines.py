@@ -28,12 +28,13 @@ def _shell_word(word: str) -> str:
     if printable(word, len(word)) == word:
         return shlex.quote(word)
     escaped = (
-        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\#:" else chr(byte) for byte in _bytes_of(word)
+        f"\\x{byte:02x}" if not 0x20 <= byte < 0x7F or byte in b"'\\#:" else chr(byte) for byte in bytes_of(word)
     )
     return f"$'{''.join(escaped)}'"
 
 
-def _bytes_of(word: str) -> bytes:
+def bytes_of(word: str) -> bytes:
+    """The bytes of a word of a command line, or of a path."""
     try:
         return os.fsencode(word)
     except UnicodeEncodeError:

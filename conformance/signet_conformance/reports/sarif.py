@@ -6,7 +6,6 @@ stays text: what a SARIF message would take for a link or a placeholder is escap
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha256
@@ -19,7 +18,7 @@ from signet_conformance.contract import MUST, Requirement, catalogue, requiremen
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import counted, printable
 from signet_conformance.finding import BREACHES, Finding, Judgement, Reason, Verdict
-from signet_conformance.reports.command_lines import explain_command, page_address
+from signet_conformance.reports.command_lines import bytes_of, explain_command, page_address
 from signet_conformance.reports.ending import RunEnding
 from signet_conformance.reports.evidence import call_line, evidence_of, kinds, known_requirement
 from signet_conformance.reports.json_document import encoded
@@ -180,9 +179,9 @@ def _address(file: str | None) -> str:
         try:
             path = path.relative_to(Path.cwd())
         except ValueError:
-            return f"file://{quote(os.fsencode(path))}"
+            return f"file://{quote(bytes_of(str(path)))}"
     # A first segment with a colon would be read as a scheme.
-    return quote(os.fsencode(path))
+    return quote(bytes_of(str(path)))
 
 
 def _notification(text: str, level: str) -> dict[str, Any]:

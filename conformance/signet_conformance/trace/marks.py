@@ -80,6 +80,8 @@ def _member(field: FieldInfo, told: Mapping[str, JSONValue]) -> Any:
     try:
         return convert(told[field.name], field.type)
     except (KeyError, ValidationError, UnicodeEncodeError):
+        if field.default_factory is not NODEFAULT:
+            return field.default_factory()
         return None if field.default is NODEFAULT else field.default
 
 
@@ -317,7 +319,7 @@ class OfferedMark(KitMark, frozen=True, kw_only=True):
 
     NAME = "offered"
 
-    tools: dict[str, tuple[str, ...]]
+    tools: dict[str, tuple[str, ...]] = {}
 
 
 class ObservedMark(KitMark, frozen=True, kw_only=True):

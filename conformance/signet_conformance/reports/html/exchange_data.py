@@ -20,7 +20,7 @@ from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files import shown_path
-from signet_conformance.reports.command_lines import shell_command
+from signet_conformance.reports.command_lines import bytes_of, shell_command
 from signet_conformance.reports.evidence import Source, names_agent, source_of
 from signet_conformance.reports.html.page import Markup, asset, element, embedded, joined
 from signet_conformance.reports.remarks import played
@@ -229,7 +229,7 @@ def editor_address(source: Source) -> str | None:
     address = editors.get(named, named)
     if _ADDRESS.fullmatch(address) is None:
         return None
-    file = quote((Path.cwd() / source.file).as_posix().lstrip("/"), safe="/")
+    file = quote(bytes_of((Path.cwd() / source.file).as_posix().lstrip("/")), safe="/")
     return address.replace("{file}", file).replace("{line}", str(source.line))
 
 
