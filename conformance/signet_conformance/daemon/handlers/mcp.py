@@ -11,11 +11,15 @@ from signet_conformance.daemon import js
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from signet_conformance.daemon.state import Daemon
 
 
 _VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07")
 """The versions of the protocol that the SDK of a real daemon speaks, the newest first."""
+_EXACT: Final = 2**53
+"""From this number on JavaScript does not tell an integer from its neighbours."""
 
 
 @cache
@@ -26,35 +30,73 @@ def _tools() -> list[dict[str, Any]]:
 
 
 def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """Answer a request; POST brings one JSON-RPC message: initialize, ping or tools/list, no other method is found."""
+    """Answer a request; POST brings JSON-RPC messages: initialize, ping or tools/list, no other method is found."""
+    match call.method:
+        case "GET":
+            return _stream(call)
+        case "DELETE":
+            return _version_problem(call) or DaemonAnswer(None, text="")
+        case "POST":
+            return _post(call)
+        case _:
+            return _error(405, -32000, "Method not allowed.", {"allow": "GET, POST, DELETE"})
+
+
+def _stream(call: DaemonRequest) -> DaemonAnswer:
+    """The stream of events that is open to a client: a real daemon closes it at once."""
+    if "text/event-stream" not in (call.header("accept") or ""):
+        return _error(406, -32000, "Not Acceptable: Client must accept text/event-stream")
+    headers = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform"}
+    return _version_problem(call) or DaemonAnswer(None, headers=headers, text="")
+
+
+def _post(call: DaemonRequest) -> DaemonAnswer:
     accept = call.header("accept") or ""
-    if call.method in ("GET", "HEAD"):
-        if "text/event-stream" not in accept:
-            return _error(406, -32000, "Not Acceptable: Client must accept text/event-stream")
-        return _version_problem(call) or _error(405, -32000, "Method not allowed.")
-    if call.method == "DELETE":
-        return _version_problem(call) or DaemonAnswer(None, text="")
-    if call.method != "POST":
-        return _error(405, -32000, "Method not allowed.")
     if "application/json" not in accept or "text/event-stream" not in accept:
         return _error(406, -32000, "Not Acceptable: Client must accept both application/json and text/event-stream")
     if not (call.header("content-type") or "").startswith("application/json"):
         return _error(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
-    return _post(call)
-
-
-def _post(call: DaemonRequest) -> DaemonAnswer:
     try:
-        message = call.json()
+        body = call.json()
     except js.UnreadableJsonError:
         return _error(400, -32700, "Parse error: Invalid JSON")
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+    messages = body if isinstance(body, list) else [body]
+    if not all(map(_is_message, messages)):
         return _error(400, -32700, "Parse error: Invalid JSON-RPC message")
-    if message.get("method") != "initialize" and (problem := _version_problem(call)) is not None:
-        return problem
-    if message.get("id") is None:
+    requests = [message for message in messages if "method" in message and "id" in message]
+    if not any(message["method"] == "initialize" for message in requests):
+        if (problem := _version_problem(call)) is not None:
+            return problem
+    elif len(messages) > 1:
+        return _error(400, -32600, "Invalid Request: Only one initialization request is allowed")
+    if not requests:
         return DaemonAnswer(None, 202, text="")
-    return DaemonAnswer({**_outcome(message), "jsonrpc": "2.0", "id": message["id"]})
+    # Of two requests with one id, only one is answered.
+    answers = {message["id"]: {**_outcome(message), "jsonrpc": "2.0", "id": message["id"]} for message in requests}
+    return DaemonAnswer(list(answers.values()) if len(answers) > 1 else next(iter(answers.values())))
+
+
+def _is_message(value: object) -> bool:
+    """Whether a value is a request, a notification or an answer of JSON-RPC, without any other member."""
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0" or not _is_id(value.get("id", "")):
+        return False
+    match value:
+        case {"method": str()}:
+            params = value.get("params", {})
+            return isinstance(params, dict) and value.keys() <= {"jsonrpc", "id", "method", "params"}
+        case {"id": _, "result": dict()}:
+            return value.keys() == {"jsonrpc", "id", "result"}
+        case {"error": {"code": int() | float(), "message": str()}}:
+            return value.keys() <= {"jsonrpc", "id", "error"}
+        case _:
+            return False
+
+
+def _is_id(value: object) -> bool:
+    """Whether a value can be the id of a request: a text or a whole number, not null."""
+    if isinstance(value, str):
+        return True
+    return js.is_number(value) and float(value).is_integer() and abs(value) < _EXACT
 
 
 def _version_problem(call: DaemonRequest) -> DaemonAnswer | None:
@@ -93,5 +135,6 @@ def _initialized(params: object) -> dict[str, Any]:
     }
 
 
-def _error(status: int, code: int, message: str) -> DaemonAnswer:
-    return DaemonAnswer({"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}, status)
+def _error(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> DaemonAnswer:
+    body = {"jsonrpc": "2.0", "error": {"code": code, "message": message}, "id": None}
+    return DaemonAnswer(body, status, headers or {})
