@@ -240,6 +240,16 @@ def test_half_of_the_lines_are_enough(lines: int, note: str, expected: object, t
         assert only(tmp_path, 1, items).message == message
 
 
+def test_a_line_that_the_host_cuts_is_not_missing(tmp_path: Path) -> None:
+    """Its beginning proves that the text was passed on; a few words of it prove nothing."""
+    line = "The billing service of Atlas runs in two regions, and only the first of them takes payments."
+    for shown, expected in ((line, PASS), (line[:60], OPEN), (line[:20], WARN)):
+        items = [step("start"), start(line), said(), asks(shown)]
+        assert verdicts(tmp_path, 1, items) == [expected]
+        if expected is OPEN:
+            assert only(tmp_path, 1, items).message == "only the beginning of what was injected reaches the model"
+
+
 TWICE, THRICE = f"{FACT}\n\n{FACT}", f"{FACT}\n\n{FACT}\n\n{FACT}"
 COUNTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "once": ([said(), hook(FACT), asks(FACT)], [PASS]),

@@ -14,6 +14,7 @@ from signet_conformance.facts import BOUNDS, PARENT_MEMBERS, PROMPT, START, Call
 from signet_conformance.files.json_values import objects_in
 from signet_conformance.rules.model.requests import (
     ModelCall,
+    line_head,
     marker_lines,
     padded,
     plain_words,
@@ -183,6 +184,8 @@ class ExpectedText(Struct, frozen=True):
             return Standing.UNKNOWABLE
         here = presence(self.telling, request.everything)
         if here.absent:
+            if self._is_cut_in(request):
+                return Standing.PARTLY
             return Standing.UNTOLD if self._may_stand_there(request) else Standing.LACKED
         if self._is_shortened_in(request):
             return Standing.HELD
@@ -193,6 +196,8 @@ class ExpectedText(Struct, frozen=True):
     def in_words(self, request: ModelCall, what: str) -> str:
         """Why it is left open whether a request holds the text, which messages call `what`."""
         here = presence(self.telling, request.everything)
+        if here.absent and self._is_cut_in(request):
+            return f"only the beginning of {what} reaches the model"
         if here.mostly:
             return f"the model gets no memory of {what}, only lines that a program may know by itself"
         return f"only {here.present} of {here.total} lines of {what} reach the model"
@@ -203,6 +208,10 @@ class ExpectedText(Struct, frozen=True):
             return False
         decisive = any(line in self.telling for line in self.memories) or 2 * len(self.telling) >= len(self.lines)
         return not decisive or self._is_shortened_in(request)
+
+    def _is_cut_in(self, request: ModelCall) -> bool:
+        """Whether a request holds the beginning of a line, as where a host cuts what is too long for it."""
+        return any(head and says(head, request.everything) for head in map(line_head, self.telling))
 
     def _is_shortened_in(self, request: ModelCall) -> bool:
         return any(says_left_out(part.text, self.lines, self.text) for part in request.parts)

@@ -31,7 +31,7 @@ _SHORTENED = re.compile(
     re.IGNORECASE,
 )
 _LONG_LETTERS = 40
-"""From this length on a line is recognised with other blanks in it."""
+"""From this length on a line is recognised with other blanks in it, and by its beginning where it was cut."""
 _MOST_OF_IT = 0.5
 
 
@@ -59,6 +59,12 @@ def occurrences(line: str, text: str) -> int:
 def says(line: str, text: str) -> bool:
     """Whether a padded text holds a line. A long one may be wrapped inside its words."""
     return f" {line} " in text or (len(line) >= _LONG_LETTERS and line.replace(" ", "") in text.replace(" ", ""))
+
+
+def line_head(line: str) -> str:
+    """The first words of a line, enough to recognise it where it was cut; empty if no word follows them."""
+    end = line.find(" ", _LONG_LETTERS)
+    return line[:end] if end > 0 else ""
 
 
 def marker_lines(text: str) -> tuple[str, ...]:
