@@ -29,12 +29,12 @@ def reach(folder: Path, *items: dict[str, Any]) -> UnreachableParts | None:
 
 
 def test_a_field_is_reached_by_a_schema_or_by_what_is_sent(tmp_path: Path) -> None:
-    """A tool offers it, in either spelling, or the connector sends it; what connectors fill in is none of a model."""
-    found = reach(tmp_path, offered(memory_search=["query", "limit", "keyword_query"]), SEARCH)
+    """A tool offers it, in any spelling, or the connector sends it; what connectors fill in is none of a model."""
+    found = reach(tmp_path, offered(memory_search=["query", "limit", "keyword_query", "include-recalled"]), SEARCH)
     assert found is not None
     fields = found.fields["memory_search"]
     assert {"aggregate", "since", "until"} <= set(fields)
-    assert not {"query", "limit", "pinned", "keywordQuery", "agentId", "sessionKey"} & set(fields)
+    assert not {"query", "limit", "pinned", "keywordQuery", "includeRecalled", "agentId", "sessionKey"} & set(fields)
 
 
 def test_a_tool_that_is_not_offered_is_not_reached(tmp_path: Path) -> None:

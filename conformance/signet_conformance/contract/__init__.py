@@ -81,6 +81,11 @@ def request_members(version: str, operation: str) -> tuple[str, ...]:
     return () if files is None else tuple(document(files["request"]["file"]).get("properties", ()))
 
 
+def spelling(name: str) -> str:
+    """A member's name however it is spelt: `agent_id`, `agent-id` and `agentId` are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
 def _first_daemon(version: str) -> str:
     return str(version_document(version)["daemon_versions"]["from"])
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from signet_conformance.contract import contract_version_of, request_members, version_document
+from signet_conformance.contract import contract_version_of, request_members, spelling, version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import first_of
 from signet_conformance.facts import Call
@@ -150,9 +150,10 @@ class ReachMeter:
         missing = {
             tool: self._missing(tool, row.operations, version) for tool, row in known.items() if tool in self._offered
         }
-        offered = {tool: set(map(_plain, members)) for tool, members in self._offered.items()}
+        offered = {tool: set(map(spelling, members)) for tool, members in self._offered.items()}
         dropped = {
-            tool: tuple(field for field in fields if _plain(field) in offered[tool]) for tool, fields in missing.items()
+            tool: tuple(field for field in fields if spelling(field) in offered[tool])
+            for tool, fields in missing.items()
         }
         return UnreachableParts(
             tools=tuple(tool for tool in known if tool not in served and tool not in self._offered),
@@ -161,7 +162,7 @@ class ReachMeter:
             unfillable=tuple(
                 tool
                 for tool, row in known.items()
-                if tool in self._offered and row.needs and not row.needs & set(map(_plain, self._offered[tool]))
+                if tool in self._offered and row.needs and not row.needs & set(map(spelling, self._offered[tool]))
             ),
         )
 
@@ -170,35 +171,30 @@ class ReachMeter:
         used = [name for name in operations if name in self._sent] or [name for name in operations if name in files][:1]
         sent = set().union(*(self._sent.get(name, set()) for name in used))
         dropped = self._given.get(tool, set()) - self._passed.get(tool, set())
-        reached = {*map(_plain, self._offered[tool])} - dropped
-        reached |= {*map(_plain, sent), *_OF_THE_CONNECTOR}
+        reached = {*map(spelling, self._offered[tool])} - dropped
+        reached |= {*map(spelling, sent), *_OF_THE_CONNECTOR}
         fields: dict[str, str] = {}
         for name in used:
             for field in request_members(version, name):
-                fields.setdefault(_plain(field), field)
+                fields.setdefault(spelling(field), field)
         return tuple(field for plain, field in fields.items() if plain not in reached)
 
 
-def _plain(name: str) -> str:
-    """A member's name as connectors and the daemon spell it alike: agent_id is agentId."""
-    return name.replace("_", "").lower()
-
-
 def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """A tool's arguments by plain names; of a batch, those of each change."""
+    """A tool's arguments by the spelling of their names; of a batch, those of each change."""
     for each in (arguments, *objects_in(arguments.get("patches"))):
         for name, value in each.items():
             if name != "patches" and value not in (None, False, "", [], {}):
-                yield _plain(name), value
+                yield spelling(name), value
 
 
 def _leaves_of(call: Call) -> Iterator[tuple[str, Any]]:
-    """Each member of a request at any depth, by its plain name; members in the path have the name ""."""
+    """Each member of a request at any depth, by the spelling of its name; members in the path have the name ""."""
     yield "", call.path
     pending: list[tuple[str, Any]] = [*call.query.items(), *call.body.items()]
     while pending:
         name, value = pending.pop()
-        yield _plain(name), value
+        yield spelling(name), value
         if isinstance(value, dict):
             pending += value.items()
         elif isinstance(value, list):

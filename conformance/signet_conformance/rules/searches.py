@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_conformance import facts
-from signet_conformance.contract import contract_version_of, request_members
+from signet_conformance.contract import contract_version_of, request_members, spelling
 from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
@@ -126,9 +126,9 @@ def _sent_members(call: Call) -> Mapping[str, Any]:
 def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
     """The members that are sent, without those which the daemon reads under another spelling alone."""
     names = request_members(contract_version_of(recording.daemon_version), str(call.operation))
-    known = {_spelling(name) for name in names}
+    known = {spelling(name) for name in names}
     sent = {**call.query, **call.body}
-    return {_name(name): value for name, value in sent.items() if name in names or _spelling(name) not in known}
+    return {_name(name): value for name, value in sent.items() if name in names or spelling(name) not in known}
 
 
 def _known_names(recording: Recording) -> frozenset[str]:
@@ -140,11 +140,7 @@ def _known_names(recording: Recording) -> frozenset[str]:
 
 def _name(name: str) -> str:
     """A member's name however it is spelt: `aggregate_budget` and `aggregateBudget` are one."""
-    return _NAMES.get(_spelling(name), _spelling(name))
-
-
-def _spelling(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    return _NAMES.get(spelling(name), spelling(name))
 
 
 def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
