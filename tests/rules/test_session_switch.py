@@ -97,6 +97,17 @@ def test_end_of_a_clear_may_come_late(tmp_path: Path, before: list[Item], told: 
     assert verdict(tmp_path, "SIG-END-009", *STARTED, *before, step("end", "s1", 2), *told) == expected
 
 
+@pytest.mark.parametrize(("ended", "expected"), [("k-2", "PASS"), ("k-1", "FAIL"), ("k-3", "FAIL")])
+def test_end_of_the_second_clear_may_come_late(tmp_path: Path, ended: str, expected: str) -> None:
+    """A queue tells the first clear in the second one's step, and the second one at the user's own end."""
+    first = [step("clear", "s1", 1), hook("session-start", "k-2", source="clear"), step("clear", "s1", 2)]
+    second = [hook("session-end", "k-1", reason="clear"), hook("session-start", "k-3", source="clear")]
+    told = [hook("session-end", ended, reason="clear"), hook("session-end", "k-3", reason="exit")]
+    closing = [mark("session_key", session="s1", key="k-3"), step("end", "s1", 3), *told]
+    items = [mark("session_key", session="s1", key="k-1"), *first, *second, *closing, *BESIDE]
+    assert verdict(tmp_path, "SIG-END-009", *STARTED, *items) == expected
+
+
 def spoilt(item: Item, kind: str = "reset") -> Item:
     """A hook that met a fault: nothing was answered, or nothing of use."""
     if kind == "reset":

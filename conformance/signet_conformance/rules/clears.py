@@ -227,13 +227,14 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     """Whether an end in the step of the user's own end tells of the clear before: no end did, and another follows.
 
     A connector that sends from a queue tells both in the last step; where they have two keys, in any order.
+    The end of an earlier key may tell of an earlier clear.
     """
     step = recording.timeline.step_at(end.seq)
     clear = _last_clear(recording, step)
     if step is None or clear is None:
         return False
     ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
-    told = any(clear.seq < call.seq < step.seq for call in ends)
+    told = any(clear.seq < call.seq < step.seq and call.key == end.key for call in ends)
     until = recording.timeline.end_of(step)
     own = (call for call in ends if step.seq < call.seq < until and (call.seq > end.seq or call.key != end.key))
     return not told and any(call.body.get("reason") != "clear" for call in own)
