@@ -89,6 +89,17 @@ def test_what_tools_gave_back_stands_in_the_conversation(
     assert engine.judge(trace.read(tools)).verdicts["SIG-END-013"] is verdict
 
 
+@of_the_host
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("tells-notes", Verdict.WARN)])
+def test_what_the_host_told_its_model_after_a_compaction_stands_in_the_conversation(
+    mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """A plugin that tells it as the user's words in its transcript is found out; another one is not blamed."""
+    target = made("oh-my-pi", mode=mode, module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    (compaction,) = recorded(target, ["compaction"])
+    assert engine.judge(trace.read(compaction)).verdicts["SIG-END-013"] is verdict
+
+
 @pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("asks-late", Verdict.WARN)])
 def test_messages_of_a_deleted_session_are_gone(
     mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded

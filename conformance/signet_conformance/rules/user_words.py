@@ -277,7 +277,7 @@ def _kind(recording: Recording, call: Call, words: str, now: set[str], before: s
         return "what the daemon injected", "injected"
     if is_tool_output(recording, words, call.seq):
         return "what a tool gave back", "tool output"
-    return "a text that no step of the session contains, such as a tool's result", "not said"
+    return "a text that no step of the session contains, such as a tool's result or the host's own prompt", "not said"
 
 
 def _is_json(call: Call) -> bool:

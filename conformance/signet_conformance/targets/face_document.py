@@ -118,6 +118,13 @@ Action = Annotated[
 ]
 
 
+class HostMessage(Part):
+    """A message that the host itself adds to the conversation, in the user's place."""
+
+    role: Text
+    text: Text
+
+
 class MemoryServer(Part):
     """Where the harness finds the memory server."""
 
@@ -249,6 +256,8 @@ class FaceDocument(Document):
     """false if a session in which nothing was said cannot be resumed"""
     starts_a_turn_before_its_context: bool = False
     """true if the turn after that of a tool starts before its messages are handed to plugins"""
+    after_compaction: Maybe[HostMessage] = None
+    """What the host itself tells its model when it has compacted the conversation, so that the work continues."""
     changes_id: dict[Step, Texts] = Field(default_factory=dict)
     """Step in which the harness gives a session another id, to the events by which a connector learns of it."""
     ends_untold: Items[Step] = ()

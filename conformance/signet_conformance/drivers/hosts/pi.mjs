@@ -296,7 +296,25 @@ class Program {
     compaction.end(this.#session);
     this.#session.add({ type: "compaction", summary: step.summary ?? "", tokensBefore: 1000 });
     await this.#fire("session_compact", { compactionEntry: structuredClone(this.#session.entries.at(-1)), fromExtension: false });
+    await this.#goOnAfterCompaction();
     return {};
+  }
+
+  /** The host asks its model to go on where a compaction of its own fell into the work; the model has nothing to add. */
+  async #goOnAfterCompaction() {
+    const message = this.#face.after_compaction;
+    if (message === undefined) return;
+    const { role, text: prompt } = message;
+    const said = await this.#fire("before_agent_start", { prompt, systemPrompt: SYSTEM_PROMPT });
+    this.#keep({ role, content: [{ type: "text", text: prompt }], attribution: "agent", timestamp: Date.now() });
+    if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
+    await this.#fire("agent_start");
+    await this.#fire("turn_start", { turnIndex: 0, timestamp: Date.now() });
+    await this.#asked();
+    this.#keep({ role: "assistant", content: [], timestamp: Date.now(), ...MODEL, stopReason: "stop" });
+    const messages = this.#session.messages;
+    await this.#fire("turn_end", { turnIndex: 0, message: messages.at(-1), toolResults: [] });
+    await this.#fire("agent_end", { messages });
   }
 
   async compact(step) {
