@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -139,6 +140,18 @@ def test_what_belongs_to_another_user_stays(abandoned: Path, given: str, tmp_pat
     os.chown(abandoned / given, 12345, 12345)
     remove_abandoned(PREFIX, tmp_path)
     assert (abandoned / "worker" / "trace.jsonl").is_file()
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """Where no temporary folder can be written, a run says so, and where it looked for one."""
+    line = [sys.executable, "-m", "signet_conformance.cli", "run", "reference"]
+    done = subprocess.run(
+        line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: there is no folder for temporary files: ")
+    assert done.stderr.endswith("\ntry: make room there, or name another in TMPDIR\n")
 
 
 def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

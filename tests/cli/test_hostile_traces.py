@@ -106,10 +106,13 @@ def test_a_mark_may_say_anything(invoke: Invoke, tmp_path: Path, value: object) 
         for name, kind in KINDS.items()
         if name != ScenarioEndMark.NAME  # one with an error breaks the recording off
     ]
-    write(tmp_path / "a.jsonl", [*BREACHING, *marks])
+    for name in ("a.jsonl", "b.jsonl"):
+        write(tmp_path / name, [*BREACHING, *marks])
     written = [word for kind in FORMATS.values() for word in asking_for(kind, f"out{kind.suffix}")]
-    done = invoke("check", "a.jsonl", "--coverage", *written)
+    done = invoke("check", "a.jsonl", "b.jsonl", "--coverage", *written)
     assert done.exit_code == 1, done.output
+    rows = json.loads((tmp_path / "out.json").read_text())["together"].values()
+    assert "ERROR" not in {row["verdict"] for row in rows}
     assert all((tmp_path / f"out{kind.suffix}").stat().st_size for kind in FORMATS.values())
     assert invoke("show", "a.jsonl", "--bodies").exit_code == 0
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from signet_conformance import trace
-from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks, tool_answer_mark
+from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks, loaded_marks, tool_answer_mark
 from signet_conformance.reports.remarks import remarks
+from signet_conformance.trace import encode
+from signet_conformance.trace.marks import KINDS
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import Broken, Made
@@ -128,6 +132,16 @@ def test_odd_measures_are_left_out() -> None:
     """What is no number or text is no reason to say nothing of the handler."""
     (told,) = handler_marks(1, {"calls": [{"event": "e", "thrown": True, "ms": "long"}]})
     assert told.data == {"index": 1, "event": "e", "outcome": "thrown"}
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], [7], {}, [[]], "\ud800"], ids=repr)
+def test_whatever_is_told_of_a_connector_makes_marks(value: object) -> None:
+    """A row may lack any member, and a member may have any type: it can be written, and be read again."""
+    members = {field.name for kind in KINDS.values() for field in fields(kind)}
+    for rows in ([{}], [dict.fromkeys(members, value)], [{"accepted": True, **dict.fromkeys(members, value)}], value):
+        about = dict.fromkeys(("installed", "registered", "reinstalled", "observed", "unheard", "remarks"), rows)
+        for mark in loaded_marks({**about, "printed": value}, {}):
+            assert json.loads(encode({"data": mark.data}))
 
 
 def test_reference_is_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:

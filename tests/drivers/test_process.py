@@ -99,6 +99,14 @@ def test_program_that_gives_no_answer_is_told_with_the_whole_bound(tmp_path: Pat
     assert failure.message == "target mine gave no answer within 0.25 s"
 
 
+def test_program_that_tells_of_events_for_ever_is_not_awaited(tmp_path: Path) -> None:
+    """Only its answer ends a step, and that has to come within the bound."""
+    tells = """while True: print('{"event": "model"}', flush=True); sys.stdin.readline()"""
+    failure = broken(tells, tmp_path, timeout_s=0.25)
+    assert failure.how is DriverFault.SILENT
+    assert failure.message.startswith("target mine gave no answer within 0.25 s")
+
+
 def test_error_while_greeting_is_about_loading(tmp_path: Path) -> None:
     """A connector that cannot be loaded is no step that could be left out of the capabilities."""
     refusing = "import json; id = json.loads(input())['id']; print(json.dumps({'id': id, 'error': 'no acme'}))"

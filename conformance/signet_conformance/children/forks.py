@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from typing import IO, Final
 from signet_conformance.children import watchdog
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.fork_server import MOST_BYTES
+from signet_conformance.children.temporary import system_folder
 from signet_conformance.children.watchdog_program import signal_group
 
 Programs = Mapping[str, Sequence[str]]
@@ -88,7 +88,7 @@ class _Server:
     """The process that forks."""
 
     def __init__(self) -> None:
-        self._env = watchdog.marked_environment(clean_environment(Path(tempfile.gettempdir())))
+        self._env = watchdog.marked_environment(clean_environment(system_folder()))
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(

@@ -284,7 +284,7 @@ class LineProcess:
                 if self._read_answers(min(left_s, _LOOK_S)):
                     continue
                 if not left_s:
-                    raise ChildTimeoutError(f"{self.name} gave no answer {deadline.words()}", remedy=self._advice())
+                    raise self.overdue(deadline)
                 now = time.monotonic()
                 # A process that left the group may keep the child's output open for ever: the child's own end counts.
                 if ended_at is None and self._has_ended():
@@ -292,6 +292,10 @@ class LineProcess:
                 if ended_at is not None and now - ended_at > _GRACE_S:
                     return None
             return self._answers.popleft() if self._answers else None
+
+    def overdue(self, deadline: Deadline) -> ChildTimeoutError:
+        """The error of a child that gave no answer within a deadline."""
+        return ChildTimeoutError(f"{self.name} gave no answer {deadline.words()}", remedy=self._advice())
 
     def _read_answers(self, timeout_s: float) -> bool:
         """Read what the child writes within `timeout_s`; whether it wrote anything, or its output ended."""

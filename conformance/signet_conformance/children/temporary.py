@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from signet_conformance.children import watchdog
+from signet_conformance.errors import os_errors
 
 OWNER = ".signet-conformance-owner"
 _cleaned: set[tuple[str, str]] = set()
@@ -24,13 +25,20 @@ _held: dict[Path, int] = {}
 """The folders of `kept_folder`, each with the descriptor of its locked file."""
 
 
+def system_folder() -> Path:
+    """The system's folder for temporary files. Raises UsageError where none can be written, as on a full disk."""
+    with os_errors("there is no folder for temporary files", remedy="make room there, or name another in TMPDIR"):
+        return Path(tempfile.gettempdir())
+
+
 @contextlib.contextmanager
 def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
     """A new private folder below `base` (default: the system's temporary folder), removed with all in it at the end.
 
-    What killed runs left there under the same prefix is removed first. Raises OSError where none can be made.
+    What killed runs left there under the same prefix is removed first. Raises OSError or UsageError where none can be
+    made.
     """
-    place = str(tempfile.gettempdir() if base is None else base)
+    place = str(system_folder() if base is None else base)
     if (place, prefix) not in _cleaned:
         _cleaned.add((place, prefix))
         remove_abandoned(prefix, Path(place))
@@ -66,10 +74,11 @@ def _remove_whole(folder: Path) -> None:
 def kept_folder(prefix: str) -> Path:
     """A new private folder that stays until its owner removes it or lets it go, or is killed.
 
-    What killed owners left under the same prefix is removed first. Raises OSError where none can be made.
+    What killed owners left under the same prefix is removed first. Raises OSError or UsageError where none can be made.
     """
-    remove_abandoned(prefix, Path(tempfile.gettempdir()))
-    folder = Path(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
+    place = system_folder()
+    remove_abandoned(prefix, place)
+    folder = place / f"{prefix}{secrets.token_hex(8)}"
     # Before it is there, as above.
     watchdog.watch_folder(folder)
     folder.mkdir(0o700)

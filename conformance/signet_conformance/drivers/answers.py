@@ -68,10 +68,10 @@ def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.Regist
 
 
 def _observed(row: Mapping[str, Any]) -> marks.ObservedMark:
+    args, members, env = (tuple(list_in(row.get(name))) for name in ("args", "members", "env"))
     return marks.ObservedMark(
-        event=row.get("event"), occasion=row.get("occasion"), args=tuple(row["args"]),
-        members=tuple(row.get("members", ())), env=tuple(row["env"]),
-        cwd=row["cwd"], ms=row.get("ms"), status=row.get("status"),
+        event=row.get("event"), occasion=row.get("occasion"), args=args, members=members, env=env,
+        cwd=row.get("cwd"), ms=row.get("ms"), status=row.get("status"),
     )  # fmt: skip
 
 

@@ -185,6 +185,8 @@ class DriverProcess:
         while "event" in (answer := self._receive(deadline)):
             on_event(answer)
             self._send({"op": "go"})
+            if not deadline.left_s():  # a program that tells of events for ever is never awaited
+                raise self._broken(DriverFault.SILENT, self._process.overdue(deadline))
         if answer.get("id") != self._next_id:
             # No answer is ever late: a program that let a request time out is ended.
             raise self._broken(DriverFault.GARBLED, self._confusion(answer))

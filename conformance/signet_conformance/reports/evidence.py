@@ -253,7 +253,7 @@ def _requests_sent(recording: Recording) -> Iterator[tuple[int, tuple[Source, ..
     call = next(calls, None)
     for mark in recording.marks(SentMark):
         told: dict[tuple[str, ...], list[tuple[Source, ...]]] = {}
-        for method, path, *places in (sent for sent in mark.requests if len(sent) > 1):
+        for method, path, *places in mark.requests:
             told.setdefault((method, path), []).append(tuple(_sources_in(places)))
         reached: dict[tuple[str, ...], list[Call]] = {}
         while call is not None and call.seq < mark.seq:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from msgspec import NODEFAULT, Struct, ValidationError, convert
+from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert
 from msgspec.structs import FieldInfo, fields, force_setattr
 
 from signet_conformance.trace.model import Mark, Trace
@@ -201,7 +201,7 @@ class SentMark(KitMark, frozen=True, kw_only=True):
     NAME = "sent"
 
     index: int | None
-    requests: tuple[tuple[str, ...], ...] = ()
+    requests: tuple[Annotated[tuple[str, ...], Meta(min_length=2)], ...] = ()
 
 
 class PrintedMark(KitMark, frozen=True, kw_only=True):
