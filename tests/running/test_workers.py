@@ -102,6 +102,7 @@ def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
         assert done == [(name, workers.recorded_daemons[0]) for name in ("first", "second", "waits")]
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only /proc tells whether a thread sleeps")
 def test_a_signal_that_another_thread_took_ends_the_wait_for_results() -> None:
     """The system gives a signal of a process to any of its threads; Python handles it in the main one."""
     over, ended = threading.Event(), threading.Event()
