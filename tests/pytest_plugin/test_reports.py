@@ -46,6 +46,19 @@ def test_report_goes_into_an_empty_folder_that_is_there(repository: Repository, 
         assert report_in(repository.folder / folder)["exit"] == 0
 
 
+def test_reports_tell_of_what_was_selected_alone(repository: Repository, breaching: Path) -> None:
+    """Every report has the requirements that -k selected; the breach of another one is in none of their tables."""
+    done = repository.conform("--signet-trace", breaching, "--signet-report", "report", "-k", "SIG-HTTP")
+    assert done.status == 0, done.everything
+    folder = repository.folder / "report"
+    report = report_in(folder)
+    selected = {name for name in requirements() if name.startswith("SIG-HTTP-")}
+    assert selected == set(report["together"]) == set(report["traces"][0]["verdicts"])
+    assert "SIG-END-001" not in {cause["requirement"] for cause in report["causes"]}
+    for name in ("report.md", "report.html", "report.xml"):
+        assert "SIG-END-001" not in (folder / name).read_text("utf-8"), name
+
+
 def test_second_report_overwrites_nothing(repository: Repository, conforming: Path, breaching: Path) -> None:
     """A run with the folder of an earlier report ends with 2 and leaves that report as it was."""
     assert repository.judge(conforming, "--signet-report", "report")[0].status == 0

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signet_conformance.contract import REFERENCE_DAEMON, contract_version_of, harness_requirements, version_key
 from signet_conformance.engine import JudgedTrace, exit_status, fold_run, judge, judge_each
@@ -132,11 +133,15 @@ class Judging:
         why files could not be judged, `notes` further lines for the reports. `tested` are the requirements that count
         with their verdicts, where not all of them were judged.
         """
-        judgements = fold_run(self.judged, whole=shortfall is None and not self.broken_off)
+        folded = fold_run(self.judged, whole=shortfall is None and not self.broken_off)
+        judged, judgements = self.judged, with_generated(folded, generated)
+        if tested is not None and not judgements.keys() <= tested.keys():
+            judged = [replace(each, judgements=_of_those(each.judgements, tested)) for each in judged]
+            judgements = _of_those(judgements, tested)
         return Conclusion(
             terms=self.terms,
-            judged=tuple(self.judged),
-            judgements=with_generated(judgements, generated),
+            judged=tuple(judged),
+            judgements=judgements,
             coverage=None if self._meter is None else self._meter.coverage(),
             reach=self._reach.reach(),
             newer=self._newer.newer(),
@@ -153,6 +158,10 @@ class Judging:
             _spoken=self._tested,
             _gaps=self._gaps,
         )
+
+
+def _of_those(judgements: Mapping[str, Judgement], names: Container[str]) -> Mapping[str, Judgement]:
+    return {name: judgement for name, judgement in judgements.items() if name in names}
 
 
 class Conclusion(Struct, frozen=True, dict=True):
