@@ -6,6 +6,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
+import { asSent } from "./model_wire.mjs";
 import { lacksManifest, MANIFEST, manifestOf, readManifest } from "./openclaw_manifest.mjs";
 import { givenFor, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
@@ -297,7 +298,7 @@ class Gateway {
     const full = [said.prependContext, prompt].filter(Boolean).join("\n\n");
     const input = { ...MODEL, runId, sessionId: session.sessionId, systemPrompt: system, prompt: full, imagesCount: 0 };
     await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
-    await modelTurn(step.session, { said: prompt, given: givenFor(answersOf(prepared, built, legacy)) });
+    await modelTurn(step.session, { said: await asSent(prompt, MODEL.model), given: givenFor(answersOf(prepared, built, legacy)) });
     const kept = this.#keepsContext ? full : prompt;
     this.#say(session, { role: "user", content: [{ type: "text", text: kept }], timestamp: Date.now() });
     session.turn = { reply: step.reply ?? "Understood.", began, runId, input, ctx };

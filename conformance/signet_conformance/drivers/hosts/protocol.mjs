@@ -6,6 +6,7 @@ import { writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format } from "node:util";
 
+import { keepFromVendor } from "./model_wire.mjs";
 import { watchSent } from "./sent.mjs";
 import { watchStrays } from "./strays.mjs";
 
@@ -148,6 +149,7 @@ export async function serve(open, face) {
   const own = fileURLToPath(new URL(".", import.meta.url));
   const takeSent = watchSent(own);
   countRequests();
+  keepFromVendor();
   const takeStrays = watchStrays(own, face?.ends_on_stray_errors === true);
   let host;
   const answer = async (request) => {
