@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -129,6 +130,8 @@ class TraceFile:
                 written += os.write(self._fd, lines[written:])
             self._size += len(lines)
         except OSError as failure:
+            with suppress(OSError):  # what is written later would continue half a line
+                os.ftruncate(self._fd, self._size)
             raise KitError(
                 f"the trace cannot be written: {failure.strerror or failure}",
                 where=self.path,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
 
 from signet_conformance import trace
-from signet_conformance.errors import UsageError
+from signet_conformance.errors import KitError, UsageError
 from signet_conformance.trace import Header, encode
 from signet_recording_proxy.trace_file import TraceFile
 
@@ -61,3 +62,18 @@ def test_a_superseded_file_closes_after_its_last_exchange(tmp_path: Path) -> Non
     file.write_waiting()
     assert len(trace.read(tmp_path / "t").exchanges) == 1
     assert open_files() == before
+
+
+def test_what_comes_after_a_full_disk_stands_in_lines_of_its_own(tmp_path: Path) -> None:
+    """Of a line that did not fit nothing is left: what is written once there is room can be read."""
+    file = TraceFile(str(tmp_path / "t"), Header())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "t").stat().st_size + 10, hard))
+    try:
+        with pytest.raises(KitError, match="cannot be written"):
+            file.mark("step", {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    file.mark("step", {"a": 1})
+    file.demand_there()
+    assert [mark.data for mark in trace.read(tmp_path / "t").marks] == [{"a": 1}]
