@@ -87,7 +87,8 @@ def main() -> NoReturn:
     """Run `signet-harness` with the arguments of this process and exit with its status."""
     status = guarded(lambda: commands.main(prog_name=PROGRAM, standalone_mode=False))
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as where whoever started us closed it (`>&-`)
+            sys.stdout.flush()
     except OSError:
         # A terminal that was closed takes nothing more; the interpreter would end with a status of its own for that.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
