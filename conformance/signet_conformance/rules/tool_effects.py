@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
-from signet_conformance.files.json_values import text_in
+from signet_conformance.files.json_values import objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.forgetting import judge_forget
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
@@ -21,6 +21,7 @@ from signet_conformance.rules.tool_requests import (
     asked_changes,
     asked_ids,
     content_of,
+    identifier_in,
     ids_forgotten,
     ids_harmed,
     ids_superseded,
@@ -36,6 +37,8 @@ _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*
 """Marks of the host's own command for a memory, which it takes off the text."""
 _VALUES = ("importance", "pinned", "type", "tags")
 """Members of a memory beside its text that a tool may be told."""
+_KEPT = ("importance", "pinned", "type")
+"""Those of them that a change leaves as they are unless the tool is told; the connector may add tags."""
 
 
 def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
@@ -56,7 +59,10 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
             else:
                 superseded = frozenset(identifier for call in calls for identifier in ids_superseded(call))
                 asked = AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark), superseded)
-                if (outcome := judge(asked, said)) is not None:
+                outcome = judge(asked, said)
+                if outcome is PASS and mark.tool == "memory_modify":
+                    outcome = _unasked_value(recording, asked) or PASS
+                if outcome is not None:
                     yield outcome
         said.note(mark, deeds)
 
@@ -259,6 +265,45 @@ def _unasked_text(
         sent_text = members.get("content")
         return step.other_text(call, (text, known), message, expected=known, received=sent_text, fold="new text")
     return None
+
+
+def _unasked_value(recording: Recording, step: AskedStep) -> Finding | None:
+    """Return the breach of a change that gives a memory a value that the tool was not told."""
+    asked = dict(asked_changes(step.given))
+    for call in step.calls:
+        for identifier, members, pointer in sent_changes(call) if call.accepted else ():
+            for name in _KEPT:
+                value = members.get(name)
+                if identifier not in asked or value is None or asked[identifier].get(name) is not None:
+                    continue
+                known = list(_known_values(recording, identifier, name, call.seq))
+                if not known or any(is_value(value, each) for each in known):
+                    continue
+                is_listed = pointer.endswith("/id")
+                return step.fail(
+                    call,
+                    f"the memory gets another {name}, and the tool was not asked to change it",
+                    pointer=pointer.removesuffix("id") + name if is_listed else in_body(name),
+                    expected=f"{known[-1]!r}, as before",
+                    received=value,
+                    fold=f"new {name}",
+                )
+    return None
+
+
+def _known_values(recording: Recording, identifier: str, name: str, before: int) -> Iterator[object]:
+    """Yield the values of a memory's member before a request: what the daemon said, a tool asked or a request set."""
+    for mark in recording.timeline.steps:
+        told = dict(asked_changes(mark.arguments or {})).get(identifier, {}) if mark.seq < before else {}
+        yield from (value for value in (told.get(name),) if value is not None)
+    for call in recording.calls:
+        if call.seq >= before or not call.accepted:
+            continue
+        answer = call.answer or {}
+        rows = (answer, *objects_in(answer.get("results") or answer.get("memories")))
+        told_rows = [row for row in rows if identifier_in(row.get("id")) == identifier]
+        sent = [members for other, members, _ in sent_changes(call) if other == identifier]
+        yield from (row[name] for row in (*told_rows, *sent) if row.get(name) is not None)
 
 
 def _other_members(
