@@ -199,6 +199,24 @@ def test_fault_of_a_start_waits_for_a_request_until_the_turn_is_over(
     )
 
 
+ENDS_LATE = """
+[targets.late]
+command = ["{python}", "%s"]
+agents = ["atlas-agent"]
+harness = "late"
+"""
+
+
+def test_what_a_connector_tells_after_its_harness_belongs_to_its_scenario(drive: Drive) -> None:
+    """A recording is open while a process of the connector may send what it owes; no other scenario is told of it."""
+    (drive.folder / "signet-conformance.toml").write_text(ENDS_LATE % Path(__file__).with_name("late_end.py"))
+    recordings = record(drive, {name: [START, END] for name in ("first", "second", "third", "fourth", "fifth")}, "late")
+    for recording in recordings.values():
+        hooks = [each for each in recording.exchanges if each.request.path.startswith("/api/hooks/")]
+        assert [each.request.path.rpartition("/")[2] for each in hooks] == ["session-start", "session-end"]
+        assert len({each.request.body.json["sessionKey"] for each in hooks}) == 1
+
+
 def test_traces_that_a_failure_names_stay(drive: Drive) -> None:
     """Without --signet-report the traces of a run that fails are kept, so that the replay it names is possible."""
     (drive.folder / "conftest.py").write_text(BREACHED_RULE)

@@ -1,4 +1,4 @@
-"""What goes on after a harness: watched until it ends, or its time is over, and told in the recording."""
+"""What goes on after a harness: watched until it ends, or its time is over, and told."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from signet_conformance import trace
-from signet_conformance.children.environment import MARK, marked_ids
+from signet_conformance.children.environment import MARK
 from signet_conformance.running.leftover_processes import LeftBehind, end_left
-from signet_conformance.trace.marks import LeftMark, marks_of
-from tests.support.case_traces import build
+from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
 
 WAITS = "import sys; sys.stdin.read()"
@@ -40,73 +39,88 @@ def start() -> Iterator[Start]:
         child.communicate()
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """The recording of a scenario."""
-    path = tmp_path / "plain.jsonl"
-    build(
-        path, [{"request": {"method": "GET", "path": "/health"}}, {"mark": "scenario_end", "data": {"name": "plain"}}]
-    )
-    return path
+def no_request() -> float:
+    """The time of the newest request where none was made since the harness ended."""
+    return 0.0
 
 
-def left_in(out: Path) -> list[LeftMark]:
-    """What a recording says of what was left."""
-    return [*marks_of(trace.read(out), LeftMark)]
-
-
-def test_nothing_left_is_said_at_once(out: Path) -> None:
+def test_nothing_left_is_said_at_once() -> None:
     """Where nothing carries the mark, nothing was left."""
-    assert LeftBehind().look(secrets.token_hex(8), out) == LeftMark()
+    assert LeftBehind().conclude(secrets.token_hex(8), no_request) == [LeftMark()]
 
 
-def test_a_process_that_goes_on_is_told_and_ended(out: Path, start: Start) -> None:
-    """Its command line and memory stand at the end of the recording, and it is ended."""
+def test_a_process_that_goes_on_is_told_and_ended(start: Start) -> None:
+    """Its command line and memory are told, and it is ended."""
     mark = secrets.token_hex(8)
     child = start(mark, "signet-mcp")
-    left = LeftBehind(0.1)
-    assert left.look(mark, out) is None
-    left.conclude()
-    (told,) = left_in(out)
+    (told,) = LeftBehind(0.1).conclude(mark, no_request)
     assert str(told.command).endswith("signet-mcp")
     assert (told.memory_mb or 0) > 1
     assert told.after_s == 0.1
     assert child.wait(10) != 0
-    assert max(mark.seq for mark in trace.read(out).marks) == told.seq == 3
 
 
-def test_a_process_that_ends_in_time_is_none(out: Path, start: Start) -> None:
-    """A process that ends while others are performed was not left."""
+def test_a_process_that_ends_in_time_is_none(start: Start) -> None:
+    """A process that ends while it is watched was not left; of the long wait the user hears."""
+    mark, waits = secrets.token_hex(8), list[float]()
+    child = start(mark)
+    left = LeftBehind(600.0)
+
+    def end(left_s: float) -> None:
+        waits.append(left_s)
+        assert child.stdin is not None
+        child.stdin.close()
+
+    left.note = end
+    assert left.conclude(mark, no_request) == [LeftMark()]
+    assert [500 < left_s <= 600 for left_s in waits] == [True]
+
+
+def test_few_scenarios_are_watched(start: Start) -> None:
+    """What further scenarios leave is ended soon, undecided: its time would be spent once for each."""
+    left, marks = LeftBehind(0.1), [secrets.token_hex(8) for _ in range(3)]
+    children = [start(mark) for mark in marks]
+    told = [left.conclude(mark, no_request) for mark in marks]
+    assert [len(each) for each in told] == [1, 1, 0]
+    assert [child.wait(PATIENCE_S) for child in children] == [-signal.SIGKILL] * 3
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_comes_late_once_has_its_time_again(start: Start, late: bool) -> None:
+    """A scenario that is not watched waits as long as the late requests of those before it need."""
+    left, marks = LeftBehind(0.1, 1), [secrets.token_hex(8) for _ in range(2)]
+    children = [start(mark) for mark in marks]
+    assert len(left.conclude(marks[0], lambda: time.monotonic() + 600 if late else 0.0)) == 1
+    ended = threading.Event()
+    told: list[LeftMark] = []
+
+    def conclude() -> None:
+        told.extend(left.conclude(marks[1], no_request))
+        ended.set()
+
+    threading.Thread(target=conclude, daemon=True).start()
+    if late:
+        assert not ended.wait(2.0)
+        assert children[1].stdin is not None
+        children[1].stdin.close()
+    assert ended.wait(PATIENCE_S)
+    assert told == ([LeftMark()] if late else [])
+
+
+def test_nobody_waits_for_what_is_hurried(start: Start) -> None:
+    """A run that ends early decides nothing, and ends what is there."""
     mark = secrets.token_hex(8)
     child = start(mark)
-    left = LeftBehind(60.0)
-    assert left.left_s() == 0
-    assert left.look(mark, out) is None
-    assert 50 < left.left_s() <= 60
-    assert child.stdin is not None
-    child.stdin.close()
-    left.conclude()
-    assert [told.command for told in left_in(out)] == [None]
+    left = LeftBehind(600.0)
+    left.is_hurried = lambda: True
+    assert list(left.conclude(mark, no_request)) == []
+    assert child.wait(PATIENCE_S) == -signal.SIGKILL
 
 
-def test_few_scenarios_are_watched(out: Path, start: Start) -> None:
-    """What further scenarios leave is ended at once: it would pile up."""
-    left, marks = LeftBehind(60.0), [secrets.token_hex(8) for _ in range(3)]
-    children = [start(mark) for mark in marks]
-    assert [left.look(mark, out) for mark in marks] == [None] * 3
-    # Killed is at once; gone it is when the machine has got to it.
-    assert children[2].wait(PATIENCE_S) == -signal.SIGKILL
-    assert [child.poll() for child in children[:2]] == [None, None]
-    left.close()
-    assert [child.wait(PATIENCE_S) for child in children[:2]] == [-signal.SIGKILL] * 2
-    assert [*map(marked_ids, marks)] == [[], [], []]
-    assert left_in(out) == []
-
-
-def test_a_daemon_is_none(out: Path, start: Start) -> None:
+def test_a_daemon_is_none(start: Start) -> None:
     """A Signet daemon that the connector started is neither told nor ended."""
     mark = secrets.token_hex(8)
     child = start(mark, "/opt/signet/daemon.js")
-    assert LeftBehind().look(mark, out) == LeftMark()
+    assert LeftBehind().conclude(mark, no_request) == [LeftMark()]
     end_left(mark)
     assert child.poll() is None

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from signet_conformance.children.environment import marked_processes
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import printable
-from signet_conformance.running.recorder import append_marks
 from signet_conformance.trace.marks import LeftMark
 
 if TYPE_CHECKING:
@@ -23,83 +20,90 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 30.0
 """How long a process may go on after its harness."""
-_MOST_SCENARIOS = 2
-"""Watched are what two scenarios leave: a memory server that never exits would stay once for each session."""
+MOST_WATCHED = 2
+"""Watched is what two scenarios leave: a memory server that never exits would cost the time once for each session."""
 _MOMENT_S = 1.0
 _MOST_TIMES = 4
+_TIMES_AS_LATE = 3
+"""So many times the longest delay of a late request is what others have."""
+_UNTOLD_S = 2.0
+"""A wait of this many seconds needs no note."""
 _LOOKS, _LOOK_S = 5, 0.1
 _LONGEST_COMMAND = 300
 _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
 """The name of the program, or a word of its arguments, by which a Signet daemon is known."""
 
 
-class _Watched(Struct):
-    """What one scenario left, since when, and the scenario's recording."""
-
-    processes: Sequence[psutil.Process]
-    since: float
-    out: Path
-
-
 class LeftBehind:
-    """What connectors left. It is ended when it has been decided, and what is not watched at once.
+    """What connectors left when their harness ended: it may still send what it owes, and ends before the next begins.
 
-    Until `patience_s` have passed, the processes of few scenarios go on while others are performed.
+    What the first scenarios leave is watched until it ends, or for `patience_s`. That shows how late its requests come,
+    and what later scenarios leave has the time for it. `note` hears how many seconds a long wait may take;
+    `is_hurried` says that nobody waits for the result.
     """
 
-    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, patience_s: float = PATIENCE_S, most: int = MOST_WATCHED) -> None:
         self._patience_s = patience_s
-        self._lock = threading.Lock()
-        self._watched: list[_Watched] = []
+        self._unwatched = most
+        self._under_way = 0
+        self._late_s = 0.0
+        self._changed = threading.Condition()
+        self.note: Callable[[float], None] = lambda _: None
+        self.is_hurried: Callable[[], bool] = lambda: False
 
-    def look(self, mark: str, out: Path) -> LeftMark | None:
-        """Look for what carries the mark of a connector whose harness has ended. `out` is its recording.
+    def watch(self, most: int) -> None:
+        """Watch what the next `most` scenarios leave."""
+        self._unwatched = most
 
-        Returns the mark for nothing; None where something is there, which `conclude` decides, or which was ended.
+    def conclude(self, mark: str, latest: Callable[[], float]) -> Sequence[LeftMark]:
+        """Wait for what carries the mark of a connector whose harness has ended, and end it.
+
+        `latest` gives the time of the connector's newest request, on the monotonic clock. Returns the marks that say
+        what was left; none if its time was cut short.
         """
         since = time.monotonic()
         left = _living(mark)
         if not left:
-            return LeftMark()
-        with self._lock:
-            if len(self._watched) < _MOST_SCENARIOS:
-                self._watched.append(_Watched(left, since, out))
-                return None
-        _end(left)
-        return None
+            return [LeftMark()]
+        watched = self._begin()
+        if watched:
+            staying = self._staying(left, since)
+        else:
+            staying = self._await_end(left, since + _TIMES_AS_LATE * self._late_s)
+        late_s = latest() - since
+        with self._changed:
+            self._late_s = max(self._late_s, late_s)
+            self._under_way -= watched
+            self._changed.notify_all()
+        is_decided = not staying or (watched and not self.is_hurried())
+        marks = [_describe(process, self._patience_s) for process in staying] or [LeftMark()]
+        _end(staying)
+        return marks if is_decided else ()
 
-    def left_s(self) -> float:
-        """Return the seconds until all that is watched has had its time; 0 if nothing is."""
-        now = time.monotonic()
-        return max(
-            (each.since + self._patience_s - now for each in self._watched if any(map(_lives, each.processes))),
-            default=0.0,
-        )
+    def _begin(self) -> bool:
+        """Whether this scenario is one of the watched; if it is not, wait until those are decided."""
+        with self._changed:
+            if self._unwatched:
+                self._unwatched -= 1
+                self._under_way += 1
+                return True
+            while self._under_way and not self.is_hurried():
+                self._changed.wait(_LOOK_S)
+            return False
 
-    def conclude(self) -> None:
-        """Wait until the time of all that is watched is over, or it has ended; say in the recordings what became."""
-        for watched in self._watched:
-            staying = self._staying(watched)
-            marks = [_describe(process, self._patience_s) for process in staying] or [LeftMark()]
-            # The recording of a shrunk scenario is gone by now.
-            with suppress(OSError):
-                append_marks(watched.out, marks)
-            _end(staying)
-        self._watched = []
-
-    def _staying(self, watched: _Watched) -> Sequence[psutil.Process]:
-        staying = _await_end(watched.processes, watched.since + self._patience_s)
-        last = watched.since + self._patience_s * _MOST_TIMES
+    def _staying(self, left: Sequence[psutil.Process], since: float) -> Sequence[psutil.Process]:
+        staying = self._await_end(left, min(since + self._patience_s, time.monotonic() + _UNTOLD_S))
+        if staying and (left_s := since + self._patience_s - time.monotonic()) > 0:
+            self.note(left_s)
+            staying = self._await_end(staying, since + self._patience_s)
+        last = since + self._patience_s * _MOST_TIMES
         # One that wants a processor may be about to end: a busy machine decides nothing.
-        while staying and any(map(_works, staying)) and time.monotonic() < last:
-            staying = _await_end(staying, time.monotonic() + _MOMENT_S)
+        while staying and any(map(_works, staying)) and time.monotonic() < last and not self.is_hurried():
+            staying = self._await_end(staying, time.monotonic() + _MOMENT_S)
         return staying
 
-    def close(self) -> None:
-        """End what is watched, undecided."""
-        watched, self._watched = self._watched, []
-        for each in watched:
-            _end(each.processes)
+    def _await_end(self, processes: Sequence[psutil.Process], until: float) -> Sequence[psutil.Process]:
+        return _await_end(processes, until, self.is_hurried)
 
 
 def end_left(mark: str) -> None:
@@ -113,9 +117,13 @@ def _living(mark: str) -> Sequence[psutil.Process]:
     return _await_end(found, time.monotonic() + _MOMENT_S)
 
 
-def _await_end(processes: Sequence[psutil.Process], until: float) -> Sequence[psutil.Process]:
+def _await_end(
+    processes: Sequence[psutil.Process], until: float, is_hurried: Callable[[], bool] = lambda: False
+) -> Sequence[psutil.Process]:
     """Wait for the end of processes that are not ours to reap; return those that are there at an instant."""
-    while (left := [process for process in processes if _lives(process)]) and time.monotonic() < until:
+    while left := [process for process in processes if _lives(process)]:
+        if time.monotonic() >= until or is_hurried():
+            break
         time.sleep(_LOOK_S)
     return left
 

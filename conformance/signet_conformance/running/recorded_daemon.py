@@ -215,15 +215,15 @@ class RecordedDaemon:
             end_left(driver.mark)
 
     def _end(self, driver: ConnectorDriver, out: Path) -> None:
-        """End a connector; what it has left goes on until it is known whether it ends in time."""
+        """End a connector, and what it has left once that had the time to send what it owes."""
         if self._left_behind is None or self.target.real is not None:
             self.end(driver)
             return
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
-            nothing = self._left_behind.look(driver.mark, out)
-        if nothing is not None:
-            self._recorder.mark(nothing)
+            marks = self._left_behind.conclude(driver.mark, lambda: _latest_request(out))
+        for each in marks:
+            self._recorder.mark(each)
 
     def perform(
         self, scenario: Scenario, driver: ConnectorDriver, out: Path, *, apart: str | None = None, part: bool = False
@@ -344,6 +344,12 @@ class RecordedDaemon:
             error = error or self._recorder.new_failure()
             self._recorder.ask(mark(ScenarioEndMark(name=scenario.name, error=error, part=part)), apart)
         return error
+
+
+def _latest_request(out: Path) -> float:
+    """When the newest request of a recording was answered, on the monotonic clock."""
+    recording = trace.read(out)
+    return (recording.header.clock_s or 0.0) + max((exchange.t1 for exchange in recording.exchanges), default=0.0)
 
 
 def _known_of(project: str, agent: str) -> Mapping[str, Any]:

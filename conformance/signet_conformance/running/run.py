@@ -24,7 +24,7 @@ from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.leftover_processes import LeftBehind
+from signet_conformance.running.leftover_processes import MOST_WATCHED, LeftBehind
 from signet_conformance.running.progress import (
     DrivingFinished,
     DrivingStarted,
@@ -54,8 +54,6 @@ from signet_conformance.trace.recordings import delete_recording, recordings_in
 STOPPED_BY_USER = "the user stopped the run"
 DECIDED = "the selected requirements are decided"
 _BETWEEN_CHUNKS = 2
-_UNTOLD_S = 2.0
-"""A wait of this many seconds needs no note."""
 FAILURES = "signet-failures"
 """The folder below the current one for scenarios that show a breach in a run without a report."""
 
@@ -146,6 +144,7 @@ class _Run:
                 patience=self._patience,
                 tell=self.tell,
             )
+            self._begin_to_watch(workers.left_behind)
             self.tell(DrivingStarted(len(scenarios), request.sessions))
             try:
                 self._work(workers, generated)
@@ -153,11 +152,6 @@ class _Run:
                 # Their recordings say so, and decide nothing.
                 self._patience.give_up(STOPPED_BY_USER)
                 raise
-            if self._lent is not None and (request.scenarios or self._patience.why is not None):
-                # Of a part of a run one wants to know soon; the whole run waits.
-                workers.left_behind.close()
-            else:
-                _wait_for_what_is_left(workers.left_behind, self.tell)
             cut_short = self._cut_short()
             if self._undecided == set():
                 # A scenario that was not performed would change nothing.
@@ -180,6 +174,13 @@ class _Run:
                 left.append(f"{request.sessions} generated sessions")
             count = len(scenarios) + request.sessions
             return Shortfall(tuple(broken), count, tuple(left), self._patience.why or "") if broken else None
+
+    def _begin_to_watch(self, left_behind: LeftBehind) -> None:
+        """Watch what connectors leave. Of a part of a run one wants to know soon; the whole run waits."""
+        left_behind.watch(0 if self._lent is not None and self._request.scenarios else MOST_WATCHED)
+        left_behind.is_hurried = lambda: self._patience.why is not None
+        goes_on = "a process of the connector keeps running after its harness"
+        left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it has {left_s:.0f} s more to end"))
 
     def take_in_what_ended(self) -> None:
         """Count the scenarios that had ended when the run was stopped, before their workers could tell."""
@@ -292,12 +293,6 @@ class _Run:
 
     def _not_performed(self) -> list[str]:
         return [scenario.name for scenario in self._scenarios if scenario.name not in self.performed]
-
-
-def _wait_for_what_is_left(left_behind: LeftBehind, tell: Tell) -> None:
-    if (left_s := left_behind.left_s()) > _UNTOLD_S:
-        tell(RunNote(f"a process of the connector keeps running after its harness: it has {left_s:.0f} s more to end"))
-    left_behind.conclude()
 
 
 @dataclass(frozen=True, slots=True)

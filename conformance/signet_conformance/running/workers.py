@@ -85,7 +85,6 @@ class StationWorkers:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(forks.held())
-            self._stack.callback(self.left_behind.close)
             self._stack.callback(self._close_stations)
             default_port = self._stack.enter_context(DefaultPort())
             for recorded_daemon in self.recorded_daemons:

@@ -264,8 +264,6 @@ class _Bench:
         try:
             home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
             target = targets.load("reference")
-            self._left_behind = LeftBehind(_PATIENCE_S)
-            self._stack.callback(self._left_behind.close)
             token = f"sig_sk_{secrets.token_hex(20)}"
             self._recorded_daemon = RecordedDaemon(
                 target,
@@ -274,7 +272,7 @@ class _Bench:
                 canary=self._canary,
                 token=token,
                 model=self._model,
-                left_behind=self._left_behind,
+                left_behind=LeftBehind(_PATIENCE_S, sys.maxsize),
             )
             self._stack.callback(self._recorded_daemon.close)
             self._recorded_daemon.start()
@@ -329,7 +327,6 @@ class _Bench:
             scenario = in_host(trial.scenario, trial.face)
             scenario = with_own_summaries(scenario, trial.name) if trial.needs_model else scenario
             error = self._recorded_daemon.perform(replace(scenario, name=trial.name), driver, out)
-            self._left_behind.conclude()
             return PerformedTrial(trial, judge(trace.read(out)), error, self._applied(trial))
         except SignetConformanceError as failure:
             return PerformedTrial(trial, None, str(failure))
