@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from signet_conformance.trace import encode
 from tests.support.command_line import Invoke
 from tests.support.evidence import TRACES
 
@@ -54,6 +55,23 @@ def test_the_smallest_recording_with_the_verdict_is_taken(reported: Path, invoke
     smallest = min(showing, key=lambda path: path.stat().st_size)
     with zipfile.ZipFile("signet-bug.zip") as packed:
         assert len(packed.read("recording.jsonl").splitlines()) == len(smallest.read_text("utf-8").splitlines())
+
+
+@pytest.mark.parametrize("odd", ["half a character \ud83d", "two\u2028lines, \u0085three"], ids=ascii)
+def test_what_is_packed_is_the_recording(reported: Path, invoke: Invoke, odd: str) -> None:
+    """Whatever stands in a text, the lines that are packed are those of the recording, and can be read."""
+    lines = [json.loads(line) for line in (reported / SMALL).read_bytes().splitlines()]
+    lines[0]["target"] = odd
+    for line in lines:
+        if line["kind"] == "exchange" and line["request"]["body"] is not None:
+            line["request"]["body"]["json"]["odd"] = odd
+    (reported / SMALL).write_bytes(b"".join(map(encode, lines)))
+    (reported / LARGE).unlink()
+    invoke("check", reported / SMALL, "--json", "--output", reported / "report.json", "--force")
+    done = invoke("report-bug", reported, "-k", "SIG-AGENT-001", "--yes")
+    assert done.exit_code == 0, done.output
+    with zipfile.ZipFile("signet-bug.zip") as packed:
+        assert [json.loads(line) for line in packed.read("recording.jsonl").splitlines()] == lines
 
 
 def test_without_a_terminal_nothing_is_written_unasked(reported: Path, invoke: Invoke) -> None:

@@ -113,7 +113,7 @@ def _parts(
 
     redactor = Redactor({})
     with open_recording(str(recording), beyond=_MOST_BYTES) as opened:
-        lines = opened.stream.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
+        lines = opened.stream.read(_MOST_BYTES).decode("utf-8", "replace").split("\n")
     run = report.run
     about = {
         "kit": report.kit,
@@ -129,7 +129,7 @@ def _parts(
         "connector": None if run is None else run.connector,
     }
     parts = {
-        "about.json": json.dumps(redactor.document(about), indent=2, ensure_ascii=False) + "\n",
+        "about.json": _whole(json.dumps(redactor.document(about), indent=2, ensure_ascii=False)) + "\n",
         "recording.jsonl": "".join(f"{_clean(line, redactor)}\n" for line in lines if line.strip()),
     }
     file = Path(settings or SETTINGS)
@@ -145,7 +145,12 @@ def _clean(line: str, redactor: Any) -> str:
         value = json.loads(line)
     except ValueError:
         return str(redactor.text(line))
-    return json.dumps(redactor.document(value), ensure_ascii=False)
+    return _whole(json.dumps(redactor.document(value), ensure_ascii=False))
+
+
+def _whole(text: str) -> str:
+    """JSON with each half of a character in its escape: as it is, no file can hold it."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _anonymous(text: str) -> str:
@@ -173,7 +178,7 @@ def _describe_parts(parts: Mapping[str, str], requirement: str, verdict: str) ->
 
 def _texts(recording: str) -> Iterator[str]:
     pending: list[Any] = []
-    for line in recording.splitlines():
+    for line in recording.split("\n")[:-1]:
         try:
             pending.append(json.loads(line))
         except ValueError:
