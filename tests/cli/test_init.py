@@ -58,6 +58,25 @@ def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tu
     assert "npm ci" in (tmp_path / WORKFLOW).read_text()
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("file:../clone/conformance/npm", True),
+        ("link:../clone", True),
+        ("file:vendor/kit.tgz", False),
+        ("^0.1.0", False),
+    ],
+)
+def test_a_package_that_ci_lacks_is_named(place: str, told: bool, tmp_path: Path, invoke: Invoke) -> None:
+    """What lies outside of the repository is on no runner: its build would fail on the first push."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "package.json").write_text(json.dumps({"devDependencies": {"signet-conformance": place}}))
+    said = invoke("init", "--no-run").stdout
+    outside = place.partition(":")[2]
+    assert (f"npm pack {outside} && npm install -D ./signet-conformance-*.tgz" in said) is told
+    assert ("the lane cannot build yet" in said) is told
+
+
 def test_what_git_should_not_see_is_added_once(tmp_path: Path, invoke: Invoke) -> None:
     """Lines that are there stay, however they are spelt; what is missing is added after them."""
     (tmp_path / ".gitignore").write_text("dist")

@@ -166,12 +166,21 @@ def command(
     if pin is None:
         print("the lane installs the kit from your package index;")
         print("to pin the kit's action instead: --kit OWNER/REPOSITORY@COMMIT")
+    for place in places:
+        if (outside := discovery.npm_package_outside(place.folder, place.root)) is not None:
+            print(*_packing(outside), sep="\n")
     given_options = {"--target": target, "--kit": kit, "--scenarios": scenarios}
     options = ["--all"] if every and target is None else []
     options += [word for name, value in given_options.items() if value is not None for word in (name, value)]
     again = shell_command([PROGRAM, "init", *folders, *options])
     print(*dict.fromkeys(_next_step(each, again) for each in set_up), sep="\n")
     return max(each.status or 0 for each in set_up)
+
+
+def _packing(outside: str) -> Iterator[str]:
+    """How the kit's package for npm comes into the repository; `outside` is where package.json takes it from."""
+    yield "the lane cannot build yet: package.json takes the kit's package from outside of this repository;"
+    yield f"put it inside: {shell_command(['npm', 'pack', outside])} && npm install -D ./signet-conformance-*.tgz"
 
 
 def _places(folders: Sequence[str]) -> Sequence[workflow.ConnectorFolder]:

@@ -159,5 +159,15 @@ def _has_npm_package(folder: Path) -> bool:
     )
 
 
+def npm_package_outside(folder: Path, root: Path) -> str | None:
+    """Where the manifest takes the kit's package for npm from, if that is outside of the repository: CI lacks it."""
+    manifest = _parse_manifest(folder / "package.json")
+    for name in _DEPENDENCIES:
+        kind, _, place = str(member_of(manifest, name, _NPM_PACKAGE)).partition(":")
+        if kind in ("file", "link") and not (folder / place).resolve().is_relative_to(root.resolve()):
+            return place
+    return None
+
+
 _NPM_PACKAGE = "signet-conformance"
 _DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies")
