@@ -67,7 +67,7 @@ def parse_document(model: type[Model], data: bytes, where: str) -> Model:
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise DocumentError(f"{place}: is not JSON: {error.msg}", remedy="write one JSON object") from None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, or a number of thousands of digits
         raise DocumentError(f"{where}: is not JSON: {error}"[:300], remedy="write one JSON object, in UTF-8") from None
     return demand(model, value, where)
 

@@ -66,13 +66,13 @@ def _parse(path: Path, data: bytes) -> Any:
         return json.loads(text)
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path}: is not UTF-8: {error}", remedy=EXPORT) from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         whole = error
     values = []
     for number, line in enumerate(text.split("\n"), 1):
         try:
             values += [json.loads(line)] if line.strip() else []
-        except (json.JSONDecodeError, RecursionError) as problem:
+        except (ValueError, RecursionError) as problem:
             # A file without one good line is no JSON lines: say what is wrong with it as one document.
             told = f"{path}:{number}: is not JSON: {problem}" if values else f"{path}: is not JSON: {whole}"
             raise DocumentError(told, remedy=EXPORT) from None

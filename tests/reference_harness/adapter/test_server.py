@@ -88,6 +88,7 @@ def test_what_the_daemon_does_is_no_error_of_the_call(daemon: RecordingDaemon) -
     [
         ("onSessionStart", b"{", 400, "onSessionStart:1:2: is not JSON"),
         ("onSessionStart", b"[" * 100_000, 400, "onSessionStart: is not JSON"),
+        ("onSessionStart", b"9" * 5000, 400, "onSessionStart: is not JSON"),
         ("onSessionStart", [], 400, "onSessionStart: the whole: is a list"),
         ("onSessionStart", {"sessionKey": "k"}, 400, "onSessionStart: the whole: lacks source"),
         ("onSessionStart", {**BEGUN, "source": "x"}, 400, 'onSessionStart: /source: is "x"'),

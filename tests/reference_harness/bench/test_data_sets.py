@@ -149,7 +149,7 @@ def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["locomo", "longmemeval", "memoryagentbench", "beam"])
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'[{"context": 1}]', b'{"a": 1}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'[{"context": 1}]', b'{"a": 1}', b"9" * 5000])
 def test_another_file_is_refused_by_name_and_pointer(name: str, content: bytes, tmp_path: Path) -> None:
     """Whatever is given for a published file, the refusal says where it differs."""
     file = tmp_path / "other.json"

@@ -112,6 +112,7 @@ def test_a_path_that_no_vendor_has_is_answered_with_the_path(serve: Serve) -> No
     ("body", "message"),
     [
         (b"{", "POST /turns:1:2: is not JSON"),
+        (b'{"turns": [%s]}' % (b"9" * 5000), "POST /turns: is not JSON"),
         (b"[]", "POST /turns: the whole: is a list"),
         (b'{"turns": []}', "POST /turns: /turns: is a list: Tuple should have at least 1 item"),
         (b'{"turns": [{"content": 5}]}', "POST /turns: /turns/0/content: is 5"),
