@@ -45,6 +45,14 @@ def test_a_tool_that_is_not_offered_is_not_reached(tmp_path: Path) -> None:
     assert not {"session_search", "memory_search"} & set(found.tools)
 
 
+def test_tools_beside_memories_belong_to_the_contract(tmp_path: Path) -> None:
+    """Those that the daemon serves to other agents, to sessions and to its graph; each has a name of its own."""
+    beside = {"session_bypass", "knowledge_expand", "lcm_expand", "agent_peers", "agent_message_send"}
+    found = reach(tmp_path, offered(memory_search=["query"], agent_peers=["limit"]), SEARCH)
+    assert found is not None
+    assert beside - set(found.tools) == {"agent_peers"}
+
+
 def test_a_tool_whose_schema_names_nothing_that_it_needs_cannot_be_filled(tmp_path: Path) -> None:
     """Without members, or with others than its operation needs; a tool that needs none is none."""
     tools = offered(secret_exec_status=[], memory_get=["reason"], memory_modify=["id"], secret_list=[])
