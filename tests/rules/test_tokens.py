@@ -212,3 +212,24 @@ def test_a_secret_that_was_said_has_another_token_where_it_is_escaped(
     sent = {"method": "POST", "path": "/api/hooks/session-end", "body": {"transcript": "User: <redacted:4>"}}
     trace = build(tmp_path / "trace.jsonl", [step, {"request": sent}], shared=False)
     assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("said", "token", "verdict"),
+    [
+        ({"arguments": {"content": "hello"}}, "<redacted:2>", Verdict.FAIL),
+        ({"tool": "memory_get", "step": "tool"}, "<redacted:2>", Verdict.FAIL),
+        ({"text": "it is <redacted:2>"}, "<redacted:2>", Verdict.INCONCLUSIVE),
+        ({"text": "it is <redacted:3>"}, "<redacted:2>", Verdict.INCONCLUSIVE),
+        ({"arguments": {"content": "hello"}}, "<redacted:3>", Verdict.INCONCLUSIVE),
+        ({"tool": "memory_get", "step": "tool"}, "<redacted:3>", Verdict.INCONCLUSIVE),
+    ],
+)
+def test_token_that_the_kit_gave_is_nobody_elses(said: Any, token: str, verdict: Verdict, tmp_path: Path) -> None:
+    """Behind the name of a member, and where it is not known what a tool was given, another secret is undecided."""
+    step = {"mark": "step", "data": {"step": "prompt", "session": "s1", **said}}
+    transcript = f'{{"role": "user", "content": "{token}"}}'
+    sent = {"method": "POST", "path": "/api/hooks/session-end", "body": {"transcript": transcript}}
+    header = {"declared": {"token": True, "canaries": {"<redacted:2>": "SIGNET_CONFORMANCE_TOKEN"}}}
+    trace = build(tmp_path / "trace.jsonl", [step, {"request": sent}], header, shared=False)
+    assert judge(trace, frozenset({"SIG-HTTP-009"})).judgements["SIG-HTTP-009"].verdict is verdict

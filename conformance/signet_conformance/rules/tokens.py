@@ -194,14 +194,17 @@ def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
     """Whether marks tell what was said, and nobody said this.
 
     Written in JSON or in code, a secret is another text than where it was said, and has another redaction token. What
-    was said under a name may be redacted in such a text alone, where it stands behind the name.
+    was said under a name may be redacted in such a text alone, where it stands behind the name. The token that the
+    kit gave the connector nobody else has.
     """
     steps = recording.marks(StepMark)
-    if any(step.step == StepName.TOOL and step.arguments is None for step in steps):
+    is_given = stray.text == recording.declared.given_token
+    if not is_given and any(step.step == StepName.TOOL and step.arguments is None for step in steps):
         return False  # what a tool was given is not known
     spoken = [said for step in steps for _, said in strings([step.text, step.reply, step.arguments, dict(step.other)])]
     if _REDACTED.fullmatch(stray.text):
-        return bool(steps) and stray.beside not in spoken and not any(map(_REDACTED.search, spoken))
+        is_unnamed = is_given or stray.beside not in spoken
+        return bool(steps) and is_unnamed and not any(map(_REDACTED.search, spoken))
     return bool(steps) and not any(stray.text in said for said in spoken)
 
 
