@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
+import pytest
 
-from signet_conformance.children.environment import MARK, marked_processes, new_mark
+from signet_conformance.children.environment import MARK, clean_environment, marked_processes, new_mark
 
 WAITS = "import sys; sys.stdin.read()"
 
@@ -25,3 +27,20 @@ def test_a_process_is_found_whose_id_was_an_older_ones() -> None:
         (found,) = marked_processes(mark)
         assert (found.pid, found.is_running()) == (child.pid, True)
         child.communicate()
+
+
+def test_a_child_with_a_home_of_its_own_finds_the_toolchain_of_rust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the user's variables, or else below the user's home; what is not installed is not named."""
+    rustup, elsewhere = tmp_path / "user" / ".rustup", tmp_path / "elsewhere"
+    for folder in (rustup, elsewhere):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.delenv("CARGO_HOME", raising=False)
+    found = clean_environment(tmp_path / "child")
+    assert (found["HOME"], found["RUSTUP_HOME"]) == (str(tmp_path / "child"), str(rustup))
+    assert "CARGO_HOME" not in found
+    monkeypatch.setenv("CARGO_HOME", str(elsewhere))
+    assert clean_environment(tmp_path / "child")["CARGO_HOME"] == str(elsewhere)

@@ -32,9 +32,16 @@ _INHERITED = (
 """Our variables that a child may see: no credential, none of the user's own Signet settings."""
 
 
+_TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "CARGO_HOME": ".cargo"}
+"""Where a user's tools look for their installations, below the home if the variable is not set: cargo starts nothing
+without them."""
+
+
 def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     """An environment for a child: a home of its own, no inherited credentials."""
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    places = {name: Path(os.environ.get(name) or Path.home() / folder) for name, folder in _TOOLCHAINS.items()}
+    kept |= {name: str(place) for name, place in places.items() if place.is_dir()}
     return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
 
 
