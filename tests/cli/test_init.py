@@ -174,6 +174,35 @@ def test_a_dangling_link_is_not_written_through(tmp_path: Path, invoke: Invoke) 
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize("link", ["conformance", ".github", ".github/workflows"])
+def test_a_link_to_a_folder_outside_is_not_written_through(tmp_path: Path, invoke: Invoke, link: str) -> None:
+    """Nothing is written beside the repository, whatever links it holds."""
+    repository, outside = tmp_path / "acme", tmp_path / "outside"
+    outside.mkdir()
+    (repository / ".git").mkdir(parents=True)
+    (repository / link).parent.mkdir(exist_ok=True)
+    (repository / link).symlink_to(outside)
+    done = invoke("init", "--no-run", repository)
+    assert done.exit_code == 2
+    assert ": leads out of the repository\ntry: " in done.stderr
+    assert not list(outside.iterdir())
+
+
+def test_a_folder_that_is_a_link_to_itself_is_none(tmp_path: Path, invoke: Invoke) -> None:
+    """As any other name that names no folder."""
+    (tmp_path / "loop").symlink_to("loop")
+    done = invoke("init", "loop")
+    assert (done.exit_code, done.stderr.partition("\n")[0]) == (2, "error: loop: is not a folder")
+
+
+@pytest.mark.parametrize("place", ["loop", "a\\u0000b", "\\ud800"])
+def test_an_odd_place_of_the_npm_package_is_left_to_npm(tmp_path: Path, invoke: Invoke, place: str) -> None:
+    """The connector's manifest may name whatever it likes."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "package.json").write_text(f'{{"dependencies": {{"signet-conformance": "file:{place}"}}}}')
+    assert invoke("init", "--no-run").exit_code == 0
+
+
 def test_a_dry_run_writes_and_runs_nothing(tmp_path: Path, invoke: Invoke) -> None:
     """It shows each file with its text."""
     shown = invoke("init", "--dry-run")

@@ -132,6 +132,16 @@ def test_a_path_stays_in_the_workspace(tmp_path: Path, name: str, value: str) ->
         read(workspace, **{name: value})
 
 
+def test_a_link_to_itself_leads_nowhere(tmp_path: Path) -> None:
+    """It is no folder to work in, and no baseline; a report is not written there."""
+    (tmp_path / "loop").symlink_to("loop")
+    for name, says in (("working_directory", "is not a folder"), ("baseline", "is not a file")):
+        with pytest.raises(UsageError, match=says):
+            read(tmp_path, **{name: "loop"})
+    with pytest.raises(UsageError, match="is there already"):
+        with_new_report(read(tmp_path, report="loop"), ci=True)
+
+
 def test_a_baseline_must_be_there(tmp_path: Path) -> None:
     """A named file of known failures that does not exist is no empty one."""
     with pytest.raises(UsageError, match="is not a file"):

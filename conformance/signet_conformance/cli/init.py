@@ -33,7 +33,7 @@ from signet_conformance import targets
 from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
 from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, counted, os_errors, printable
-from signet_conformance.files import create_file
+from signet_conformance.files import create_file, real_path
 from signet_conformance.finding import COVERABLE, Verdict
 from signet_conformance.github_action import LaneRun, discovery, perform, workflow
 from signet_conformance.github_action.inputs import Inputs, with_new_report
@@ -345,6 +345,8 @@ class InitWriter:
     def write(self, path: Path, text: str) -> None:
         """Write a file; an existing one stays as it is."""
         name = printable(path.relative_to(self._root), 400)
+        if not real_path(path.parent).is_relative_to(self._root):
+            raise UsageError("leads out of the repository", where=name, remedy="replace the symbolic link by a folder")
         if os.path.lexists(path):
             print(f"left      {name}: it exists already")
             self.left.append(path)

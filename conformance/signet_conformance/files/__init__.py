@@ -107,6 +107,11 @@ def _read(path: Path, most_bytes: int) -> bytearray | None:
     return raw if len(raw) <= most_bytes else None
 
 
+def real_path(path: str | Path) -> Path:
+    """A path without symbolic links. One that leads to itself stays; `Path.resolve` raises RuntimeError for it."""
+    return Path(os.path.realpath(path))
+
+
 _OPENED = ("/dev/fd/", "/proc/self/fd/")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from signet_conformance import targets
-from signet_conformance.files import parse_file
+from signet_conformance.files import parse_file, real_path
 from signet_conformance.files.json_values import member_of, object_in
 from signet_conformance.targets.files import first_of, package_name
 from signet_conformance.targets.settings import read_settings
@@ -164,8 +165,10 @@ def npm_package_outside(folder: Path, root: Path) -> str | None:
     manifest = _parse_manifest(folder / "package.json")
     for name in _DEPENDENCIES:
         kind, _, place = str(member_of(manifest, name, _NPM_PACKAGE)).partition(":")
-        if kind in ("file", "link") and not (folder / place).resolve().is_relative_to(root.resolve()):
-            return place
+        # npm finds nothing under a name that no file can have, and says so.
+        with suppress(ValueError):
+            if kind in ("file", "link") and not real_path(folder / place).is_relative_to(real_path(root)):
+                return place
     return None
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import real_path
 from signet_conformance.targets.real import REAL, HarnessChoice
 
 PREFIX = "SIGNET_LANE_"
@@ -140,7 +141,7 @@ def _value(field: Field, environment: Mapping[str, str]) -> str:
 
 def _inside(workspace: Path, folder: Path, path: str, name: str) -> Path:
     # Resolved: a symbolic link of the repository must not lead the lane elsewhere.
-    place = (folder / path).resolve()
+    place = real_path(folder / path)
     if not place.is_relative_to(workspace):
         raise UsageError(
             "leads out of the workspace", where=_where(name, path), remedy="name a path inside the repository"

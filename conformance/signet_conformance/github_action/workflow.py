@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from signet_conformance import __version__
 from signet_conformance.errors import UsageError, printable
+from signet_conformance.files import real_path
 from signet_conformance.github_action.discovery import build_lines, template
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, variable
 from signet_conformance.outcome import known_failures
@@ -169,7 +170,7 @@ class ConnectorFolder(Struct, frozen=True):
     @classmethod
     def find(cls, given: str) -> ConnectorFolder:
         """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
-        folder = Path(given).resolve()
+        folder = real_path(given)
         if not folder.is_dir():
             raise UsageError("is not a folder", where=printable(given, 400), remedy="name the folder of the connector")
         return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
