@@ -36,6 +36,21 @@ def test_each_command_explains_itself_with_examples(invoke: Invoke, name: str) -
     assert name in {"contract", "targets"} or "Examples:" in done.stdout
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_a_terminal_of_80_columns(invoke: Invoke, name: str) -> None:
+    """Its sentences are at most as wide as the terminal; indented commands, tables and samples may be wider."""
+    lines = invoke(name, "--help").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith((" " * 4, "Usage:"))] == []
+
+
+@pytest.mark.parametrize("group", ["contract", "face", "audit"])
+def test_the_list_of_a_group_says_whole_sentences(invoke: Invoke, group: str) -> None:
+    """At 80 columns no line about a command is cut off."""
+    usage, *lines = invoke(group, "--help").stdout.splitlines()
+    assert usage.startswith("Usage: ")
+    assert [line for line in lines if line.endswith("...")] == []
+
+
 def test_an_unknown_command_is_answered_with_the_nearest(invoke: Invoke) -> None:
     """A typing error ends with 2 and names the command that was meant."""
     done = invoke("chek")

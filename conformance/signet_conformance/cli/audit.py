@@ -7,8 +7,10 @@ Examples:
   signet-conformance audit show 3fb2a91c04d7e865 --exchange 12
 
 If it is stopped or killed, the same command continues it.
+
 Exit status: 0 nothing fails, 1 a MUST is breached (see --fail-on), 2 wrong
-usage or a recording that cannot be read, 3 nothing was tested, 4 the kit failed.
+usage or a recording that cannot be read, 3 nothing was tested, 4 the kit
+failed.
 """
 
 from __future__ import annotations

@@ -36,8 +36,7 @@ COMMANDS: Mapping[str, str] = _TABLE["commands"]
 """Command name to its line in the overview. Its module is loaded when it runs: `check` must start fast."""
 SECTIONS: Mapping[str, Sequence[str]] = _TABLE["sections"]
 """Heading of the overview to the commands below it."""
-WHICH = """\b
-Which command: diff compares what two recordings send; compare, what is new,
+WHICH = """Which command: diff compares what two recordings send; compare, what is new,
 fixed or still broken between two runs; trend, many runs over time; matrix,
 which requirements many connectors meet."""
 """The text below the help of these four commands."""
@@ -46,11 +45,15 @@ which requirements many connectors meet."""
 def epilog_of(doc: str | None, *more: str) -> str:
     """The text below a command's options: the docstring of its module from the examples on, `more` after these.
 
-    click keeps the line ends of each paragraph of the docstring.
+    click keeps the line ends of a paragraph with an indented line, and fits any other to the terminal.
     """
     _, _, rest = (doc or "").partition("\n\nExamples:\n")
-    examples, *others = (f"\b\n{paragraph}" for paragraph in f"Examples:\n{rest}".strip().split("\n\n"))
+    examples, *others = map(_as_click_shows, f"Examples:\n{rest}".strip().split("\n\n"))
     return "\n\n".join((examples, *more, *others)) + "\n"
+
+
+def _as_click_shows(paragraph: str) -> str:
+    return f"\b\n{paragraph}" if "\n " in paragraph else paragraph
 
 
 def command_named(name: str) -> click.Command:

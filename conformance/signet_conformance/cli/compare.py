@@ -11,6 +11,7 @@ A breach is identified by requirement, kind, operation and scenario, not by its
 words. These are listed and fail nothing: a breach whose requirement had no
 subject in OLD, one that follows from a fix, and one that only a generated
 session of another seed shows. A leaked secret always fails.
+
 Exit status: 0 nothing new fails, 1 something does (with --strict a WARN too),
 2 wrong usage, an unreadable report, or a recording of NEW that could not be
 read, 3 nothing was tested in NEW, 4 NEW lacks something that OLD judged, so

@@ -62,7 +62,7 @@ def openapi_document(version: str) -> None:
 @command.command("schema", epilog=_example("contract schema scenario > scenario.schema.json"))
 @click.argument("name", required=False)
 def document_schema(name: str | None) -> None:
-    """Print the JSON Schema of a document that people write or programs exchange; without NAME, list them."""
+    """Print the JSON Schema of a document. Without NAME, list those that people write or programs exchange."""
     files = {
         path.name.removesuffix(".schema.json").removeprefix("signet-").removesuffix("-1"): path
         for path in sorted(schemas_folder().glob("*/signet-*.schema.json"))
@@ -84,7 +84,7 @@ def document_schema(name: str | None) -> None:
 @click.argument("new")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
-    """List the changes that a connector's author must make from OLD to NEW."""
+    """List what a connector's author must change from OLD to NEW."""
     changed = difference(old, new)
     if as_json:
         click.echo(json.dumps(changed, indent=2))
@@ -117,7 +117,7 @@ def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> 
 @_WRITES
 @click.option("--draft", metavar="DIR", help="Write the answers and a draft of the next version into this new folder.")
 def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
-    """Send recorded requests to a daemon; say which version it serves best, and where its answers differ."""
+    """Find out which version a daemon serves best. Send it recorded requests, and say where its answers differ."""
     if draft is not None and Path(draft).exists():
         raise UsageError("is there already", where=printable(draft, 400), remedy="name a folder that does not exist")
     learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
@@ -135,7 +135,7 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
 @_DAEMON
 @_WRITES
 def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
-    """Check a daemon against VERSION: exit status 0 when it answers every probe as that version does, else 1."""
+    """Check whether a daemon answers as VERSION does. Exit status: 0 if it answers every probe so, else 1."""
     version_document(version)
     learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
     others = list(learnt.other_answers(version))

@@ -36,7 +36,7 @@ def command() -> None:
     """The faces."""
 
 
-@command.command("check", help="List where the face NAME differs from the program in each RECORDING of --harness real.")
+@command.command("check", help="List where the face NAME differs from the program. RECORDING: of --harness real.")
 @click.argument("name")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 def check(name: str, recordings: tuple[str, ...]) -> int:

@@ -7,6 +7,7 @@ Examples:
 
 npm and pip look up the releases. --bisect installs releases between OLD and
 NEW, drives the target in each, and names the one in which a verdict changed.
+
 Exit status: 0; 3 when no registry answered, or OLD or NEW cannot be driven.
 """
 

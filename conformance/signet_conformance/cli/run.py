@@ -10,8 +10,8 @@ Examples:
   signet-conformance run openclaw --face all --report report
 
 Exit status: 0 conforming, 1 a MUST is breached (with --strict a SHOULD too),
-2 wrong usage, 3 nothing was tested, 4 not everything could be judged. With --face all
-it is that of the worst run, in the order 4, 1, 3.
+2 wrong usage, 3 nothing was tested, 4 not everything could be judged. With
+--face all it is that of the worst run, in the order 4, 1, 3.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Examples:
   signet-conformance show run.jsonl --follow
 
 NAME may be a glob; - matches calls without session or operation.
+
 Exit status: 0, whatever was found; 2 wrong usage or an unreadable file.
 """
 

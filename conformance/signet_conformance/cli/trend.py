@@ -6,6 +6,7 @@ Examples:
 DIR holds the folders of runs, each with its report.json, at any depth; other
 *.json that are reports count too. Each run is compared with the previous run
 of its connector.
+
 Exit status: 0, whatever the reports say; 2 wrong usage, or an unreadable report:
 it is named, and the others are shown.
 """

@@ -7,6 +7,7 @@ Examples:
 
 The page is served only on 127.0.0.1, and its address contains a token: everyone with
 the address can read the recording. If a file does not exist yet, watch waits for it.
+
 Exit status: 0, whatever was found; 2 wrong usage.
 """
 
