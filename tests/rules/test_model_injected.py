@@ -241,9 +241,10 @@ def test_half_of_the_lines_are_enough(lines: int, note: str, expected: object, t
 
 
 def test_a_line_that_the_host_cuts_is_not_missing(tmp_path: Path) -> None:
-    """Its beginning proves that the text was passed on; a few words of it prove nothing."""
+    """Its beginning proves that the text was passed on; a few words of it, or one that goes on otherwise, do not."""
     line = "The billing service of Atlas runs in two regions, and only the first of them takes payments."
-    for shown, expected in ((line, PASS), (line[:60], OPEN), (line[:20], WARN)):
+    other = f"{line[:60]} the second is new."
+    for shown, expected in ((line, PASS), (line[:60], OPEN), (line[:20], WARN), (other, WARN)):
         items = [step("start"), start(line), said(), asks(shown)]
         assert verdicts(tmp_path, 1, items) == [expected]
         if expected is OPEN:

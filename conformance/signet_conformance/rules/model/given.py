@@ -14,7 +14,7 @@ from signet_conformance.facts import BOUNDS, PARENT_MEMBERS, PROMPT, START, Call
 from signet_conformance.files.json_values import objects_in
 from signet_conformance.rules.model.requests import (
     ModelCall,
-    line_head,
+    is_beginning,
     marker_lines,
     padded,
     plain_words,
@@ -210,8 +210,13 @@ class ExpectedText(Struct, frozen=True):
         return not decisive or self._is_shortened_in(request)
 
     def _is_cut_in(self, request: ModelCall) -> bool:
-        """Whether a request holds the beginning of a line, as where a host cuts what is too long for it."""
-        return any(head and says(head, request.everything) for head in map(line_head, self.telling))
+        """Whether a request holds the beginning of a line and nothing behind it, as where a host cuts a long one.
+
+        What the model found by itself, or said, may begin like it.
+        """
+        given = (part.text for part in request.parts if part.role not in ("assistant", "result"))
+        shown = [plain_words(line) for text in given for line in text.splitlines()]
+        return any(is_beginning(words, line) for line in self.telling for words in shown)
 
     def _is_shortened_in(self, request: ModelCall) -> bool:
         return any(says_left_out(part.text, self.lines, self.text) for part in request.parts)

@@ -61,10 +61,11 @@ def says(line: str, text: str) -> bool:
     return f" {line} " in text or (len(line) >= _LONG_LETTERS and line.replace(" ", "") in text.replace(" ", ""))
 
 
-def line_head(line: str) -> str:
-    """The first words of a line, enough to recognise it where it was cut; empty if no word follows them."""
+def is_beginning(shown: str, line: str) -> bool:
+    """Whether a line ends in the beginning of another one, of which it holds enough to recognise it."""
     end = line.find(" ", _LONG_LETTERS)
-    return line[:end] if end > 0 else ""
+    at = padded([shown]).find(f" {line[:end]}") if end > 0 else -1
+    return at >= 0 and line.startswith(shown[at:])
 
 
 def marker_lines(text: str) -> tuple[str, ...]:
