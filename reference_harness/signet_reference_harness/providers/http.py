@@ -187,7 +187,14 @@ class HttpProvider(ABC):
             timeout=self._settings.timeout_s,
             follow_redirects=True,
             verify=certificates_for(base_url),
+            event_hooks={"request": [self._keep_key]},
         )
+
+    async def _keep_key(self, request: httpx.Request) -> None:
+        """Give the key to the host that was named, and to none that it redirects to; httpx drops bearer tokens only."""
+        if request.url.host != httpx.URL(self._settings.base_url or "").host:
+            for name in self._headers():
+                request.headers.pop(name, None)
 
     def _headers(self) -> Mapping[str, str]:
         key = self._settings.key

@@ -111,3 +111,30 @@ def test_one_connection_serves_one_request_after_the_other(serve: Serve, api: st
             return relay.taken
 
     assert asyncio.run(taken()) == 1
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(("named", "status"), [("localhost", 307), ("127.0.0.1", 307), ("localhost", 308)])
+def test_no_other_host_gets_the_key(serve: Serve, api: str, named: str, status: int) -> None:
+    """A redirect is followed, and the key is for the host that was named alone."""
+    served = serve(turns=[{"content": "Good morning."}])
+
+    async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        target = served.url.encode() + head.split(b" ")[1]
+        answer = b"HTTP/1.1 %d Moved\r\nlocation: %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        writer.write(answer % (status, target))
+        writer.close()
+
+    async def ask() -> str:
+        async with await asyncio.start_server(moved, "127.0.0.1", 0) as server:
+            provider = make(api, f"http://{named}:{server.sockets[0].getsockname()[1]}")
+            answered = await provider.complete(HELLO, CompletionOptions())
+            await provider.aclose()
+            return answered.content
+
+    assert asyncio.run(ask()) == "Good morning."
+    (kept,) = served.requests()
+    names = {name for name, _ in kept["headers"]} & {"authorization", "x-api-key"}
+    # httpx itself drops a bearer token for another port too.
+    assert names == ({"x-api-key"} if named == "127.0.0.1" and api == "anthropic-messages" else set())
