@@ -46,6 +46,17 @@ def test_session_lists_the_tools(made: Made, tmp_path: Path) -> None:
     assert ended == {"ended": True}
 
 
+SPOKEN_TO = {"command": [sys.executable, str(FIXTURES / "mcp_server.py")], "processes": "agent"}
+
+
+@pytest.mark.parametrize("server", [SERVED, SPOKEN_TO], ids=["over HTTP", "over standard input and output"])
+def test_tools_of_all_pages_are_listed(server: Mapping[str, object], made: Made, tmp_path: Path) -> None:
+    """A server may list its tools in pages: each answer but the last names the next one."""
+    target = made("mcp", mode="pages", **server)
+    (started,) = performed(target, tmp_path / "home", [START], SIGNET_AGENT_ID="atlas-agent")
+    assert started["tools"] == ["memory_store", "memory_search"]
+
+
 @pytest.mark.parametrize(
     ("mode", "message"),
     [

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
@@ -25,6 +26,8 @@ REVISION = "2025-06-18"
 START_TIMEOUT_S = 90.0
 """What takes one second on a quiet machine took more than 30 on one with a load of 20."""
 CALL_TIMEOUT_S = 90.0
+_MOST_PAGES = 100
+"""A server may never say that its list of tools ends."""
 _TELLING = re.compile(r"[\w.]*(Error|Exception)\b")
 """How a line begins that says why a program of Python or JavaScript ended."""
 
@@ -41,9 +44,7 @@ class McpServer:
                 "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S
             )
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            listed = self._ask("tools/list", {}, START_TIMEOUT_S).get("tools", [])
-            named = [tool for tool in listed if isinstance(tool, dict) and "name" in tool]
-            self.tools: Mapping[str, Any] = {str(tool["name"]): tool.get("inputSchema") for tool in named}
+            self.tools: Mapping[str, Any] = dict(self._listed())
         except ChildEndedError as ended:
             self._process.close()
             said = [line for line in self._process.stderr if _TELLING.match(line)]
@@ -53,6 +54,18 @@ class McpServer:
         except BaseException:
             self._process.close()
             raise
+
+    def _listed(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and schema of each tool, from all pages of the list."""
+        params: Mapping[str, Any] = {}
+        for _ in range(_MOST_PAGES):
+            page = self._ask("tools/list", params, START_TIMEOUT_S)
+            yield from (
+                (str(tool["name"]), tool.get("inputSchema")) for tool in objects_in(page.get("tools")) if "name" in tool
+            )
+            if not isinstance(page.get("nextCursor"), str):
+                return
+            params = {"cursor": page["nextCursor"]}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
@@ -110,13 +123,24 @@ class McpHttpServer:
             self._portal = self._stack.enter_context(start_blocking_portal())
             session = self._portal.wrap_async_context_manager(_session(server.url, client))
             self._session: ClientSession = self._stack.enter_context(session)
-            listed = self._ask("tools/list", START_TIMEOUT_S, self._session.list_tools)
+            self.tools: Mapping[str, Any] = dict(self._listed())
         except BaseException as failure:
             self.close()
             raise _error_words(server.url, "initialize", failure) from failure
-        self.tools: Mapping[str, Any] = {
-            tool.name: tool.model_dump(by_alias=True).get("inputSchema") for tool in listed.tools
-        }
+
+    def _listed(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and schema of each tool, from all pages of the list."""
+        from mcp.types import PaginatedRequestParams
+
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            params = PaginatedRequestParams(cursor=cursor)
+            page = self._ask("tools/list", START_TIMEOUT_S, partial(self._session.list_tools, params=params))
+            said = page.model_dump(by_alias=True)
+            yield from ((tool["name"], tool.get("inputSchema")) for tool in said["tools"])
+            cursor = said.get("nextCursor")
+            if cursor is None:
+                return
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; its text, and whether the server calls it an error."""
