@@ -15,7 +15,7 @@ from signet_conformance.reports import FORMATS
 from signet_conformance.trace.marks import KINDS, ScenarioEndMark, SentMark
 from tests.support.command_line import Invoke, Process
 from tests.support.every_format import asking_for
-from tests.support.trace_files import BREACHING, CONFORMING, HEADER, end, health, post, recall, start, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, KEY, Line, end, health, post, recall, start, write
 
 GIB = 2**30
 HEADER_LINE = json.dumps(HEADER).encode() + b"\n"
@@ -115,6 +115,28 @@ def test_a_mark_may_say_anything(invoke: Invoke, tmp_path: Path, value: object) 
     assert "ERROR" not in {row["verdict"] for row in rows}
     assert all((tmp_path / f"out{kind.suffix}").stat().st_size for kind in FORMATS.values())
     assert invoke("show", "a.jsonl", "--bodies").exit_code == 0
+
+
+def test_a_number_below_zero_crashes_no_rule(invoke: Invoke, tmp_path: Path) -> None:
+    """A recording may number its lines as it likes; what the user said stands where its number puts it."""
+
+    def step(number: int, kind: str, **more: object) -> Line:
+        return {
+            "kind": "mark",
+            "seq": number,
+            "t": 0.0,
+            "name": "step",
+            "data": {"step": kind, "session": "s1", **more},
+        }
+
+    key = {"kind": "mark", "name": "session_key", "data": {"session": "s1", "key": KEY}}
+    said = ["Which database holds the orders?", "And which one the invoices of May?"]
+    told = "".join(f"User: {text}\nAssistant: Understood.\n" for text in said)
+    prompts = [step(number, "prompt", text=text, reply="x") for number, text in zip((4, -1), said, strict=True)]
+    write(tmp_path / "a.jsonl", [step(1, "start"), start(), key, *prompts, step(6, "end"), end(transcript=told)])
+    rows = json.loads(invoke("check", "a.jsonl", "--json").stdout)["together"]
+    assert rows["SIG-END-013"]["verdict"] == "PASS"
+    assert "ERROR" not in {row["verdict"] for row in rows.values()}
 
 
 def test_a_file_of_the_connector_may_have_any_name(invoke: Invoke, tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def _judge(
 ) -> Outcome:
     call = transcript.call
     cleared = _last_clear(recording, session, call)
-    now = {words_of(mark.text) for mark in said if mark.seq > cleared or mark.session != session}
+    now = {words_of(mark.text) for mark in said if cleared is None or mark.seq > cleared or mark.session != session}
     before = {words_of(mark.text) for mark in said} - now
     # A host may keep each line of a prompt as a turn of its own.
     lines, former_lines = _lines_of(said, now), _lines_of(said, before)
@@ -201,7 +201,7 @@ def _judge(
     message, fold = _kind(recording, call, strange, now, before | former_lines)
     if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
         return undecided(call, message="the host decides what it makes of a command or a file name")
-    if fold == "cleared" and _may_have_been_used(recording, call, session, cleared):
+    if fold == "cleared" and cleared is not None and _may_have_been_used(recording, call, session, cleared):
         # The daemon keeps nothing of an end that says clear, and one transcript a key.
         return undecided(
             call, message="the key is the same before and after the clear, so earlier turns belong to it too"
@@ -234,12 +234,12 @@ def _may_have_been_used(recording: Recording, call: Call, session: str, cleared:
     return is_seen or lost_between(recording, opened, cleared, call.key) is not None
 
 
-def _last_clear(recording: Recording, session: str, call: Call) -> int:
-    """The number of the clear after which the session began that an end tells; -1 where it was not cleared."""
+def _last_clear(recording: Recording, session: str, call: Call) -> int | None:
+    """The number of the clear after which the session began that an end tells; None where it was not cleared."""
     asking = recording.timeline.asked_by(call)
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
     clears = survived_clears(recording, session, until)
-    return clears[-1].seq if clears else -1
+    return clears[-1].seq if clears else None
 
 
 def _is_said(words: str, said: AbstractSet[str]) -> bool:
