@@ -305,6 +305,8 @@ REWRITERS: Mapping[str, Callable[[str], str]] = {
     "first_128_ki": lambda text: text[: 128 * 1024],
     "first_line": lambda text: text.split("\n", 1)[0],
     "without_tag": lambda text: re.sub(r"^\[[^\]]*\]\s*", "", text),
+    "straight_quotes": lambda text: text.translate({0x201C: '"', 0x201D: '"', 0x2019: "'"}),
+    "single_blanks": lambda text: re.sub(" +", " ", text),
     "html": html.escape,
     "in_a_url": urllib.parse.quote,
     "lower_case": str.lower,
