@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,3 +153,21 @@ def test_marked_processes_are_found_wherever_they_went() -> None:
         assert marked_ids("of-this") == []
     finally:
         child.communicate(b"\n")
+
+
+def test_a_command_that_ended_is_to_be_looked_at(tmp_path: Path) -> None:
+    """With the end of its standard error, which is told to be that."""
+    with pytest.raises(NothingTestedError) as refused:
+        DaemonUnderTest(f"{sys.executable} -c {shlex.quote('raise SystemExit(7 * chr(55))')}", tmp_path).start()
+    told = "run the command by hand, or use --daemon embedded; its standard error ends with:\n    7777777"
+    assert refused.value.remedy == told
+
+
+def test_a_command_that_goes_on_and_is_not_reached_listens_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has to take the port that it was given."""
+    monkeypatch.setattr("signet_conformance.running.daemon.READY_TIMEOUT_S", 0.5)
+    with pytest.raises(NothingTestedError, match="no daemon answers GET") as refused:
+        DaemonUnderTest(f"{sys.executable} -c {shlex.quote('import sys; sys.stdin.read()')}", tmp_path).start()
+    assert refused.value.remedy == "let the command listen at the port in SIGNET_PORT, or use --daemon embedded"

@@ -252,10 +252,20 @@ def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess 
         if ended and mark and marked_ids(mark):
             raise _background(choice)
         if ended or (time.monotonic() > ends if deadline is None else not deadline.left_s()):
-            tail = "" if process is None else "".join(f"\n    {line}" for line in process.tail())
             raise NothingTestedError(
                 "the daemon ended before it answered" if ended else f"no daemon answers GET {url}/health",
                 where=f"--daemon {printable(choice)}",
-                remedy=f"start it, or use --daemon embedded{tail}",
+                remedy=f"{_remedy(process, ended=ended)}, or use --daemon embedded{_last_words(process)}",
             )
         time.sleep(0.05)
+
+
+def _remedy(process: LineProcess | None, *, ended: bool) -> str:
+    if process is None:
+        return "start it"
+    return "run the command by hand" if ended else "let the command listen at the port in SIGNET_PORT"
+
+
+def _last_words(process: LineProcess | None) -> str:
+    lines = () if process is None else process.tail()
+    return "; its standard error ends with:" + "".join(f"\n    {line}" for line in lines) if lines else ""
