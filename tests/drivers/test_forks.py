@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from signet_conformance.errors import TargetError
 
 from .conftest import PROMPT, START, Made, performed
 
@@ -45,3 +49,19 @@ def test_a_fork_and_the_way_back_are_told(
     lengths = [length for event, _, length in told if event != "session_shutdown"]
     assert lengths[0] == 0
     assert lengths[1] == lengths[-1] == 2
+
+
+@pytest.mark.parametrize("target", ["pi", "oh-my-pi"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([START], {**START, "session": "s2"}), ([START], {**PROMPT, "session": "s2"}), ([], PROMPT)],
+    ids=["another start", "another's prompt", "no start"],
+)
+def test_a_program_has_one_session(
+    before: list[Mapping[str, Any]], after: Mapping[str, Any], target: str, made: Made, tmp_path: Path
+) -> None:
+    """A step for another session names the setting that gives each session a program of its own."""
+    module = tmp_path / "quiet.mjs"
+    module.write_text("export default () => {};")
+    with pytest.raises(TargetError, match=r"one session in a program.* write processes = \"session\""):
+        performed(made(target, module=str(module), processes="one"), tmp_path / "home", [*before, after])

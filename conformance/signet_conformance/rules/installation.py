@@ -113,9 +113,11 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
         elif mark.event is not None:
             yield _unknown_event(recording, mark, host)
         else:
-            breach, does = (warn, "accepts") if mark.minor else (fail, "does not accept")
+            breach, told = (fail, f"{host} does not accept {what}")
+            if mark.minor:
+                breach, told = (warn, f"{host} accepts {what}, with a flaw")
             yield breach(
-                message=f"{host} {does} {what}" + (f": {mark.words}" if mark.words else "") + recording.host_age,
+                message=told + (f": {mark.words}" if mark.words else "") + recording.host_age,
                 expected=f"something that {host} accepts",
                 received=mark.words,
                 fold=f"{mark.file}",

@@ -71,6 +71,8 @@ class Program {
   #registry;
   #registered;
   #session;
+  /** The scenario's name of the open session. */
+  #name;
   #left;
   #turn;
 
@@ -151,9 +153,13 @@ class Program {
 
   async perform(step) {
     const performer = performerOf(STEPS, step);
-    if (this.#session === undefined && !["start", "resume", "restart_host"].includes(step.step)) {
-      throw new StepError(`session ${JSON.stringify(step.session)} is not open: start it first`);
+    const opens = ["start", "resume", "restart_host"].includes(step.step);
+    if (this.#session === undefined ? !opens : step.session !== this.#name) {
+      const open = this.#session === undefined ? "none" : JSON.stringify(this.#name);
+      const words = `${this.#face.harness} has one session in a program, in this one ${open} is open`;
+      throw new StepError(`${words}, and not ${JSON.stringify(step.session)}: write processes = "session" in the settings`);
     }
+    this.#name = step.session;
     let result;
     try {
       result = await performer.call(this, step);
