@@ -46,6 +46,14 @@ def settings(folder: Path, prompt_timeout_s: float = 30) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(("harness", "is_told"), [("muse-code", True), ("claude-code", False)])
+def test_hooks_that_are_given_no_address(harness: str, is_told: bool, made: Made, tmp_path: Path) -> None:
+    """A given file of hooks cannot learn the daemon's address where the harness clears the environment."""
+    target = made(harness, config=settings(tmp_path), capabilities=["session-start"])
+    about, _ = greeted(target, tmp_path / "home", [])
+    assert any("no SIGNET_DAEMON_URL" in words for words in about["unheard"]) is is_told
+
+
 @pytest.mark.parametrize("mode", ["conforming", "misnames"])
 def test_command_hooks(mode: str, made: Made, broken: Broken, tmp_path: Path) -> None:
     """Hooks are run with the harness's JSON; one that sends the prompt under a wrong name is found out."""

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -204,10 +204,19 @@ class CommandHooks:
             "installed": [*files, *installed.refused_servers(Path.home(), self._face), *unknown, *misplaced],
             "registered": [taken],
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
-            "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ()))],
+            "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ())), *self._unaddressed()],
             "remarks": [*remarks(self._hooks, self._face), *host_program.describe_refusals(Path.home(), self._face)],
             "timeouts_s": self._timeouts_s(),
         }
+
+    def _unaddressed(self) -> Iterator[str]:
+        """Say that hooks of a given file cannot learn the daemon's address, where the harness clears it away."""
+        passed_on = self._face.get("environment")
+        if "config" in self._options and passed_on is not None and "SIGNET_DAEMON_URL" not in passed_on:
+            yield (
+                f"{self._name} gives hooks no SIGNET_DAEMON_URL, and a file that config names holds no address"
+                " of a run: let the setting module name the installer, which writes the address into each command"
+            )
 
     def _timeouts_s(self) -> Mapping[str, float]:
         """The least that the installed settings give the hooks of a step that the user waits for, in seconds."""
