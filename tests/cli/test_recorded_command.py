@@ -44,6 +44,17 @@ while True:
 """
 
 
+def test_what_to_try_stands_below_the_verdict(tmp_path: Path) -> None:
+    """Also in a file that takes both streams."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-m", "signet_conformance.cli", "record", "--out", "run.jsonl", "--", "true"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=buffered, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.stdout.endswith("(exit 3)\ntry: let the command call the address in SIGNET_DAEMON_URL\n"), done.stdout
+
+
 def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Path) -> None:
     """It has our standard streams and the recorder's address; its recording is judged like any other."""
     done = subprocess.run(

@@ -334,6 +334,7 @@ def record_command(
         return ended.status
     status = command_named("check").main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
     if status == NothingTestedError.exit_status:
+        sys.stdout.flush()  # in a log that takes both, it stands below the verdict
         print("try: let the command call the address in SIGNET_DAEMON_URL", file=sys.stderr)
     return status if isinstance(status, int) else KitError.exit_status
 
