@@ -44,7 +44,7 @@ class McpServer:
                 "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S
             )
             self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            self.tools: Mapping[str, Any] = dict(self._listed())
+            self.tools: Mapping[str, Any] = dict(self._list_tools())
         except ChildEndedError as ended:
             self._process.close()
             said = [line for line in self._process.stderr if _TELLING.match(line)]
@@ -55,7 +55,7 @@ class McpServer:
             self._process.close()
             raise
 
-    def _listed(self) -> Iterator[tuple[str, Any]]:
+    def _list_tools(self) -> Iterator[tuple[str, Any]]:
         """Yield name and schema of each tool, from all pages of the list."""
         params: Mapping[str, Any] = {}
         for _ in range(_MOST_PAGES):
@@ -123,12 +123,12 @@ class McpHttpServer:
             self._portal = self._stack.enter_context(start_blocking_portal())
             session = self._portal.wrap_async_context_manager(_session(server.url, client))
             self._session: ClientSession = self._stack.enter_context(session)
-            self.tools: Mapping[str, Any] = dict(self._listed())
+            self.tools: Mapping[str, Any] = dict(self._list_tools())
         except BaseException as failure:
             self.close()
             raise _error_words(server.url, "initialize", failure) from failure
 
-    def _listed(self) -> Iterator[tuple[str, Any]]:
+    def _list_tools(self) -> Iterator[tuple[str, Any]]:
         """Yield name and schema of each tool, from all pages of the list."""
         from mcp.types import PaginatedRequestParams
 
