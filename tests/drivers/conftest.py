@@ -100,18 +100,18 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recorded
 
 @pytest.fixture
 def recorded(_shared: tuple[RecordedDaemon, Path], tmp_path: Path) -> Recorded:
-    """Drives a target through some scripted scenarios, and gives their recordings in the folder `traces`.
+    """Drives a target through scripted scenarios, or others, and gives their recordings in the folder `traces`.
 
     All tests share a daemon and a recorder, for they are most of what a scenario costs; a connector's home is new.
     """
     recorded_daemon, home = _shared
 
-    def drive(target: Target, names: Sequence[str]) -> Sequence[Path]:
+    def drive(target: Target, names: Sequence[str] = (), *others: Scenario) -> Sequence[Path]:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir()
         recorded_daemon.target = target
         wanted = [scenario for scenario in (*scripted(), *installed()) if scenario.name in names]
-        return recordings(recorded_daemon, tmp_path / "traces", wanted)
+        return recordings(recorded_daemon, tmp_path / "traces", [*wanted, *others])
 
     return drive
 

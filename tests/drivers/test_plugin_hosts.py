@@ -13,6 +13,7 @@ import pytest
 from signet_conformance import engine, trace
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.remarks import remarks
+from signet_conformance.scenarios.scenario import Scenario, scripted
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import FIXTURES, PROMPT, SCENARIOS, START, Broken, Made, Recorded, of_the_host, performed
@@ -95,10 +96,16 @@ def test_what_tools_gave_back_stands_in_the_conversation(
 def test_what_the_host_told_its_model_after_a_compaction_stands_in_the_conversation(
     mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
 ) -> None:
-    """A plugin that tells it as the user's words in its transcript is found out; another one is not blamed."""
+    """A plugin that tells it as the user's words is found out, another one not; the host tells none at the user's."""
     target = made("oh-my-pi", mode=mode, module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
-    (compaction,) = recorded(target, ["compaction"])
-    assert engine.judge(trace.read(compaction)).verdicts["SIG-END-013"] is verdict
+    steps: list[dict[str, Any]] = []
+    for step in next(each for each in scripted() if each.name == "compaction").to_json()["steps"]:
+        halves = ("pre_compaction", "compaction_complete") if step["step"] == "compact" else (step["step"],)
+        steps += [{**step, "step": half} for half in halves]
+    by_the_host = Scenario.from_json({"name": "by-the-host", "steps": steps}, "")
+    by_the_user, by_itself = recorded(target, ["compaction"], by_the_host)
+    assert engine.judge(trace.read(by_the_user)).verdicts["SIG-END-013"] is Verdict.PASS
+    assert engine.judge(trace.read(by_itself)).verdicts["SIG-END-013"] is verdict
 
 
 @of_the_host

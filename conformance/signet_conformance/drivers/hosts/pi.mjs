@@ -298,15 +298,19 @@ class Program {
     return {};
   }
 
-  async compactionComplete(step) {
+  async #compacted(step) {
     compaction.end(this.#session);
     this.#session.add({ type: "compaction", summary: step.summary ?? "", tokensBefore: 1000 });
     await this.#fire("session_compact", { compactionEntry: structuredClone(this.#session.entries.at(-1)), fromExtension: false });
+  }
+
+  async compactionComplete(step) {
+    await this.#compacted(step);
     await this.#goOnAfterCompaction();
     return {};
   }
 
-  /** The host asks its model to go on where a compaction of its own fell into the work; the model has nothing to add. */
+  /** The host asks its model to go on after a compaction of its own, not after the user's; the model adds nothing. */
   async #goOnAfterCompaction() {
     const message = this.#face.after_compaction;
     if (message === undefined) return;
@@ -326,7 +330,8 @@ class Program {
   async compact(step) {
     await this.preCompaction();
     await modelTurn(step.session);
-    return this.compactionComplete(step);
+    await this.#compacted(step);
+    return {};
   }
 
   async clear() {
