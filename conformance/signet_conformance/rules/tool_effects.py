@@ -38,7 +38,7 @@ _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*
 _VALUES = ("importance", "pinned", "type", "tags")
 """Members of a memory beside its text that a tool may be told."""
 _KEPT = ("importance", "pinned", "type")
-"""Those of them that a change leaves as they are unless the tool is told; the connector may add tags."""
+"""The members that a change must keep unless the tool asks for another value. Connectors may add tags."""
 
 
 def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:

@@ -35,11 +35,11 @@ _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
 
 
 class LeftBehind:
-    """What connectors left when their harness ended: it may still send what it owes, and ends before the next begins.
+    """Processes of connectors that outlive their harness. They may send pending requests before the next scenario.
 
-    What the first scenarios leave is watched until it ends, or for `patience_s`. That shows how late its requests come,
-    and what later scenarios leave has the time for it. `note` hears how many seconds a long wait may take;
-    `is_hurried` says that nobody waits for the result.
+    The processes of the first scenarios are watched until they end, for at most `patience_s`. Their requests show how
+    late such requests come; processes of later scenarios get three times as long. `note` is called with the seconds
+    that a long wait may take. `is_hurried` returns True if nobody waits for the result.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S, most: int = MOST_WATCHED) -> None:

@@ -257,7 +257,7 @@ class FaceDocument(Document):
     starts_a_turn_before_its_context: bool = False
     """true if the turn after that of a tool starts before its messages are handed to plugins"""
     after_compaction: Maybe[HostMessage] = None
-    """What the host tells its model after a compaction of its own, not of the user's, so that the work continues."""
+    """The message by which the host lets its model continue after a compaction that the user did not ask for."""
     changes_id: dict[Step, Texts] = Field(default_factory=dict)
     """Step in which the harness gives a session another id, to the events by which a connector learns of it."""
     ends_untold: Items[Step] = ()

@@ -210,9 +210,9 @@ class ExpectedText(Struct, frozen=True):
         return not decisive or self._is_shortened_in(request)
 
     def _is_cut_in(self, request: ModelCall) -> bool:
-        """Whether a request holds the beginning of a line and nothing behind it, as where a host cuts a long one.
+        """Return True if a request shows a line cut by its host: the beginning, and nothing after it.
 
-        What the model found by itself, or said, may begin like it.
+        Tool results and replies do not count, since they may begin alike.
         """
         given = (part.text for part in request.parts if part.role not in ("assistant", "result"))
         shown = [plain_words(line) for text in given for line in text.splitlines()]
