@@ -36,6 +36,17 @@ def test_model_calls_the_tool_of_a_step(runtime: str, made: Made, tmp_path: Path
 
 
 @of_the_host
+def test_prompt_of_several_lines_is_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
+    """The program takes each line for a prompt: the words of the user would not arrive as they were said."""
+    target = made("llama-cpp", module=MODULE, runtime=runtime)
+    steps = [START, {**PROMPT, "text": "Which database?\nAnd since when?", "more": True}, SEARCH, PROMPT]
+    _, several, called, after = performed(target, tmp_path / "home", steps)
+    assert several == {"skipped": "a user of the chat program types one line"}
+    assert called == {"skipped": "the model calls tools only in a user's turn"}
+    assert after["turn"] is True
+
+
+@of_the_host
 def test_tools_that_the_program_lacks_are_skipped(runtime: str, made: Made, tmp_path: Path) -> None:
     """A tool that the model is not offered, or that no turn of the user leads to, is skipped, and the turn ends."""
     target = made("llama-cpp", module=MODULE, runtime=runtime)

@@ -65,7 +65,7 @@ class ChatProgram:
         stdin = self._process.stdin
         try:
             if stdin is not None:
-                stdin.write(line.replace("\n", " ").encode() + b"\n")
+                stdin.write(line.encode() + b"\n")
                 stdin.flush()
         except BrokenPipeError:
             raise StepError("the chat program no longer reads input") from None
@@ -120,7 +120,10 @@ class LlamaChat:
         raise Skipped(f"the chat program has no equivalent of {kind}")
 
     def _prompt(self, program: ChatProgram, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        program.type(str(step.get("text")))
+        text = str(step.get("text"))
+        if text.splitlines() != [text]:
+            raise Skipped("a user of the chat program types one line")
+        program.type(text)
         self._asked = self._next(program)
         self._peer.model_turn(step.get("session"))
         self._reply = str(step.get("reply") or "Understood.")
