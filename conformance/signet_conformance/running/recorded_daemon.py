@@ -24,7 +24,7 @@ from signet_conformance.drivers.played_model import PlayedModel
 from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError, WatchedDriver
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
 from signet_conformance.outcome.time_spent import TimePart
-from signet_conformance.running.daemon import DaemonUnderTest, ask_directly
+from signet_conformance.running.daemon import READY_TIMEOUT_S, DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import StrayRequests
 from signet_conformance.running.leftover_processes import LeftBehind, end_left
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
@@ -149,14 +149,14 @@ class RecordedDaemon:
             self._store("memory/remember", _known_of("atlas billing", DEFAULT_AGENT))
 
     def _store(self, where: str, what: Mapping[str, Any]) -> None:
-        # Past the recorder; a daemon that refuses it is used without.
+        # Past the recorder; a daemon that refuses it is used without. A busy one gets the time that it gets to start.
         request = urllib.request.Request(  # noqa: S310 - the daemon's own address
             f"{self.daemon.url}/api/{where}",
             data=json.dumps(what).encode(),
             headers={"content-type": "application/json"},
             method="POST",
         )
-        with contextlib.suppress(OSError), ask_directly(request, timeout_s=10):
+        with contextlib.suppress(OSError), ask_directly(request, timeout_s=READY_TIMEOUT_S):
             pass
 
     def launch(self, env: Mapping[str, str]) -> ConnectorDriver:
