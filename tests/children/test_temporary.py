@@ -150,8 +150,8 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("error: there is no folder for temporary files: ")
-    assert done.stderr.endswith("\ntry: make room there, or name another in TMPDIR\n")
+    assert done.stderr.startswith("error: no temporary folder can be written: ")
+    assert done.stderr.endswith("\ntry: free some space, or set TMPDIR to another folder\n")
 
 
 def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_a_path_stays_in_the_workspace(tmp_path: Path, name: str, value: str) ->
 
 
 def test_a_link_to_itself_leads_nowhere(tmp_path: Path) -> None:
-    """It is no folder to work in, and no baseline; a report is not written there."""
+    """The lane takes it neither for a folder nor for a baseline, and writes no report to it."""
     (tmp_path / "loop").symlink_to("loop")
     for name, says in (("working_directory", "is not a folder"), ("baseline", "is not a file")):
         with pytest.raises(UsageError, match=says):

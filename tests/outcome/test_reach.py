@@ -29,7 +29,7 @@ def reach(folder: Path, *items: dict[str, Any]) -> UnreachableParts | None:
 
 
 def test_a_field_is_reached_by_a_schema_or_by_what_is_sent(tmp_path: Path) -> None:
-    """A tool offers it, in any spelling, or the connector sends it; what connectors fill in is none of a model."""
+    """A field counts as reached if a tool offers it, in any spelling, or if the connector fills it in itself."""
     found = reach(tmp_path, offered(memory_search=["query", "limit", "keyword_query", "include-recalled"]), SEARCH)
     assert found is not None
     fields = found.fields["memory_search"]

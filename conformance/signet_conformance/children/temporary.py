@@ -27,7 +27,7 @@ _held: dict[Path, int] = {}
 
 def system_folder() -> Path:
     """The system's folder for temporary files. Raises UsageError where none can be written, as on a full disk."""
-    with os_errors("there is no folder for temporary files", remedy="make room there, or name another in TMPDIR"):
+    with os_errors("no temporary folder can be written", remedy="free some space, or set TMPDIR to another folder"):
         return Path(tempfile.gettempdir())
 
 

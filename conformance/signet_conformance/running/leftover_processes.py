@@ -35,11 +35,11 @@ _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
 
 
 class LeftBehind:
-    """Processes of connectors that outlive their harness. They may send pending requests before the next scenario.
+    """Processes of connectors that outlive their harness, and may send requests until the next scenario begins.
 
-    The processes of the first scenarios are watched until they end, for at most `patience_s`. Their requests show how
-    late such requests come; processes of later scenarios get three times as long. `note` is called with the seconds
-    that a long wait may take. `is_hurried` returns True if nobody waits for the result.
+    The first scenarios watch their processes until these end, for at most `patience_s`, and measure the delay of their
+    requests. Processes of later scenarios get three times that delay. `note` is called with the seconds that a long
+    wait may take. `is_hurried` returns True if nobody waits for the result.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S, most: int = MOST_WATCHED) -> None:
