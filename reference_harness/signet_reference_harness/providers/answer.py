@@ -91,6 +91,18 @@ class AnswerInProgress:
         """The id of the call `key`; None when no such call has begun."""
         return self._calls[key].id if key in self._calls else None
 
+    def count(self, read: object, written: object) -> None:
+        """Take the tokens that the provider counts. What it does not say as a whole number stays as it was."""
+        self.usage = Usage(
+            whole_number(read) or self.usage.input_tokens, whole_number(written) or self.usage.output_tokens
+        )
+
+    def end(self, reason: object) -> None:
+        """Note the provider's word for the end, if it gives one. Raises TypeError for a reason that is no word."""
+        if reason and not isinstance(reason, str):
+            raise TypeError(f"the reason {reason!r} is not a word")
+        self.raw_reason = str(reason) if reason else self.raw_reason
+
     def result(self) -> CompletionResult:
         """The result of the answer, once no more of it arrives."""
         calls = tuple(_tool_call(call) for call in self._calls.values())
@@ -125,6 +137,11 @@ class AnswerInProgress:
             detail=detail,
             thinking=tuple(self.thinking),
         )
+
+
+def whole_number(value: object) -> int:
+    """A provider's count; 0 for what is no count, since nothing depends on it but the sum that is shown."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _tool_call(call: _Call) -> ToolCall:

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
-from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
-from signet_reference_harness.providers.answer import AnswerInProgress
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions
+from signet_reference_harness.providers.answer import AnswerInProgress, whole_number
 from signet_reference_harness.providers.http import HttpProvider, without_empty
 
 VERSION: Final = "2023-06-01"
@@ -60,17 +60,19 @@ class AnthropicProvider(HttpProvider):
                 answer.call(event["index"], block["id"], block["name"])
             elif block["type"] in THINKING:
                 answer.unfinished[event["index"]] = dict(block)
+                if block.get("thinking"):
+                    yield answer.thought(block["thinking"])
             elif block["type"] == "text" and block["text"]:
                 yield answer.text(block["text"])
         elif kind == "content_block_stop" and event["index"] in answer.unfinished:
             block = answer.unfinished.pop(event["index"])
             kept = {name: value for name, value in block.items() if value is not None}
-            answer.thinking.append(Thinking(kept.get("thinking", ""), self.id, kept))
+            answer.thinking.append(Thinking(kept.get("thinking") or "", self.id, kept))
         elif kind == "message_start":
-            answer.usage = _usage(event["message"].get("usage"), answer.usage)
+            _count(answer, event["message"].get("usage"))
         elif kind == "message_delta":
-            answer.raw_reason = event["delta"].get("stop_reason") or answer.raw_reason
-            answer.usage = _usage(event.get("usage"), answer.usage)
+            answer.end(event["delta"].get("stop_reason"))
+            _count(answer, event.get("usage"))
 
     def _read_delta(self, answer: AnswerInProgress, index: int, delta: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         if delta["type"] == "text_delta":
@@ -78,7 +80,8 @@ class AnthropicProvider(HttpProvider):
         elif delta["type"] == "input_json_delta":
             answer.arguments(index, delta["partial_json"])
         elif delta["type"] == "thinking_delta":
-            answer.unfinished[index]["thinking"] += delta["thinking"]
+            block = answer.unfinished[index]
+            block["thinking"] = (block.get("thinking") or "") + delta["thinking"]
             yield answer.thought(delta["thinking"])
         elif delta["type"] == "signature_delta":
             block = answer.unfinished[index]
@@ -121,10 +124,8 @@ def _blocks(message: Message, provider: str) -> Iterator[dict[str, Any]]:
         yield {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
 
 
-def _usage(counts: Mapping[str, Any] | None, before: Usage) -> Usage:
-    """Tokens so far: input counts what was read from the cache or written to it, too. Later events hold only some."""
-    if counts is None:
-        return before
-    kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    read = sum(counts.get(kind) or 0 for kind in kinds)
-    return Usage(read or before.input_tokens, counts.get("output_tokens") or before.output_tokens)
+def _count(answer: AnswerInProgress, counts: Mapping[str, Any] | None) -> None:
+    """Count the tokens so far: input is also what was read from the cache or written to it. Later events hold some."""
+    if counts is not None:
+        kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        answer.count(sum(whole_number(counts.get(kind)) for kind in kinds), counts.get("output_tokens"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from signet_reference_harness.messages import Message, valid_text
-from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.http import EventReader, HttpProvider, function_tools, without_empty
 
@@ -53,8 +53,8 @@ class OllamaProvider(HttpProvider):
             answer.call(object(), None, call["function"]["name"], value=call["function"].get("arguments"))
         if event.get("done"):
             answer.done = True
-            answer.raw_reason = event.get("done_reason") or None
-            answer.usage = Usage(event.get("prompt_eval_count") or 0, event.get("eval_count") or 0)
+            answer.end(event.get("done_reason"))
+            answer.count(event.get("prompt_eval_count"), event.get("eval_count"))
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from signet_reference_harness.messages import Message, Thinking, valid_text
-from signet_reference_harness.providers import CompletionChunk, CompletionOptions, Usage
+from signet_reference_harness.providers import CompletionChunk, CompletionOptions
 from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.http import HttpProvider, function_tools, without_empty
 
-UNENDED: Final = frozenset({None, "queued", "in_progress"})
+UNENDED: Final = (None, "queued", "in_progress")
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
 
@@ -40,9 +40,10 @@ class OpenAIChatProvider(HttpProvider):
         )
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
-        answer.usage = _usage(event.get("usage"), answer.usage)
+        usage = event.get("usage") or {}
+        answer.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
         for choice in event["choices"][:1]:
-            answer.raw_reason = choice.get("finish_reason") or answer.raw_reason
+            answer.end(choice.get("finish_reason"))
             yield from _read_message(answer, choice.get("delta") or {})
 
 
@@ -157,23 +158,17 @@ def _read_call(answer: AnswerInProgress, piece: Mapping[str, Any]) -> None:
     answer.arguments(key, function.get("arguments") or "")
 
 
-def _usage(counts: Mapping[str, Any] | None, before: Usage) -> Usage:
-    if counts is None:
-        return before
-    return Usage(counts.get("prompt_tokens") or 0, counts.get("completion_tokens") or 0)
-
-
 def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
     """Note how a response ended. Raises CallFailure if it failed, so that it can be tried again."""
     status = response.get("status")
     if status in UNENDED:
         return
     usage = response.get("usage") or {}
-    answer.usage = Usage(usage.get("input_tokens") or 0, usage.get("output_tokens") or 0)
-    answer.raw_reason = status
+    answer.count(usage.get("input_tokens"), usage.get("output_tokens"))
+    answer.end(status)
     error = response.get("error")
     if status == "incomplete":
         why = (response.get("incomplete_details") or {}).get("reason")
-        answer.raw_reason = f"incomplete: {why}" if why else "incomplete"
+        answer.end(f"incomplete: {why}" if why else "incomplete")
     elif status == "failed" and error is not None:
         raise failure_of_words(error.get("code"), error.get("message"))

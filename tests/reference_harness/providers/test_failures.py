@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from signet_reference_harness.errors import ProviderDeferredError, ProviderError
-from signet_reference_harness.providers import StopReason
+from signet_reference_harness.providers import StopReason, Usage
 from signet_reference_harness.providers.agent_file import RetryPolicy
 from tests.reference_harness.llm_server.served import Serve
 from tests.reference_harness.providers.asking import APIS, KEY, ask
@@ -133,6 +134,62 @@ def test_a_page_instead_of_an_answer_is_malformed(serve: Serve, api: str) -> Non
     """A server that speaks another language is told as such, not with a traceback."""
     served = serve(turns=[{"raw": {api: {"body": "<html>Login</html>"}}, "headers": {"content-type": "text/html"}}])
     assert ask(api, served.url, streamed=False).answer.stop_reason is StopReason.MALFORMED
+
+
+def _ending(api: str, reason: object, count: object) -> str:
+    """The body of an answer of an API that says "Hello." and ends with a reason and with counts of tokens."""
+    if api == "ollama-chat":
+        message = {"role": "assistant", "content": "Hello."}
+        last = {"done": True, "done_reason": reason, "prompt_eval_count": count, "eval_count": 4}
+        return json.dumps({"message": message, "done": False}) + "\n" + json.dumps(last) + "\n"
+    events: list[dict[str, Any]]
+    if api == "anthropic-messages":
+        text = {"type": "text_delta", "text": "Hello."}
+        usage = {"input_tokens": count, "output_tokens": 4}
+        events = [
+            {"type": "content_block_delta", "index": 0, "delta": text},
+            {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage},
+        ]
+    elif api == "openai-responses":
+        usage = {"input_tokens": count, "output_tokens": 4}
+        events = [
+            {"type": "response.output_text.delta", "delta": "Hello."},
+            {"type": "response.completed", "response": {"status": reason, "usage": usage}},
+        ]
+    else:
+        usage = {"prompt_tokens": count, "completion_tokens": 4}
+        events = [
+            {"choices": [{"delta": {"content": "Hello."}, "finish_reason": None}]},
+            {"choices": [{"delta": {}, "finish_reason": reason}]},
+            {"choices": [], "usage": usage},
+        ]
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+
+
+_REASONS = {
+    "anthropic-messages": "end_turn", "openai-completions": "stop", "openai-responses": "completed",
+    "ollama-chat": "stop",
+}  # fmt: skip
+
+
+@each_api
+@pytest.mark.parametrize("count", ["12", [3], True, -1, 1.5, None])
+def test_tokens_that_are_no_count_are_not_added_up(serve: Serve, api: str, count: object) -> None:
+    """The answer itself is whole."""
+    served = serve(turns=[{"raw": {api: {"body": _ending(api, _REASONS[api], count)}}}])
+    answer = ask(api, served.url).answer
+    assert (answer.content, answer.stop_reason) == ("Hello.", StopReason.END_TURN)
+    assert answer.usage == Usage(0, 4)
+
+
+@each_api
+@pytest.mark.parametrize("reason", [7, ["stop"], True])
+def test_a_reason_that_is_no_word_is_malformed(serve: Serve, api: str, reason: object) -> None:
+    """What arrived is kept, and the detail says what the server gave as its reason."""
+    served = serve(turns=[{"raw": {api: {"body": _ending(api, reason, 3)}}}])
+    answer = ask(api, served.url).answer
+    assert (answer.content, answer.stop_reason, answer.raw_reason) == ("Hello.", StopReason.MALFORMED, None)
+    assert f"the reason {reason!r} is not a word" in answer.detail
 
 
 @each_api
