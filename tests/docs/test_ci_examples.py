@@ -41,12 +41,38 @@ def test_the_gitlab_job_is_a_pytest_run(tmp_path: Path) -> None:
     assert "signet-conformance/reference::SIG-END-001" in done.out
 
 
-def test_the_buildkite_step_keeps_the_status_of_the_run() -> None:
-    """The annotation comes between the run and its status."""
+@pytest.mark.parametrize(
+    ("status", "report", "annotated"), [(0, True, "success"), (1, True, "error"), (2, False, None)]
+)
+def test_the_buildkite_step_annotates_and_keeps_the_status_of_the_run(
+    status: int, report: bool, annotated: str | None, tmp_path: Path
+) -> None:
+    """An agent runs it with `bash -e -c`, which ends at the first command that fails."""
     (step,) = yaml.safe_load((CI / "buildkite.yml").read_text(encoding="utf-8"))["steps"]
-    last = step["command"][-1].replace("$$", "$")
-    assert last.index("signet-conformance run") < last.index("buildkite-agent annotate") < last.index("exit $status")
     assert step["artifact_paths"] == ["signet-report/**/*"]
+    written = "mkdir signet-report; echo it > signet-report/report.md" if report else ""
+    programs = {
+        ".signet/bin/signet-conformance": f"{written}\nexit {status}",
+        "bin/buildkite-agent": 'echo "$@" > annotated; cat >> annotated',
+    }
+    for name, script in programs.items():
+        program = tmp_path / name
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/bash", "-e", "-c", step["command"][-1].replace("$$", "$")],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done
+    annotation = tmp_path / "annotated"
+    assert (annotation.read_text() if annotation.exists() else None) == (
+        annotated and f"annotate --context signet --style {annotated}\nit\n"
+    )
 
 
 NIGHTLY = yaml.safe_load((CI / "nightly.yml").read_text(encoding="utf-8"))
