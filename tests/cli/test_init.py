@@ -85,6 +85,14 @@ def test_what_git_should_not_see_is_added_once(tmp_path: Path, invoke: Invoke) -
     assert "added to  .gitignore" not in invoke("init", "--no-run").stdout
 
 
+def test_a_link_for_git_is_left_and_the_user_told(tmp_path: Path, invoke: Invoke) -> None:
+    """It may lead out of the repository: the user adds the lines where they belong."""
+    (tmp_path / ".gitignore").symlink_to("elsewhere")
+    told = "left      .gitignore: it is a symbolic link. Add to it: signet-failures/, signet-report/"
+    assert told in invoke("init", "--no-run").stdout
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invoke) -> None:
     """The package's name is enough, also before the connector was built."""
     (tmp_path / "package.json").write_text(json.dumps({"name": "@signetai/signet-memory-openclaw"}))
@@ -225,7 +233,10 @@ def test_an_action_is_pinned_by_its_whole_commit(invoke: Invoke, kit: str) -> No
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
 def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
     """A repository that has a baseline gets a lane that reads it."""
-    (tmp_path / "signet-baseline.json").write_text(known_failures.baseline_document([]))
+    empty = known_failures.baseline_document([])
+    assert json.loads(empty)["entries"] == []
+    assert "\n\n" not in empty
+    (tmp_path / "signet-baseline.json").write_text(empty)
     assert invoke("init", "--no-run", *kit).exit_code == 0
     given = "baseline" if kit else "SIGNET_LANE_BASELINE"
     assert f' {given}: "signet-baseline.json"\n' in (tmp_path / WORKFLOW).read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import Invoke, Process
+from tests.support.report_files import report
 from tests.support.trace_files import CONFORMING, HEADER, health, write
 
 AUDIT = '{"format": "signet-audit/1", "who": "ada"}\n'
@@ -87,6 +89,38 @@ def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, 
         done = process(*words, path, *rest)
         assert done.returncode == 2
         assert f"error: {path}: is not a plain file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("matrix", "PIPE"),
+        ("compare", "a.json", "PIPE"),
+        ("report-bug", "PIPE"),
+        ("convert", "PIPE", "out.jsonl", "--from", "har"),
+        ("convert", "PIPE", "out.jsonl", "--from", "flows"),
+        ("check", "a.jsonl", "--baseline", "PIPE"),
+    ],
+)
+def test_a_pipe_in_place_of_another_file_is_refused_and_not_waited_for(
+    process: Process, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Nobody writes into it: the error is there at once, and says what it is."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    report(tmp_path / "a.json")
+    os.mkfifo(tmp_path / "pipe")
+    done = process(*("pipe" if word == "PIPE" else word for word in words))
+    assert done.returncode == 2
+    assert re.match("error: (--baseline )?pipe: (is not a plain file|cannot be read: it is a named pipe)", done.stderr)
+
+
+def test_a_report_from_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:
+    """It has its writer, by whichever name the shell has for it."""
+    report(tmp_path / "a.json")
+    matrix = f"{shlex.quote(sys.executable)} -m signet_conformance.cli matrix"
+    for line in (f"{matrix} <(cat a.json)", f"cat a.json | {matrix} /dev/stdin"):
+        done = subprocess.run(["/bin/bash", "-c", line], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:

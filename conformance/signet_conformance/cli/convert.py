@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import click
 
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.cli.recordings import read_recording
+from signet_conformance.cli.recordings import demand_plain, read_recording
 from signet_conformance.errors import UsageError, counted, pip_install, printable
 from signet_conformance.outcome.options import words as declared_words
 from signet_conformance.reports.command_lines import shell_command
@@ -110,6 +110,7 @@ def _left_out_notes(written: ConversionCounts, left_out: Counter[str]) -> Iterat
 def _into_trace(
     source: str, source_format: str, target: str, origins: Sequence[str]
 ) -> tuple[ConversionCounts, Counter[str]]:
+    demand_plain(source)
     # mitmproxy takes a second to import, and only its own files need it.
     from signet_recording_proxy.captures import write_trace
     from signet_recording_proxy.redaction.redactor import Redactor

@@ -362,7 +362,10 @@ class InitWriter:
     def extend(self, path: Path, lines: Sequence[str]) -> None:
         """Append lines to a file; create it if it does not exist."""
         name = printable(path.relative_to(self._root), 400)
-        if not lines or path.is_symlink():
+        if not lines:
+            return
+        if path.is_symlink():
+            print(f"left      {name}: it is a symbolic link. Add to it: {', '.join(lines)}")
             return
         if self._dry_run:
             print(f"would add to {name}: {', '.join(lines)}")

@@ -35,12 +35,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
     """
     if path == STDIN:
         return _read_stdin(workers)
-    if is_special(path):
-        raise TraceError(
-            "is not a plain file: the program that writes into it may never end",
-            where=printable(path, 400),
-            remedy="write it to a file first",
-        )
+    demand_plain(path)
     if is_model_side(path):
         raise TraceError(
             "is one side of a recording: what the harness and its model said to each other",
@@ -54,6 +49,16 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
         if other is None:
             raise
         raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
+
+
+def demand_plain(path: str) -> None:
+    """Raise TraceError for a pipe or a device, whose end may never come."""
+    if is_special(path):
+        raise TraceError(
+            "is not a plain file: the program that writes into it may never end",
+            where=printable(path, 400),
+            remedy="write it to a file first",
+        )
 
 
 def _read_stdin(workers: int) -> Trace:

@@ -48,6 +48,8 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 MOST_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
+_OPENED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+"""Paths of what a shell has opened for us. Such a pipe, as `<(zcat FILE)`, has its writer already."""
 
 
 def read_json(
@@ -96,7 +98,12 @@ def parse_file(path: Path, most_bytes: int = MOST_BYTES) -> Any:
 
 
 def _read(path: Path, most_bytes: int) -> bytearray | None:
-    """The content of a file, or None where it is over the bound. Raises OSError and ValueError as opening does."""
+    """The content of a file, or None where it is over the bound.
+
+    Raises OSError and ValueError as opening does, and ValueError for a named pipe, whose writer may never come.
+    """
+    if path.is_fifo() and not str(path).startswith(_OPENED):
+        raise ValueError("it is a named pipe, into which nobody may ever write")
     if path.stat().st_size > most_bytes:
         return None
     raw = bytearray()
@@ -112,14 +119,8 @@ def real_path(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-_OPENED = ("/dev/fd/", "/proc/self/fd/")
-
-
 def is_special(path: str) -> bool:
-    """Whether a path names a pipe, a device or a socket: reading one may wait for ever.
-
-    A pipe that a shell opened for us, `<(zcat FILE)`, has its writer already.
-    """
+    """Whether a path names a pipe, a device or a socket that no shell opened for us: reading one may wait for ever."""
     if path.startswith(_OPENED):
         return False
     try:

@@ -267,8 +267,8 @@ def entries_for(verdicts: Verdicts, owner: str, reason: str, created: date, expi
 
 def baseline_document(entries: Iterable[Entry]) -> str:
     """A baseline's text, one entry a line, so that a change to one is one line of a review."""
-    rows = ",\n".join(f"    {json.dumps(entry.to_json())}" for entry in entries)
-    return f'{{\n  "format": "signet-baseline/1",\n  "entries": [\n{rows}\n  ]\n}}\n'
+    rows = ",".join(f"\n    {json.dumps(entry.to_json())}" for entry in entries)
+    return f'{{\n  "format": "signet-baseline/1",\n  "entries": [{rows}\n  ]\n}}\n'
 
 
 def audit_path(path: str) -> Path:

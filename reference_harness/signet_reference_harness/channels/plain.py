@@ -172,7 +172,7 @@ class PlainFace(Closing):
 
     def _write(self, stream: TextIO, text: str) -> None:
         try:
-            stream.write(printable(text.replace("\r\n", "\n")) if stream.isatty() else text)
+            stream.write(printable(text.replace("\r\n", "\n")))
             stream.flush()
         except (OSError, ValueError):
             # The reader is gone. Drop the rest of the stream: Python would complain of it at exit.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 from signet_reference_harness import kept_lines
 from signet_reference_harness.documents import put_text
@@ -76,7 +76,8 @@ class Output:
             return
         text = self._scrub(text)
         try:
-            _write(self._stream, printable(text) if self._stream.isatty() else text)
+            # Whoever reads a pipe may show it in a terminal.
+            _write(self._stream, printable(text.replace("\r\n", "\n")))
         except OSError as error:
             self.lost = error
 
@@ -135,12 +136,17 @@ class _Result:
         if not isinstance(event, events.RunFinished):
             return ""
         summary = event.summary.model_dump(mode="json", by_alias=True)
-        return json.dumps({**summary, "reply": event.reply, **self._more}) + "\n"
+        return _json_line({**summary, "reply": event.reply, **self._more})
 
 
 def _line(event: events.Event) -> str:
     """One JSON object a line: each event as it happens."""
-    return json.dumps(events.as_json(event)) + "\n"
+    return _json_line(events.as_json(event))
+
+
+def _json_line(value: Mapping[str, Any]) -> str:
+    # A DEL as it is would be escaped as text is, and no JSON.
+    return json.dumps(value).replace("\x7f", "\\u007f") + "\n"
 
 
 RENDERERS: Final[dict[events.OutputFormat, Callable[[], Render]]] = {

@@ -37,6 +37,19 @@ def test_a_task_is_a_session_from_start_to_end(do: Do, daemon: RecordingDaemon, 
     assert read_session(Path(summary["session_file"])).identity.key == summary["session"]
 
 
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_no_control_character_of_the_model_reaches_a_pipe(do: Do, serve: Serve, form: str) -> None:
+    """Whoever reads the pipe may show it: text is escaped as in a terminal, and JSON as JSON is."""
+    said = "a\x1b[31m\x7f\u202e\r\nb\tc"
+    done = do(prompt="Hello.", output_format=form, **model(serve(turns=[{"content": said}]).url))
+    assert all(c.isprintable() or c in "\n\t" for c in done.out)
+    if form == "text":
+        assert done.out == "a\\x1b[31m\\x7f\\u202e\nb\tc\n"
+    else:
+        whole = [json.loads(line) for line in done.out.splitlines()]
+        assert whole[-1]["reply"] == said
+
+
 def test_a_named_session_is_gone_on_with(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:
     """The second task resumes: the model sees the turn before, and the daemon the whole transcript."""
     served = serve(turns=[{"content": "Blue."}, {"content": "I said blue."}])
