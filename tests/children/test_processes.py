@@ -121,6 +121,40 @@ def test_file_that_cannot_be_executed(tmp_path: Path) -> None:
         LineProcess("the probe", [str(file)])
 
 
+FEW_FILES = """
+import os, resource, sys
+from signet_conformance.children.processes import LineProcess
+from signet_conformance.errors import KitError
+
+echo = [sys.executable, "-ISc", "import sys; sys.stdin.read()"]
+with LineProcess("the first", echo):  # it starts the watchdog too
+    pass
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+for spare in range(16):
+    next_one = os.dup(0)
+    os.close(next_one)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_one + spare, most))
+    try:
+        with LineProcess("the probe", echo):
+            print("started")
+    except KitError as failure:
+        print(failure.message, failure.remedy, sep=": ")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    assert os.dup(0) == next_one  # no descriptor is left
+    os.close(next_one)
+"""
+
+
+def test_too_few_open_files_are_told_with_the_way_out() -> None:
+    """However few are left: no thread fails over it, no descriptor is left, and the limit is what has to be raised."""
+    done = subprocess.run([sys.executable, "-c", FEW_FILES], capture_output=True, text=True, timeout=180, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    refused = "the probe cannot be started: Too many open files: raise the limit of open files, and run it again:"
+    assert {line for line in lines if line != "started"} == {f"{refused} ulimit -n 1024"}
+    assert lines[-1] == "started"
+
+
 def test_child_that_dies_at_once() -> None:
     """Its status and the end of its standard error are told, to whoever receives and to whoever sends."""
     with child("raise SystemExit('no licence \\x1b[31m')") as process:

@@ -92,6 +92,27 @@ def test_program_that_breaks_off_is_told(tmp_path: Path, program: str, how: Driv
     assert failure.tail == ("working on hello", "working on step")
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (
+            """print('{"event": "handover", "arguments": {"limits": [1, NaN]}}', flush=True); sys.stdin.readline()""",
+            "in its event handover, /arguments/limits/1 is NaN",
+        ),
+        ("answer['result'] = {'hooks': [{'ms': float('-inf')}]}", "in its answer 2, /result/hooks/0/ms is -Infinity"),
+        ("""print('{"id": 2, "ok": true, "result": {"ms": 1e999}}', flush=True)""", "/result/ms is Infinity"),
+    ],
+    ids=["event", "answer", "number too large"],
+)
+def test_number_that_json_does_not_have_is_told_with_its_place(tmp_path: Path, program: str, said: str) -> None:
+    """Python writes such numbers, and the recorder would refuse a mark with one."""
+    failure = broken(program, tmp_path)
+    assert failure.how is DriverFault.GARBLED
+    assert failure.message.startswith("target mine wrote no JSON: ")
+    assert said in failure.message
+    assert "write null" in str(failure.remedy)
+
+
 def test_program_that_gives_no_answer_is_told_with_the_whole_bound(tmp_path: Path) -> None:
     """The bound of the step stands in the message, not what was left of it."""
     failure = broken("sys.stdin.read()", tmp_path, timeout_s=0.25)

@@ -16,12 +16,14 @@ from msgspec.structs import replace
 
 from signet_conformance import targets, trace
 from signet_conformance.contract import document
+from signet_conformance.drivers import process
 from signet_conformance.drivers.process import WatchedDriver
 from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.running import recorded_daemon
 from signet_conformance.running.connector import Patience
+from signet_conformance.running.progress import Event, RunNote
 from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.run import drive
 from signet_conformance.running.workers import MOST_WORKERS
@@ -152,6 +154,23 @@ def test_scenario_that_has_ended_counts_when_the_run_is_stopped(tmp_path: Path) 
         pytest.fail("nothing was counted as performed")
     assert shortfall is not None
     assert (shortfall.interrupted_after, shortfall.left) == (1, ())
+
+
+def test_user_is_told_what_a_silent_program_is_waited_for(
+    tmp_path: Path, drive_unruly: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each step, and when it will be given up; it is given up then."""
+    monkeypatch.setattr(recorded_daemon, "STEP_MARGIN_S", -1.0)
+    monkeypatch.setattr(process, "NOTED_S", 0.5)
+    target = targets.load("mine", drive_unruly.folder)
+    hanging = Scenario.from_json(scenario("hangs", "hang"), "here")
+    request = DrivenRequest(folder=tmp_path / "traces", target=target, scenarios=(hanging,))
+    events: list[Event] = []
+    with pytest.raises(TargetError, match=r"gave no answer within 3 s"):
+        drive(request, Invocation(("run",)), events.append)
+    told = [event.words for event in events if isinstance(event, RunNote) and "step 1" in event.words]
+    waits = "hangs, step 1 (prompt): no answer of the connector for 0.5 s; it is given up after about 3 s"
+    assert told == [waits]
 
 
 def test_program_that_gives_no_answer_twice_ends_the_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
 import os
 import select
@@ -107,7 +108,9 @@ class LineProcess:
         self._urged = False
         self._moment_ends = 0.0
         self._cpu_noted = False
+        self._wake_read = self._wake_write = -1
         try:
+            self._wake_read, self._wake_write = os.pipe()
             with _starting:
                 marked = watchdog.marked_environment(env)
                 self._process = forks.start(self._command, marked, cwd) or _PlainProcess(
@@ -119,13 +122,17 @@ class LineProcess:
                 _running.add(self)
                 watchdog.watch_group(self._process.pid)
         except OSError as failure:
+            if self._wake_read >= 0:
+                os.close(self._wake_read)
+                os.close(self._wake_write)
             raise error(
                 f"{name} cannot be started: {failure.strerror or failure}",
                 where=printable(failure.filename or command[0]),
-                remedy="check that the program is installed and on PATH",
+                remedy="raise the limit of open files, and run it again: ulimit -n 1024"
+                if failure.errno in (errno.EMFILE, errno.ENFILE)
+                else "check that the program is installed and on PATH",
             ) from None
         os.set_blocking(self._stdin.fileno(), False)
-        self._wake_read, self._wake_write = os.pipe()
         self._stdout = cast("IO[bytes]", self._process.stdout)
         pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
         self._reader = threading.Thread(target=self._read_stderr, args=pipes, name=f"reads {name}", daemon=True)
@@ -345,7 +352,8 @@ class LineProcess:
     def _read_stderr(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
         """The reading thread: takes lines of standard error until its end, or until it is woken up."""
         complaints = LineCutter(self._take_complaint, _MAX_STDERR_LINE_BYTES)
-        with selectors.DefaultSelector() as ready, stderr:
+        # Unlike the default one it opens no file of its own, of which a process may have few.
+        with selectors.PollSelector() as ready, stderr:
             ready.register(stderr, selectors.EVENT_READ, complaints)
             for pipe in dropped:
                 ready.register(pipe, selectors.EVENT_READ, LineCutter(lambda _line: None, _CHUNK_BYTES))

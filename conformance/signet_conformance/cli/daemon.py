@@ -25,7 +25,13 @@ from signet_conformance.errors import UsageError
 
 
 @click.command("daemon", help="Run the embedded daemon until Ctrl-C.", epilog=epilog_of(__doc__))
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: a free port).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    envvar="SIGNET_PORT",
+    help="Where to listen (default: SIGNET_PORT, else a free port).",
+)
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
 @click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
 @click.option("--workspace", metavar="DIR", help="Keep the daemon's data in this folder (default: a temporary one).")

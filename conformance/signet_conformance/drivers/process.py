@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
@@ -26,7 +28,7 @@ from signet_conformance.children.deadline import Deadline
 from signet_conformance.children.environment import MARK
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
-from signet_conformance.files.json_values import list_in, object_in
+from signet_conformance.files.json_values import list_in, object_in, pointer
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep
@@ -53,6 +55,8 @@ HANDOVER = "handover"
 """The event that says what a host hands to the connector in a step, before it does."""
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
+NOTED_S = 20.0
+"""After so long without an answer the user is told what is waited for."""
 _MOST = 64 * 1024
 """How many characters of a program's own words are read; messages show the first few hundred."""
 
@@ -200,7 +204,10 @@ class DriverProcess:
 
     def _receive(self, deadline: Deadline) -> Mapping[str, Any]:
         with self._breaking_off():
-            return self._process.receive(deadline)
+            message = self._process.receive(deadline)
+        if (odd := next(_odd_numbers(message), None)) is not None:
+            raise self._broken(DriverFault.GARBLED, self._no_json(message, *odd))
+        return message
 
     @contextlib.contextmanager
     def _breaking_off(self) -> Iterator[None]:
@@ -213,6 +220,15 @@ class DriverProcess:
             raise self._broken(DriverFault.ENDED, failure) from None
         except TargetError as failure:
             raise self._broken(DriverFault.GARBLED, failure) from None
+
+    def _no_json(self, message: Mapping[str, Any], place: str, number: float) -> TargetError:
+        event = message.get("event")
+        what = f"answer {message.get('id')}" if event is None else f"event {printable(event, 40)}"
+        shown = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
+        return TargetError(
+            f"{self._process.name} wrote no JSON: in its {what}, {printable(place, 200)} is {shown}",
+            remedy="write null, or leave the member out: JSON has no such number",
+        )
 
     def _confusion(self, answer: Mapping[str, Any]) -> TargetError:
         given = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
@@ -241,6 +257,15 @@ class DriverProcess:
 
     def _broken(self, how: DriverFault, failure: SignetConformanceError) -> BrokenOffError:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
+
+
+def _odd_numbers(value: object, *place: str | int) -> Iterator[tuple[str, float]]:
+    """The numbers in a value that JSON does not have, each with its pointer; Python reads and writes them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield pointer(*place), value
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        yield from _odd_numbers(part, *place, name)
 
 
 def _describe_error(error: object, *, typed: bool = False) -> str:
@@ -274,6 +299,8 @@ class WatchedDriver:
         self.given_up: str | None = None
         self._ending = threading.Lock()
         self._is_over = False
+        self._asked_at: float | None = None
+        """The instant since which it waits for an answer; None while it does not, and once that was said."""
 
     @property
     def mark(self) -> str:
@@ -311,7 +338,17 @@ class WatchedDriver:
             self.given_up = why
         self.close()
 
+    def long_wait(self, scenario: Scenario, at_most_s: float) -> str | None:
+        """Say, once for each request, that there has been no answer for `NOTED_S`; None if there is nothing to say."""
+        asked_at = self._asked_at
+        if asked_at is None or time.monotonic() - asked_at < NOTED_S:
+            return None
+        where = f"{scenario.name}, {self._place(scenario)}"
+        self._asked_at = None
+        return f"{where}: no answer of the connector for {NOTED_S:g} s; it is given up after about {at_most_s:g} s"
+
     def _watch(self, call: Callable[[], T]) -> T:
+        self._asked_at = time.monotonic()
         try:
             return call()
         except SignetConformanceError as failure:
@@ -324,6 +361,8 @@ class WatchedDriver:
             if self.given_up is None:
                 raise
             raise TargetError(self.given_up) from torn
+        finally:
+            self._asked_at = None
 
     @property
     def broken_off(self) -> BrokenOffError | None:
@@ -375,4 +414,5 @@ class WatchedDriver:
         number, kind = steps[self._begun - 1]
         if self._flushing:
             return f"after its last step, {number} ({kind})"
-        return f"step {number} ({kind})" if self.failure is not None else f"after step {number} ({kind})"
+        is_within = self.failure is not None or self._asked_at is not None
+        return f"{'' if is_within else 'after '}step {number} ({kind})"

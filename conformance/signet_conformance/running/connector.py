@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -31,18 +31,25 @@ class Patience:
         self._silent = 0
         self._unstarted = 0
         self._performed = 0
-        self._under_way: set[WatchedDriver] = set()
+        self._under_way: dict[WatchedDriver, tuple[Scenario, float]] = {}
+        """The drivers that perform now, with their scenario and the longest that they may take for a step."""
         self.why: str | None = None
 
-    def begin(self, watched: WatchedDriver) -> None:
-        """Take in that a scenario begins."""
+    def begin(self, watched: WatchedDriver, scenario: Scenario, step_s: float) -> None:
+        """Take in that a scenario begins, whose steps may each take `step_s`."""
         with self._lock:
-            self._under_way.add(watched)
+            self._under_way[watched] = scenario, step_s
+
+    def long_waits(self) -> Sequence[str]:
+        """Describe the requests that have had no answer for long, each once."""
+        with self._lock:
+            under_way = list(self._under_way.items())
+        return [words for watched, step in under_way if (words := watched.long_wait(*step)) is not None]
 
     def note(self, watched: WatchedDriver, error: str | None) -> None:
         """Take in how a scenario ended; after too many failures the run gives up."""
         with self._lock:
-            self._under_way.discard(watched)
+            self._under_way.pop(watched, None)
             if self.why is not None:
                 return
             why = None
@@ -82,7 +89,7 @@ def perform(
     part: bool = False,
 ) -> str | None:
     """Perform a scenario as :meth:`Station.perform`. Return the error too if the connector could not be started."""
-    patience.begin(watched)
+    patience.begin(watched, scenario, recorded_daemon.step_timeout_s)
     try:
         error = recorded_daemon.perform(scenario, watched, out, apart=apart, part=part)
     except NothingTestedError as failure:

@@ -277,8 +277,9 @@ def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> Perf
             greeted.append(event["about"])
 
     agents = recorded_daemon.target.declared.agents
-    start = steps.StartStep(session=_SESSION, agent=agents[0] if agents else None, project="/workspace/src/acme-api")
-    driver.perform({name: value for name, value in start.to_json().items() if value is not None}, on_event)
+    named = {"agent": agents[0]} if agents else {}
+    start = steps.StartStep.model_validate({"session": _SESSION, "project": "/workspace/src/acme-api", **named})
+    driver.perform(start.to_json(), on_event)
     for about in greeted:
         if (said := said_steps(about)) is not None:
             return PerformableSteps(said, listed=True)

@@ -145,6 +145,7 @@ class _Run:
                 tell=self.tell,
             )
             self._begin_to_watch(workers.left_behind)
+            workers.look = self._tell_long_waits
             self.tell(DrivingStarted(len(scenarios), request.sessions))
             try:
                 self._work(workers, generated)
@@ -181,6 +182,10 @@ class _Run:
         left_behind.is_hurried = lambda: self._patience.why is not None
         goes_on = "a process of the connector keeps running after its harness"
         left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it has {left_s:.0f} s more to end"))
+
+    def _tell_long_waits(self) -> None:
+        for words in self._patience.long_waits():
+            self.tell(RunNote(words))
 
     def take_in_what_ended(self) -> None:
         """Count the scenarios that had ended when the run was stopped, before their workers could tell."""

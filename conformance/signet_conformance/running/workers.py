@@ -67,6 +67,8 @@ class StationWorkers:
         compiled = home / "compiled"
         self.left_behind = LeftBehind()
         """Processes that connectors leave when their harness ends."""
+        self.look: Callable[[], None] = lambda: None
+        """Called now and then while no job ends, in the thread that takes the results."""
         self.recorded_daemons = [
             RecordedDaemon(
                 target,
@@ -145,19 +147,23 @@ class StationWorkers:
 
         try:
             # The longest wait begins first: no run is quicker than it.
-            yield from in_threads(all_waiting, [*beside, *recorded_daemons[: len(waiting)]], self.stopwatch.note_idle)
+            places = [*beside, *recorded_daemons[: len(waiting)]]
+            yield from in_threads(all_waiting, places, self.stopwatch.note_idle, self.look)
         finally:
             waiting.clear()
             idling.clear()
 
 
 def in_threads(
-    work: Callable[[S], Iterator[T]], places: Sequence[S], note_ends: Callable[[Sequence[float]], None] | None = None
+    work: Callable[[S], Iterator[T]],
+    places: Sequence[S],
+    note_ends: Callable[[Sequence[float]], None] = lambda _ends: None,
+    look: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
     """Yield the results of `work` for each place, each in a thread of its own, as they come.
 
     Raises what a thread raises; the others stop at their next result. `note_ends` gets the times at which the threads
-    ended, on the clock `time.perf_counter`.
+    ended, on the clock `time.perf_counter`; `look` is called now and then while there is no result.
     """
     results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
     stopped = threading.Event()
@@ -185,6 +191,7 @@ def in_threads(
                 result = results.get(timeout=_LOOK_S)
             except queue.Empty:
                 # Python handles a signal in its main thread; where another thread took it, nothing wakes the main one.
+                look()
                 continue
             if isinstance(result, BaseException):
                 raise result
@@ -197,8 +204,7 @@ def in_threads(
         for thread in threads:
             # A worker that hangs in a child is freed when the recorded daemons close; its thread ends with the process.
             thread.join(0.0 if ended < len(threads) else None)
-        if note_ends is not None:
-            note_ends(ends)
+        note_ends(ends)
 
 
 def _usual_count(target: Target) -> int:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from signet_conformance.daemon import js
+from signet_conformance.daemon.handlers.hooks.compaction import save_summary
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,6 +91,15 @@ def test_a_session_is_shown_a_row_once(kit: Kit) -> None:
     assert [kit.hook("user-prompt-submit", **asked).json()["memoryCount"] for _ in range(2)] == [1, 0]
     kit.hook("compaction-complete", summary="s", sessionKey="k")
     assert kit.hook("user-prompt-submit", **asked).json()["memoryCount"] > 0
+
+
+@pytest.mark.parametrize("fields", [{"harness": {"a": 1}, "summary": "s"}, {"harness": "codex", "summary": ["s"]}])
+def test_a_summary_that_is_no_text_is_refused_before_the_database(kit: Kit, fields: dict[str, Any]) -> None:
+    """The caller gets the 500 that real daemons give to a harness of another type."""
+    with pytest.raises(js.ScriptError):
+        save_summary(kit.app.daemon, fields)
+    answer = kit.post("/api/hooks/compaction-complete", fields)
+    assert (answer.status_code, answer.json()) == (500, {"error": "Failed to save summary"})
 
 
 @pytest.mark.parametrize(

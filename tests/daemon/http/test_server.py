@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 import signet_conformance
+from signet_conformance.children.environment import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,12 +29,12 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(signet_conformance.__file__)
 
 @contextmanager
 def serving(
-    *arguments: str, command: Sequence[str] = COMMAND
+    *arguments: str, command: Sequence[str] = COMMAND, **variables: str
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """A running daemon and its ready line."""
     process = subprocess.Popen(
         [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=ENVIRONMENT, start_new_session=True,
+        env={**ENVIRONMENT, **variables}, start_new_session=True,
     )  # fmt: skip
     assert process.stdout
     try:
@@ -96,7 +97,16 @@ def test_port_in_use_is_refused() -> None:
         port = taken.getsockname()[1]
         message = refused("--port", str(port))
     assert f"127.0.0.1:{port}: the port is in use by another program" in message
-    assert "try: leave --port out" in message
+    assert "try: name another one: --port 0 takes a free one" in message
+
+
+def test_port_is_that_of_the_environment() -> None:
+    """A real daemon listens at SIGNET_PORT; the option says more."""
+    port = str(free_port())
+    with serving(command=FOR_USERS, SIGNET_PORT=port) as (_, ready):
+        assert ready["url"] == f"http://127.0.0.1:{port}"
+        with serving("--port", "0", command=FOR_USERS, SIGNET_PORT=port) as (_, other):
+            assert other["url"] != ready["url"]
 
 
 @pytest.mark.parametrize("host", ["::", "192.0.2.1", "example.org"])

@@ -51,6 +51,12 @@ def test_driver_that_does_not_list_its_steps_is_asked_by_trying(
     assert (performs.lacks is None) if lacks is None else (lacks in str(performs.lacks))
 
 
+def test_connector_without_agents_is_asked_too(tmp_path: Path) -> None:
+    """Its sessions name none."""
+    with StationWorkers(replace(bare("performs"), declared=Declared()), tmp_path, count=1) as workers:
+        assert performed_steps(workers.recorded_daemons[0], {}).steps == WHOLE_STEPS | HALVES
+
+
 EVERY = WHOLE_STEPS | HALVES
 
 

@@ -74,7 +74,7 @@ def _listen(settings: DaemonSettings) -> socket.socket:
         raise UsageError(
             "the port is in use by another program" if taken else f"the port cannot be opened: {problem}",
             where=f"{settings.host}:{settings.port}",
-            remedy="leave --port out, so that a free one is taken",
+            remedy="name another one: --port 0 takes a free one",
         ) from problem
     return listener
 

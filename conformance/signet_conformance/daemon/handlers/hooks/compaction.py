@@ -96,6 +96,8 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
 
 def save_summary(daemon: Daemon, fields: Mapping[str, Any], **more: Any) -> str:
     """Write the summary of a compaction as a memory; its id."""
+    if any(isinstance(fields[name], dict | list) for name in ("summary", "harness")):
+        raise js.ScriptError("a summary that cannot be stored")
     new, now = str(uuid.uuid4()), daemon.now()
     row = {
         "id": new, "type": "session_summary", "content": fields["summary"], "importance": 0.8, "who": "system",
