@@ -240,6 +240,22 @@ def test_a_compaction_that_never_began_does_not_end(made: Made, tmp_path: Path) 
     assert [run["event"] for run in ended["hooks"]] == ["PostCompact"]
 
 
+@pytest.mark.parametrize("name", ["claude-code", "codex", "kimi"])
+def test_hooks_for_compactions_that_the_user_asked_for_do_not_run_at_others(
+    name: str, made: Made, tmp_path: Path
+) -> None:
+    """A matcher tells the two apart: the harness's own compaction has an occasion of its own."""
+    hook = {"matcher": "manual", "hooks": [{"type": "command", "command": ":"}]}
+    path = tmp_path / "hooks.json"
+    path.write_text(json.dumps({"hooks": {"PreCompact": [hook], "PostCompact": [hook]}}))
+    target = made(name, config=str(path), capabilities=["pre-compaction"])
+    asked = {"step": "compact", "session": "s1", "summary": "Orders become invoices."}
+    steps = [START, PROMPT, asked, PROMPT, {**asked, "by_itself": True}]
+    _, _, manual, _, automatic = performed(target, tmp_path / "home", steps)
+    assert [run["event"] for run in manual["hooks"]] == ["PreCompact", "PostCompact"]
+    assert automatic["hooks"] == []
+
+
 @pytest.mark.parametrize(
     ("name", "hook", "found"),
     [

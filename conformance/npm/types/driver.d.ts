@@ -89,6 +89,10 @@ export type Step = {
    * The restarted harness gives the session another id.
    */
   anew?: boolean;
+  /**
+   * The harness compacts unasked.
+   */
+  by_itself?: boolean;
   [k: string]: unknown;
 };
 export type Answer =

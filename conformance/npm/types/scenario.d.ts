@@ -408,6 +408,10 @@ export interface CompactStep {
    * a name within the scenario such as "s1"
    */
   session: string;
+  /**
+   * true: the harness compacts because its context is full, not because the user asks for it
+   */
+  by_itself?: boolean;
   [k: string]: unknown;
 }
 /**

@@ -139,6 +139,10 @@ class CompactStep(ConnectorStep):
     """The harness compacts the conversation: pre_compaction and compaction_complete in one step."""
 
     step: Literal["compact"] = "compact"
+    by_itself: Annotated[
+        bool,
+        Field(description="true: the harness compacts because its context is full, not because the user asks for it"),
+    ] = False
 
 
 class PreCompactionStep(ConnectorStep):

@@ -261,7 +261,7 @@ class CommandHooks:
             if kind == "tool":
                 result = dict(self._tool(session, step))
             else:
-                session.blocked = not self._perform_actions(session, step, self._face["steps"][kind])
+                session.blocked = not self._perform_actions(session, step, self._actions(step))
             if kind == "prompt":
                 result["turn"] = not session.blocked
             said = kind == "prompt" and not session.blocked
@@ -296,6 +296,13 @@ class CommandHooks:
         if name not in self._sessions:
             raise StepError(f"session {name!r} is not known: start it first")
         return self._sessions[name]
+
+    def _actions(self, step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Return the actions of a step: a compaction of the harness's own has other occasions than the user's."""
+        steps: Mapping[str, Sequence[Mapping[str, Any]]] = self._face["steps"]
+        if step["step"] == "compact" and step.get("by_itself") and "pre_compaction" in steps:
+            return [*steps["pre_compaction"], {"model": True}, *steps["compaction_complete"]]
+        return steps[step["step"]]
 
     def _perform_actions(
         self, session: HookSession, step: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]

@@ -330,6 +330,7 @@ class Program {
   async compact(step) {
     await this.preCompaction();
     await modelTurn(step.session);
+    if (step.by_itself) return this.compactionComplete(step);
     await this.#compacted(step);
     return {};
   }
