@@ -112,6 +112,10 @@ def demand(model: type[Model], value: Any, where: str, *, remedy: str | None = N
     pointer = _pointer(problem["loc"], value)
     shown = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')[:60]}" for step in pointer) or "the whole"
     message, correction = _explain(problem, problems, pointer)
+    if problem["type"] == "missing" and not pointer:
+        name = str(problem["loc"][-1])
+        member = model.model_json_schema().get("properties", {}).get(name, {})
+        correction = f'write "{name}": "{member["const"]}"' if "const" in member else correction
     raise DocumentError(f"{where}: {shown}: {message}", remedy=remedy or correction)
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, ToolFailedError
 from signet_reference_harness.guardian import LAST_WORDS
@@ -281,6 +283,10 @@ def _why(error: Exception, patience_s: float) -> str:
 
 
 def _text_of(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors(include_url=False)[0]
+        place = "/".join(map(str, problem["loc"]))
+        return f"it answered what the protocol does not know: {error.title}/{place}: {problem['msg']}"
     return str(error) or type(error).__name__
 
 

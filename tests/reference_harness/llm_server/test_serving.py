@@ -130,7 +130,7 @@ def test_turns_that_cannot_be_read_are_refused_with_their_place(serve: Serve, bo
     [
         ("", "s.json:1:1: is not JSON: Expecting value"),
         ("[]", "s.json: the whole: is a list: Input should be a valid dictionary"),
-        ("{}", "s.json: the whole: lacks format"),
+        ("{}", 's.json: the whole: lacks format\ntry: write "format": "signet-llm/1"\n'),
         ('{"format": "signet-llm/2"}', "s.json: /format: is \"signet-llm/2\": Input should be 'signet-llm/1'"),
         ('{"format": "signet-llm/1", "turn": []}', "s.json: /turn: unknown member 'turn'"),
         ('{"format": "signet-llm/1", "turns": [{"content": [{"type": "txt"}]}]}', "/turns/0/content/0: type is 'txt'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
 import threading
@@ -129,12 +130,20 @@ def test_a_moody_server_over_stdio(among: Callable[..., None], tmp_path: Path, c
     assert capfd.readouterr() == ("", ""), "what a server writes does not reach the terminal"
 
 
+NAMELESS = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2025-06-18", "capabilities": {}}})
+
+
 @pytest.mark.parametrize(
     ("command", "patience_s", "told"),
     [
         (("no-such-program",), LONG_S, "it cannot be started: no-such-program: No such file or directory."),
         (("sh", "-c", "echo 'no \x1b[31mport' >&2; exit 7"), LONG_S, r"status 7 (its last words: no \x1b[31mport)."),
         (("cat",), 0.3, "cannot be used: "),
+        (
+            ("sh", "-c", f"read asked; echo '{NAMELESS}'; cat"),
+            LONG_S,
+            "it answered what the protocol does not know: InitializeResult/serverInfo: Field required.",
+        ),
         (("sh", "-c", "exec sleep 60"), 0.3, "it did not answer within 0.3 s."),
     ],
 )
