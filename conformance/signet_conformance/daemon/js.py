@@ -10,14 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+from typing import Any, Final, TypeAlias, TypeGuard
 
 #: What JavaScript's `trim` removes: the Unicode blanks and the byte order mark.
 BLANKS: Final = (

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 FAR_FUTURE: Final = 2**31 - 1
 """The second of expiry of a credential that does not expire."""
@@ -103,9 +100,9 @@ def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
 class RefusedError(Exception):
     """Ends a request with `answer`, mostly an error, in place of what its handler would return."""
 
-    def __init__(self, status: int, error: str, **more: Any) -> None:
+    def __init__(self, status: int, error: str) -> None:
         super().__init__(error)
-        self.answer = refusal(status, error, **more)
+        self.answer = refusal(status, error)
 
     @classmethod
     def by(cls, answer: DaemonAnswer) -> RefusedError:

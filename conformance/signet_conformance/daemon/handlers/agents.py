@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
 
 _MOST_CHARACTERS: Final = 65_536
 _TYPES: Final = ("assist_request", "decision_update", "info", "question")

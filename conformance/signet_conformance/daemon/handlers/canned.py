@@ -6,16 +6,14 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.memories.saving import read_body
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
 
 #: The routes whose answer is data. No server is registered here, no entity is known outside the memories that name it,
 #: and no agent has met or written to another.
@@ -67,10 +65,7 @@ def complete_synthesis(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def notifications(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/notifications: there are never any. An agent that is not a string crashes it, as in the daemon."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"inject": ""})
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("hook")), "harness and hook are required")
+    fields = hooks.read_fields(call, {"inject": ""}, "harness", "hook")
     resolve_agent(fields.get("agentId"), fields.get("sessionKey"))
     return DaemonAnswer({"inject": "", "notifications": []})
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.auth import ROLES
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
 
 _TOKEN_SECONDS: Final = 7 * 24 * 3600
 

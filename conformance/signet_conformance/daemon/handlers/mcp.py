@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
-
 
 _VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07")
 """The versions of the protocol that the SDK of a real daemon speaks, the newest first."""

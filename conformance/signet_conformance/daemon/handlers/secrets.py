@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
 
 _PATIENCE_MS: Final = 300_000
 

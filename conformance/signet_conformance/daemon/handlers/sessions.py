@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
 
 
 def _shown(daemon: Daemon, key: str, path: str, since: float, **more: Any) -> dict[str, Any]:

@@ -10,21 +10,15 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from signet_conformance.daemon.http.app import DaemonApp, create_app
-from signet_conformance.daemon.state import DaemonSettings
+from signet_conformance.daemon.state import Daemon, DaemonSettings
 from signet_conformance.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from starlette.types import ASGIApp
-
-    from signet_conformance.daemon.state import Daemon
 
 __all__ = ["DaemonSettings", "serve"]
 

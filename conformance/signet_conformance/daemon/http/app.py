@@ -12,24 +12,20 @@ import inspect
 import ipaddress
 import re
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.behaviour import Behaviour
 from signet_conformance.daemon.http.routes import AREAS, PATTERNS, ROUTES, Endpoint, GuardedArea
-from signet_conformance.daemon.state import Daemon
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state import Daemon, DaemonSettings
 from signet_conformance.daemon.state.auth import lost_refusal
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, plain, refusal
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from signet_conformance.daemon.behaviour import Behaviour
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state import DaemonSettings
 
 _METHODS: Final = "GET,HEAD,PUT,POST,DELETE,PATCH"
 _TEXT: Final = "text/plain; charset=UTF-8"
@@ -46,9 +42,9 @@ class DaemonApp:
 
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
-        served = [route for route in ROUTES if route.only is None or route.only(daemon.behaviour)]
+        served = [route for route in ROUTES if route.only is None or getattr(daemon.behaviour, route.only)]
         self._routes = [(route, PATTERNS[route.path]) for route in served]
-        areas = [area for area in AREAS if area.only is None or area.only(daemon.behaviour)]
+        areas = [area for area in AREAS if area.only is None or getattr(daemon.behaviour, area.only)]
         guarded_routes = [GuardedArea(route.path, route.right) for route in served if route.right]
         self._areas = [(area, PATTERNS[area.path]) for area in (*guarded_routes, *areas)]
         self._prompts_in_flight = 0

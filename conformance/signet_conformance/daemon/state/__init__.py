@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.behaviour import behaviour_of
@@ -19,10 +19,6 @@ from signet_conformance.daemon.state.sessions import AgentPresence, Epochs, Sess
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.transcripts import Captures, Transcripts
 from signet_conformance.errors import UsageError, os_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 
 class Daemon:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from signet_conformance.daemon import js
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from signet_conformance.daemon.behaviour import Behaviour
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state.store import Store
+from signet_conformance.daemon.behaviour import Behaviour
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state.store import Store
 
 
 def resolve_agent(agent: Any, session_key: Any) -> str:

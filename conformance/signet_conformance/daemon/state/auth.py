@@ -10,14 +10,12 @@ import math
 import re
 import secrets
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.wire import FAR_FUTURE, Claims, DaemonAnswer, DaemonRequest, RefusedError, refusal
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state.store import Store
 
 MODES: Final = ("local", "team", "hybrid")
 ROLES: Final = ("admin", "operator", "agent", "readonly")

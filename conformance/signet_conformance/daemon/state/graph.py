@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.texts import WORDS, decides, graph_words, names_in
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Sequence
-
-    from signet_conformance.daemon.state.store import Store
 
 #: Types that an entity may have; with any other it is not kept.
 ENTITY_TYPES: Final = WORDS["entity_types"]

@@ -14,14 +14,12 @@ import signal
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.wire import present
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state.store import Store
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHELL: Final = re.compile(r"[;&|`$(){}\[\]<>!\\]")

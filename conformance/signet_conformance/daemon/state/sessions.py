@@ -7,19 +7,16 @@ restart, they are also written to the store.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.behaviour import Behaviour
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.wire import present
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from signet_conformance.daemon.behaviour import Behaviour
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state.store import Store
 
 CLAIM_SECONDS: Final = 4 * 3600
 TOMBSTONE_SECONDS: Final = 30 * 60

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.js import Clock
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.texts import index_query, index_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from signet_conformance.daemon.js import Clock
-    from signet_conformance.daemon.state.store import Store
 
 _ROLES: Final = {
     **dict.fromkeys(("user", "human", "client"), "User"),

@@ -5,17 +5,14 @@ Here is the gate that stands before the work of each hook: is it wanted, complet
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks as shared
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 #: All sessions belong to this agent, whatever a request says.
 AGENT = "default"

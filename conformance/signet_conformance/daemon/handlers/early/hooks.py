@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import uuid
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
-from signet_conformance.daemon.handlers.hooks import is_internal
+from signet_conformance.daemon.handlers.hooks import read_fields
 from signet_conformance.daemon.handlers.hooks.compaction import save_summary, summary_request
 from signet_conformance.daemon.handlers.hooks.session import dated, fitting, full_answer, memories_for, stub_of
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.texts import subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
 #: How many characters of memories a start hands out, and a prompt.
 _START_ROOM: Final = 2000
@@ -109,10 +106,7 @@ def _fresh(daemon: Daemon, visit: AcceptedRequest, rows: list[dict[str, Any]]) -
 
 def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: releases the session for either path; a transcript of 500 characters is queued."""
-    if is_internal(call):
-        return DaemonAnswer(_NOTHING_SAVED)
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")), "harness is required")
+    fields = read_fields(call, _NOTHING_SAVED, "harness")
     key = next((fields[name] for name in ("sessionKey", "sessionId") if js.truthy(fields.get(name))), None)
     if key is None:
         return DaemonAnswer(_end_answer(fields))

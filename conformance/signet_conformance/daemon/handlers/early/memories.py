@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
@@ -14,13 +15,9 @@ from signet_conformance.daemon.handlers.memories import saving
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
 from signet_conformance.daemon.handlers.memories.search import conjunction, given_filters
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _LONGEST: Final = 500
 _CHUNK_LENGTH: Final = 300

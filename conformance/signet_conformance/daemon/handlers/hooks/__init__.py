@@ -5,16 +5,13 @@ Here is what all share: the runtime path, the guard against recursion, the bypas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
 
 
 def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:
@@ -26,6 +23,19 @@ def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:
 def is_internal(call: DaemonRequest) -> bool:
     """Whether the request comes from inside a hook and must do nothing."""
     return call.header("x-signet-no-hooks") == "1"
+
+
+def read_fields(call: DaemonRequest, nothing: Mapping[str, Any], *needed: str) -> Mapping[str, Any]:
+    """The fields of a hook. Raises `RefusedError` without the `needed` ones.
+
+    A request from inside a hook ends with the answer `nothing`.
+    """
+    if is_internal(call):
+        raise RefusedError.by(DaemonAnswer(nothing))
+    fields = js.fields_of(call.json())
+    words = f"{' and '.join(needed)} {'is' if len(needed) == 1 else 'are'} required"
+    demand(all(js.truthy(fields.get(name)) for name in needed), words)
+    return fields
 
 
 def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:
@@ -68,14 +78,14 @@ def meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
     )  # fmt: skip
 
 
-def is_noise(*, project: Any, key: Any, harness: Any, session: Any = None) -> bool:
+def is_noise(*, project: Any, key: Any, harness: Any) -> bool:
     """Whether the daemon files nothing for such a session: temporary projects, or synthetic names without a project."""
     path = js.text_or_none(project)
     if path:
         return path.startswith(("/tmp/", "/private/tmp/"))  # noqa: S108 # the daemon's own rule, no file is opened
-    names = [(js.text_or_none(name) or "").lower() for name in (key, session)]
     synthetic = ("test-", "spec-", "fixture-", "synthetic-", "tmp-")
-    return any(name.startswith(synthetic) for name in names) or (js.text_or_none(harness) or "").lower() == "test"
+    named = (js.text_or_none(key) or "").lower()
+    return named.startswith(synthetic) or (js.text_or_none(harness) or "").lower() == "test"
 
 
 def start_marks(daemon: Daemon, agent: str, fields: Mapping[str, Any], project: Any) -> tuple[str, ...] | None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _LEAST_NEW: Final = 500
 _GUIDELINES: Final = (
@@ -109,11 +106,8 @@ def save_summary(daemon: Daemon, fields: Mapping[str, Any], **more: Any) -> str:
 
 def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-checkpoint-extract: what is new in the transcript since the last one is queued."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"skipped": True})
-    fields = js.fields_of(call.json())
-    key = fields.get("sessionKey")
-    demand(js.truthy(fields.get("harness")) and js.truthy(key), "harness and sessionKey are required")
+    fields = hooks.read_fields(call, {"skipped": True}, "harness", "sessionKey")
+    key = fields["sessionKey"]
     hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"skipped": True})
     if daemon.sessions.bypassed(key):
         return DaemonAnswer({"skipped": True})

@@ -6,18 +6,16 @@ import dataclasses
 import json
 import re
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.memories.reading import demand_recall, demand_saving, recalled
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
-
-if TYPE_CHECKING:
-    from signet_conformance.daemon.state import Daemon
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
 
 #: What the daemon can put into a header of the request it makes to itself.
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -26,10 +24,7 @@ _NOTHING_FOUND: Final = "No matching memories found."
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/remember: the answer of memory/remember, once the claim of the session allows it."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"success": True, "memories": []})
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("content")), "harness and content are required")
+    fields = hooks.read_fields(call, {"success": True, "memories": []}, "harness", "content")
     path, key = hooks.runtime_path(call, fields), fields.get("sessionKey")
     hooks.demand_unclaimed(daemon, key, path, plain_agent(fields))
     if hooks.is_bypassed(daemon, fields):
@@ -61,10 +56,7 @@ def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
-    if hooks.is_internal(call):
-        return DaemonAnswer(_no_recall("", internal=True))
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("query")), "harness and query are required")
+    fields = hooks.read_fields(call, _no_recall("", internal=True), "harness", "query")
     demand_recall(fields)
     key = fields.get("sessionKey")
     hooks.demand_unclaimed(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields))

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
+from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.texts import WORDS, phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping, Sequence
-
-    from signet_conformance.daemon.state import Daemon
-    from signet_conformance.daemon.state.store import Store
 
 CONTEXT_VERSION: Final = 1
 

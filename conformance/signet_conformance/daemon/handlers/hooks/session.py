@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
 from signet_conformance.daemon.handlers.hooks.prompting import CONTEXT_VERSION, sent_transcript
-from signet_conformance.daemon.state import agents
+from signet_conformance.daemon.state import Daemon, agents
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _MOST_MEMORIES: Final = 50
 _INJECT_CHARACTERS: Final = 48_000
@@ -32,10 +28,7 @@ _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests kee
 
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a new session, or a stub when it was handed out before."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"inject": "", "memories": []})
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")), "harness is required")
+    fields = hooks.read_fields(call, {"inject": "", "memories": []}, "harness")
     path = hooks.runtime_path(call, fields)
     key = fields.get("sessionKey")
     claim_only = daemon.behaviour.claim_only and fields.get("claimOnly") is True
@@ -190,10 +183,7 @@ _LEAST_TRANSCRIPT: Final = 500
 
 def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-end: the session is released; a transcript of 500 characters or more is queued."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"memoriesSaved": 0})
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")), "harness is required")
+    fields = hooks.read_fields(call, {"memoriesSaved": 0}, "harness")
     if daemon.behaviour.end_has_capture_job and "capturedAt" in fields:
         demand(js.read_moment(fields["capturedAt"]) is not None, "capturedAt must be an ISO timestamp")
     path = hooks.runtime_path(call, fields)

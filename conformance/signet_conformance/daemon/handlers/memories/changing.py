@@ -6,19 +6,16 @@ import hashlib
 import json
 import sqlite3
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed
 from signet_conformance.daemon.handlers.memories.search import conjunction, given_filters
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.texts import NO_TAGS, normalise, read_tags
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, plain, present, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 MOST_ITEMS: Final = 200
 _KEPT_DAYS: Final = 30

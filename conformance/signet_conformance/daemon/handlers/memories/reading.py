@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, demand_budget, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
 from signet_conformance.daemon.handlers.memories.search import conjunction, demand_time, given_filters
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import named_agent, plain_agent, resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _ROW: Final = (
     "id", "content", "type", "importance", "tags", "pinned", "who", "source_id", "source_type", "source_path",

@@ -6,17 +6,14 @@ import math
 import re
 import sqlite3
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories import search
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.wire import demand
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50

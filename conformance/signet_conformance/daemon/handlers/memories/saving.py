@@ -5,19 +5,15 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.state import texts
+from signet_conformance.daemon.state import Daemon, texts
 from signet_conformance.daemon.state.agents import named_agent
 from signet_conformance.daemon.state.graph import hints_in
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from signet_conformance.daemon.state import Daemon
 
 _MOMENTS: Final = ("createdAt", "sourceCreatedAt", "observedAt", "occurredAt", "validFrom", "validUntil")
 

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from signet_conformance.daemon import js
+from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.texts import graph_words, index_query
 from signet_conformance.daemon.wire import demand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from signet_conformance.daemon.state import Daemon
 
 _POOL: Final = 20
 _LEAST_SCORE: Final = 0.3
