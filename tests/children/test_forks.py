@@ -250,8 +250,8 @@ def test_connector_in_a_forked_host_finds_the_state_of_a_new_process(tmp_path: P
     """What a connector can ask of its process is the same in a host that is a fork, each time; chance alone differs."""
     (tmp_path / "plugin.py").write_text(PLUGIN)
     (tmp_path / "face.json").write_text('{"harness": "hermes-agent", "version": "0", "calls": []}')
-    command = [*python_host("python_plugin")]
-    command += [str(tmp_path / "face.json"), str(tmp_path / "plugin.py"), "{}"]
+    options = {"face": str(tmp_path / "face.json"), "module": str(tmp_path / "plugin.py")}
+    command = [*python_host("python_plugin", options)]
 
     def state() -> dict[str, Any]:
         with LineProcess("the host", command, env=clean_environment(tmp_path), cwd=tmp_path) as host:

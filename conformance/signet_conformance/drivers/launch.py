@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +29,16 @@ class ConnectorProcesses:
     """Launches a connector process when the first step comes that needs it."""
 
     def __init__(
-        self,
-        target: Target,
-        env: Mapping[str, str],
-        cwd: str,
-        step_timeout_s: float,
-        starting: Starting = contextlib.nullcontext,
+        self, target: Target, env: Mapping[str, str], start: Callable[[Mapping[str, str]], DriverProcess]
     ) -> None:
+        """`start` starts a process of the connector with an environment."""
         self._target = target
-        self._starting = starting
+        self._start_process = start
         self._folders = contextlib.ExitStack()
         projects = _projects_folder(self._folders)
         self._env = {**env, PROJECTS_VARIABLE: str(projects)}
         self._projects = Projects(projects)
         self.mark = env.get(MARK, "")
-        self._cwd = cwd
-        self._timeout_s = step_timeout_s
         self._processes: dict[str, DriverProcess] = {}
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.
@@ -60,8 +54,7 @@ class ConnectorProcesses:
         return self._target.declared.agents[0] if self._target.declared.agents else None
 
     def _new(self, agent: str | None) -> DriverProcess:
-        env = {**self._env, **({} if agent is None else {"SIGNET_AGENT_ID": agent})}
-        return DriverProcess(self._target, env, self._cwd, self._timeout_s, self._starting)
+        return self._start_process({**self._env, **({} if agent is None else {"SIGNET_AGENT_ID": agent})})
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the process that serves the whole run; one for an agent or a session is greeted when it is needed."""
@@ -170,16 +163,20 @@ def launch(
     A process is started and greeted within `starting()`.
     """
     ready = dataclasses.replace(target, command=command_line(target))
+
+    def start(env: Mapping[str, str]) -> DriverProcess:
+        return DriverProcess(ready, env, cwd, step_timeout_s, starting)
+
     env = {**env, **target.env}
     installer = find_installer(target) if INSTALL_VARIABLE in env else None
     if installer is not None:
         installations = Installations(target, installer, env)
-        reinstalled = ReinstalledConnector(ready, env, cwd, step_timeout_s, starting)
+        reinstalled = ReinstalledConnector(ready, env, start)
         reinstalled.installations, reinstalled.taken = installations.rows(), installations.taken
         return reinstalled
     if target.kind.own_program and target.processes == "one":
-        return DriverProcess(ready, env, cwd, step_timeout_s, starting)
-    return ConnectorProcesses(ready, env, cwd, step_timeout_s, starting)
+        return start(env)
+    return ConnectorProcesses(ready, env, start)
 
 
 def command_line(target: Target) -> tuple[str, ...]:

@@ -61,9 +61,9 @@ class ConnectorKind:
     process_a_hook: bool = False
 
 
-def python_host(name: str) -> tuple[str, ...]:
-    """The command that launches a host in Python."""
-    return sys.executable, "-P", "-m", f"{_PACKAGE}.{name}"
+def python_host(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The command that launches a host in Python with its options."""
+    return sys.executable, "-P", "-m", f"{_PACKAGE}.{name}", json.dumps(options)
 
 
 def host_file(name: str) -> str:
@@ -119,15 +119,17 @@ def _own_command(target: Target) -> tuple[str, ...]:
 
 
 def _command_hooks(target: Target) -> tuple[str, ...]:
-    face = str(find_face(target).path)
-    options = _settings(target, "tools", "config")
-    module = None if target.profile.config is not None else files.find_file(target)
+    options = {**_settings(target, "tools"), "face": str(find_face(target).path)}
+    module: Path | None = None
     if target.profile.config is not None:
         options["config"] = str(target.folder / target.profile.config)
+    else:
+        module = files.find_file(target)
+        options["module"] = str(module)
     options["capabilities"] = target.declared.capabilities or ()
     options["install"] = [files.find_runtime(target, module), host_file("install.mjs")]
     options["programs"] = installed_programs(target)
-    return *python_host("command_hooks"), face, str(module or ""), json.dumps(options)
+    return python_host("command_hooks", options)
 
 
 def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
@@ -141,13 +143,13 @@ def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
 
 
 def _http_adapter(target: Target) -> tuple[str, ...]:
-    return *python_host("http_adapter"), json.dumps(_server(target))
+    return python_host("http_adapter", _server(target))
 
 
 def _mcp(target: Target) -> tuple[str, ...]:
     face = find_face(target)
-    options = {**_settings(target, "tools"), "capabilities": target.declared.capabilities or ()}
-    return *python_host("mcp"), str(face.path), json.dumps({**options, **_mcp_server(target, face)})
+    options = {**_settings(target, "tools"), "face": str(face.path), "capabilities": target.declared.capabilities or ()}
+    return python_host("mcp", {**options, **_mcp_server(target, face)})
 
 
 def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
@@ -198,9 +200,8 @@ def _node_plugin(target: Target) -> tuple[str, ...]:
 
 
 def _python_plugin(target: Target) -> tuple[str, ...]:
-    face = str(find_face(target).path)
-    options = {**_settings(target, "tools"), "programs": installed_programs(target)}
-    return *python_host("python_plugin"), face, str(files.find_file(target)), json.dumps(options)
+    named = {"face": str(find_face(target).path), "module": str(files.find_file(target))}
+    return python_host("python_plugin", {**_settings(target, "tools"), **named})
 
 
 DEFAULT = ConnectorKind(

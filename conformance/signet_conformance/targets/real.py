@@ -117,7 +117,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
         "notes": [*profile.notes, *([installation.note] if installation.note else [])],
         **_registration(target, installation, module),
     }
-    return *python_host("real.harness"), json.dumps(given)
+    return python_host("real.harness", given)
 
 
 def _registration(target: Target, installation: Installation, module: Path) -> Mapping[str, Any]:

@@ -1,16 +1,15 @@
 """A harness that runs a connector's commands: Claude Code, Codex, Kimi, Muse Code.
 
-    python -m signet_conformance.drivers.hosts.command_hooks FACE.json MODULE OPTIONS
+    python -m signet_conformance.drivers.hosts.command_hooks OPTIONS
 
-The connector's own installer writes its hooks into an empty home, or the option `config` names a file that
-holds them. Each event of a step runs the hooks that are configured for it, with the harness's JSON on stdin.
+The connector's own installer, the option `module`, writes its hooks into an empty home, or the option `config` names a
+file that holds them. Each event of a step runs the hooks that are configured for it, with the harness's JSON on stdin.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,8 +146,8 @@ class HookSession:
 class CommandHooks:
     """Performs steps by running the configured hooks."""
 
-    def __init__(self, face: Mapping[str, Any], module: str, options: Mapping[str, Any], peer: Peer) -> None:
-        self._face = face
+    def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
+        self._face = face = options["face"]
         self._options = options
         self._peer = peer
         self._sessions: dict[str, HookSession] = {}
@@ -160,7 +159,7 @@ class CommandHooks:
         if "config" not in options and not (home / installed.INSTALLED).exists():
             host_program.put_on_path(face, programs)
             # Where hooks inherit nothing, what they need has to be written down.
-            installed.install(options["install"], module, self._env, remote="environment" in face)
+            installed.install(options["install"], options["module"], self._env, remote="environment" in face)
             (home / installed.INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: fix the setting config")
@@ -457,12 +456,5 @@ class CommandHooks:
                 session.server.close()
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve standard input."""
-    face_path, module, options = arguments
-    face = json.loads(Path(face_path).read_bytes())
-    Peer().serve(lambda peer: CommandHooks(face, module, json.loads(options), peer))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    Peer.play(CommandHooks)

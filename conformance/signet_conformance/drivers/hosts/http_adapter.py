@@ -13,7 +13,6 @@ import http.client
 import json
 import os
 import socket
-import sys
 import threading
 import time
 import uuid
@@ -278,11 +277,5 @@ def _line(role: str, text: str) -> str:
     return f"{role}: {words}"
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve standard input."""
-    (text,) = arguments
-    Peer().serve(lambda peer: HttpAdapter(json.loads(text), peer))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    Peer.play(HttpAdapter)

@@ -1,6 +1,6 @@
 """A harness that reaches the daemon through a memory server only: Gemini, Forge, or any client of MCP.
 
-    python -m signet_conformance.drivers.hosts.mcp FACE.json OPTIONS
+    python -m signet_conformance.drivers.hosts.mcp OPTIONS
 
 The option `server` is the command of one that is spoken to over its standard input and output: each session has one
 of its own, as each start of such a harness has. With the option `install` the connector's own installer names that
@@ -11,9 +11,7 @@ which serves all sessions.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,8 +31,8 @@ Server = McpServer | McpHttpServer
 class McpHarness:
     """Performs tool steps; such a connector hears of no other step."""
 
-    def __init__(self, face: Mapping[str, Any], options: Mapping[str, Any], peer: Peer) -> None:
-        self._face = face
+    def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
+        self._face = options["face"]
         self._options = options
         self._env = {
             **os.environ,
@@ -140,12 +138,5 @@ class McpHarness:
                 ends.callback(server.close)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve standard input."""
-    face_path, text = arguments
-    face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
-    Peer().serve(lambda peer: McpHarness(face, options, peer))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    Peer.play(McpHarness)

@@ -130,6 +130,17 @@ class Peer:
             if host is not None:
                 host.close()
 
+    @classmethod
+    def play(cls, open_host: Callable[[Mapping[str, Any], Peer], Host]) -> None:
+        """Serve with a host whose options, a JSON object, are the only argument of this program.
+
+        Their member `face` is the path of a file, which the host is given as its content.
+        """
+        options = json.loads(sys.argv[1])
+        if "face" in options:
+            options["face"] = json.loads(Path(options["face"]).read_bytes())
+        cls().serve(lambda peer: open_host(options, peer))
+
     def model_turn(self, session: object, given: Sequence[Mapping[str, str]] = (), *, refused: bool = False) -> None:
         """Say that the model's turn of a session begins, and wait until the kit lets it go on.
 

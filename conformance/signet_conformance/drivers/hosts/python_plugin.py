@@ -1,6 +1,6 @@
 """Hermes Agent as a memory provider sees it: one program, one session at a time, the answer before the recall.
 
-    python -m signet_conformance.drivers.hosts.python_plugin FACE.json PACKAGE/__init__.py OPTIONS
+    python -m signet_conformance.drivers.hosts.python_plugin OPTIONS
 
 The provider's package is loaded as it is; `agent.memory_provider`, which it takes its base class from, is a
 stand-in. The agent is what the program was started with (SIGNET_AGENT_ID).
@@ -156,15 +156,15 @@ def _target_of(asked: Mapping[str, Any]) -> str:
 class ProviderProgram:
     """The memory manager of the harness around one provider."""
 
-    def __init__(self, face: Mapping[str, Any], path: Path, options: Mapping[str, Any], peer: Peer) -> None:
-        self._face = face
+    def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
+        self._face = options["face"]
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
         # As the harness does, which writes what a provider logs to a file of its own.
         logging.basicConfig(level=logging.INFO, format="[%(levelname)s] %(name)s: %(message)s", stream=sys.stderr)
         self._own_threads = set(threading.enumerate())
         self._sent = SentRequests()
-        self._provider = load_provider(path)
+        self._provider = load_provider(Path(options["module"]))
         self._calls: list[dict[str, Any]] = []
         self._projects = Projects()
         self._session = self._left = ""
@@ -466,12 +466,5 @@ def _model_texts(source: str, text: object) -> Sequence[Mapping[str, str]]:
     return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve standard input."""
-    face_path, module, text = arguments
-    face, options = json.loads(Path(face_path).read_bytes()), json.loads(text)
-    Peer().serve(lambda peer: ProviderProgram(face, Path(module), options, peer))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    Peer.play(ProviderProgram)

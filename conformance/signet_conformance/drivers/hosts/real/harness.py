@@ -379,12 +379,6 @@ def _last(conversation: ProgramConversation) -> str:
     return ": " + " | ".join(words) if words else ""
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve standard input."""
-    end_with_us()
-    options = json.loads(arguments[0])
-    Peer().serve(lambda peer: RealHarness(options, peer))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    end_with_us()
+    Peer.play(RealHarness)

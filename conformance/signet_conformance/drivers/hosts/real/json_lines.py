@@ -49,16 +49,15 @@ class ClaudeStream(LinesProcess):
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
-        self._ours = str(uuid.uuid4())
-        self._id = self._ours
+        self._id: str = str(uuid.uuid4())
 
     def open(self) -> None:
         """Start it in a session whose id is ours."""
-        self._start("--session-id", self._ours)
+        self._start("--session-id", self._id)
 
     def resume(self) -> None:
         """Start it with the id of the session."""
-        self._start("--resume", self._id or self._ours)
+        self._start("--resume", self._id)
 
     def say(self, text: str) -> None:
         """Send what the user says."""
