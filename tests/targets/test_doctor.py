@@ -144,6 +144,34 @@ def test_typescript_asks_for_bun(ending: str, runtimes: str, tmp_path: Path) -> 
     assert first.what == f"a runtime: {runtimes}, for server{ending}"
 
 
+@pytest.mark.parametrize(
+    ("face", "module", "setting", "runtimes"),
+    [
+        ("opencode-1.18.33", "plugin.js", "", "bun or node"),
+        ("opencode-1.18.33", "plugin.ts", "", "bun"),
+        ("opencode-1.18.33", "plugin.js", 'runtime = "node"', "node"),
+        ("pi-0.73", "plugin.js", "", "node"),
+        ("pi-0.73", "plugin.ts", "", "bun"),
+        ("pi-0.73", "plugin.ts", 'runtime = "node"', "node"),
+    ],
+)
+def test_a_plugin_runs_in_what_its_harness_uses(
+    face: str, module: str, setting: str, runtimes: str, tmp_path: Path
+) -> None:
+    """OpenCode is a program of bun. TypeScript, which pi loads too, is bun's unless the settings say node."""
+    (tmp_path / module).write_text("")
+    named = f'driver = "node-plugin"\nface = "{face}"\nmodule = "{module}"\n{setting}\n'
+    first = needs("mine", tmp_path, f"[targets.mine]\n{named}")[0]
+    assert first.what == f"a runtime: {runtimes}, for {module}"
+
+
+def test_a_plugin_of_an_unknown_harness_lacks_a_runtime_too(tmp_path: Path) -> None:
+    """The harness names what runs its plugins."""
+    (tmp_path / "plugin.js").write_text("")
+    lacking = needs("mine", tmp_path, '[targets.mine]\ndriver = "node-plugin"\nface = "acme-1"\nmodule = "plugin.js"\n')
+    assert [need.what for need in lacking if need.found is None] == ["a runtime", "a face"]
+
+
 def test_typescript_program_asks_for_bun(tmp_path: Path) -> None:
     """So does a program that the connector installs by name."""
     server = tmp_path / "platform" / "daemon" / "src" / "mcp-stdio.ts"

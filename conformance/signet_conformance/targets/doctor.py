@@ -37,12 +37,13 @@ class Prerequisite:
 
 
 def runtime_need(target: Target, module: Path | None = None) -> Prerequisite:
-    """What runs the connector's module. TypeScript asks for bun, whatever the target names."""
+    """What runs the connector's module."""
     for_what = "" if module is None else f", for {module.name}"
-    return _need(
-        f"a runtime: {' or '.join(files.runtimes(target, module))}{for_what}",
-        lambda: files.find_runtime(target, module),
-    )
+    try:
+        wanted = " or ".join(files.runtimes(target, module))
+    except TargetError as error:
+        return missing("a runtime", error)
+    return _need(f"a runtime: {wanted}{for_what}", lambda: files.find_runtime(target, module))
 
 
 def connector_need(target: Target) -> Prerequisite:
@@ -129,7 +130,7 @@ def _installed(target: Target) -> Iterator[Prerequisite]:
         else:
             remedy = f"{name} is neither built nor on PATH. {files.build_remedy(target)}"
             yield Prerequisite(what, None if place is None else str(place), remedy)
-        if isinstance(place, Path) and files.runtimes(target, place) != target.profile.runtime:
+        if isinstance(place, Path) and files.runtimes(target, place) != files.runtimes(target, None):
             yield runtime_need(target, place)
 
 

@@ -242,6 +242,8 @@ class FaceDocument(Document):
     registration_modes: Maybe[Annotated[Items[str], Field(min_length=1)]] = None
     """The modes in which the harness registers a plugin, in order; runs call the handlers of the last mode."""
     registrars: Texts = ()
+    runtime: Texts = ()
+    """The programs that can run the harness's plugins, the best first (default: node)."""
     early_agent_start: Maybe[bool] = None
     tools_by_manifest: bool = False
     """true if the harness takes only the tools that the plugin's manifest names"""

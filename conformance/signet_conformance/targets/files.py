@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 from signet_conformance.errors import TargetError, printable
 from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import only_text
+from signet_conformance.targets.face import find_face
 from signet_conformance.targets.releases import numbers
 
 if TYPE_CHECKING:
     from signet_conformance.targets import Target
     from signet_conformance.targets.program_document import FilePlace
 
-_RUNTIMES: Mapping[str, str] = {
-    "node": "install Node.js 20 or later, or set runtime to its path",
-    "bun": "npm install bun, or set runtime to its path",
-}
 _NODE = "node"
+_BUN = "bun"
+_RUNTIMES: Mapping[str, str] = {
+    _NODE: "install Node.js 20 or later, or set runtime to its path",
+    _BUN: "npm install bun, or set runtime to its path",
+}
 _KEEPS_COMPILED = [22, 1]
 """The first release of node with NODE_COMPILE_CACHE."""
 _PATIENCE_S = 20.0
@@ -209,11 +211,17 @@ def _version_of(node: str) -> list[int]:
 
 
 def runtimes(target: Target, module: Path | None) -> Sequence[str]:
-    """The programs that can run a module, the best first."""
-    wanted = target.profile.runtime
+    """The programs that can run a module, the best first: those of the target, else those of its harness.
+
+    TypeScript is left to bun, unless the target names node alone: node runs only some of it.
+    """
+    named = "runtime" in target.profile.model_fields_set
+    harness = () if named or target.profile.face is None else find_face(target).data.runtime
+    wanted = harness or target.profile.runtime
     if module is None or module.suffix not in _TYPESCRIPT:
         return wanted
-    return [name for name in wanted if Path(name).name != _NODE] or wanted
+    others = [name for name in wanted if Path(name).name != _NODE]
+    return others or (wanted if named else (_BUN,))
 
 
 def _search_path(root: Path) -> str:

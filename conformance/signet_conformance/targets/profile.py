@@ -129,7 +129,9 @@ class Settable(Part):
     connector's hooks off, with the value that does so (default: SIGNET_BYPASS)
     """
     runtime: Runtime = (NODE,)
-    """a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used"""
+    """a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used
+    (default: bun for TypeScript, else what the harness uses for plugins)
+    """
     module: Maybe[Text] = None
     """a path: the connector's file; the kit then does not search for it"""
     files: Items[FilePlace] = ()
