@@ -55,7 +55,9 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
 
     kill_later = threading.Timer(_GRACE_S, signal_group, (process.pid, signal.SIGKILL))
     kill_later.daemon = True
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
+    # A signal that our parent had us ignore (nohup) stays ignored.
+    heard = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, pass_on) for number in heard}
     try:
         with _terminal_of(process.pid) as terminal:
             status = _wait(process.pid, terminal)
@@ -68,11 +70,6 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
             signal.signal(number, handler)
     process.returncode = status
     return CommandEnd(status if status >= 0 else 128 - status, stopped)
-
-
-def _is_heard(number: signal.Signals) -> bool:
-    """Whether a signal is for us: one that our parent had us ignore (nohup) stays ignored."""
-    return signal.getsignal(number) is not signal.SIG_IGN
 
 
 def _wait(pid: int, terminal: int | None) -> int:

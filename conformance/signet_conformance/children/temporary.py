@@ -42,11 +42,7 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
     if (place, prefix) not in _cleaned:
         _cleaned.add((place, prefix))
         remove_abandoned(prefix, Path(place))
-    folder = Path(place, f"{prefix}{secrets.token_hex(8)}")
-    # Watched before it is made, since we may be killed in between. The watchdog looks for it after our end too: a
-    # child that is ending may make it anew.
-    watchdog.watch_folder(folder)
-    folder.mkdir(0o700)
+    folder = _make_folder(prefix, Path(place))
     try:
         owner = _owned(folder)
         try:
@@ -57,6 +53,15 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
                 os.close(owner)
     finally:
         _remove_whole(folder)
+
+
+def _make_folder(prefix: str, base: Path) -> Path:
+    folder = base / f"{prefix}{secrets.token_hex(8)}"
+    # Watched before it is made, since we may be killed in between. The watchdog looks for it after our end too: a
+    # child that is ending may make it anew.
+    watchdog.watch_folder(folder)
+    folder.mkdir(0o700)
+    return folder
 
 
 def _remove_whole(folder: Path) -> None:
@@ -78,10 +83,7 @@ def kept_folder(prefix: str) -> Path:
     """
     place = system_folder()
     remove_abandoned(prefix, place)
-    folder = place / f"{prefix}{secrets.token_hex(8)}"
-    # Before it is there, as above.
-    watchdog.watch_folder(folder)
-    folder.mkdir(0o700)
+    folder = _make_folder(prefix, place)
     if (owner := _owned(folder)) is not None:
         _held[folder] = owner
     return folder

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.contract import schemas_folder
+from signet_conformance.files.json_values import member_of
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _UUID_OF_ANY_CASE = re.compile(_UUID.pattern, re.IGNORECASE)
@@ -96,13 +97,12 @@ class Replay:
         path, body = self._own_ids(request["path"]), _body(request)
         if body is not None and "body_note" not in request:  # what is described is large, and names no row
             body = self._own_ids(body.decode("latin-1")).encode("latin-1")
-        answer = await self._send(request["method"], path, headers, body)
-        if "(poll)" in row["case"] and row["response_body"]["status"] != "running":
-            for _ in range(_MOST_POLLS):
-                if not isinstance(answer.body, dict) or answer.body.get("status") not in ("queued", "running"):
-                    break
-                await asyncio.sleep(_POLL_S)
-                answer = await self._send(request["method"], path, headers, body)
+        awaits_end = "(poll)" in row["case"] and row["response_body"]["status"] != "running"
+        for _ in range(_MOST_POLLS):
+            answer = await self._send(request["method"], path, headers, body)
+            if not (awaits_end and member_of(answer.body, "status") in ("queued", "running")):
+                break
+            await asyncio.sleep(_POLL_S)
         self._learn(row["response_body"], answer.body)
         return answer
 

@@ -21,6 +21,11 @@ from signet_conformance.targets.face import with_faces
 from signet_conformance.targets.real import HarnessChoice, chosen_words
 
 _SHORT = ("target", "face", "daemon", "scenarios", "scenario")
+_AS_GIVEN = (
+    *("seed", "contract", "coverage_fail_under", "report", "profile", "strict"),
+    *("allow_writes", "allow_default_port"),
+)
+"""Options of a run that are called alike here and there."""
 _OWN = "SIG-"
 _TARGETS = "NAME; signet-conformance targets lists them"
 
@@ -59,23 +64,17 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunReq
     if target is None and not recordings:
         remedy = f"add {spelt('target')} {_TARGETS}"
         raise UsageError("no target is named", where="--signet-conformance", remedy=remedy)
-    files, sessions = _files(config), _either(config, "scenarios")
+    files = [*config.getoption("signet_scenario"), *config.getoption("signet_short_scenario", default=[])]
+    sessions = _either(config, "scenarios")
     if recordings:
         driving = {"face": chosen_face(config), "daemon": daemon, "scenario": files or None, "scenarios": sessions}
         _demand_recordings(recordings, [spelt(option) for option, given in driving.items() if given is not None])
     given = RunOptions(
+        **{name: config.getoption(f"signet_{name}") for name in _AS_GIVEN},
         daemon=daemon,
         scenarios=sessions,
         files=files,
-        seed=config.getoption("signet_seed"),
-        contract=config.getoption("signet_contract"),
-        coverage_fail_under=config.getoption("signet_coverage_fail_under"),
-        report=config.getoption("signet_report"),
-        profile=config.getoption("signet_profile"),
-        strict=config.getoption("signet_strict"),
         every=config.getoption("signet_all"),
-        allow_writes=config.getoption("signet_allow_writes"),
-        allow_default_port=config.getoption("signet_allow_default_port"),
         known=_known_failures(config),
         harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
@@ -135,7 +134,3 @@ def _either(config: pytest.Config, name: str) -> str | None:
     long: str | None = config.getoption(f"signet_{name}")
     short: str | None = config.getoption(f"signet_short_{name}", default=None)
     return short if long is None else long
-
-
-def _files(config: pytest.Config) -> Sequence[str]:
-    return [*config.getoption("signet_scenario"), *config.getoption("signet_short_scenario", default=[])]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
@@ -101,7 +101,7 @@ def perform(
 class LiveConnector:
     """A connector process that performs one scenario after the other; a broken process is replaced by a new one.
 
-    `only` are the requirements that count, None for all. A context manager: the process ends with it.
+    `only` are the requirements that count, None for all.
     """
 
     def __init__(self, recorded_daemon: RecordedDaemon, patience: Patience, only: frozenset[str] | None = None) -> None:
@@ -112,12 +112,6 @@ class LiveConnector:
         self.hello: Mapping[str, Any] = {}
         self.watched: WatchedDriver | None = None
         """The process of the newest scenario."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
 
     def greet(self) -> ConnectorDriver:
         """Return the process, launched and greeted first if needed.
@@ -131,7 +125,7 @@ class LiveConnector:
                 self.hello = self.watched.hello()
             except SignetConformanceError as failure:
                 self._patience.note(self.watched, str(failure))
-                self._close()
+                self.close()
                 raise
         return self._driver
 
@@ -151,7 +145,7 @@ class LiveConnector:
         self.watched = WatchedDriver(driver)
         error = perform(self._recorded_daemon, scenario, self.watched, out, self._patience, apart=apart)
         if error is not None:
-            self._close()
+            self.close()
             return error
         with self._recorded_daemon.stopwatch.on(TimePart.JUDGING):
             return engine.judge(trace.read(out), self._judged_by(apart))
@@ -163,7 +157,8 @@ class LiveConnector:
         # One session in the middle does not show what a connector does once a process, or once a run.
         return asked - {name for name, entry in requirements().items() if entry.needs != "trace"}
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """End the process, if one runs."""
         if self._driver is not None:
             self._recorded_daemon.end(self._driver)
             self._driver = None

@@ -91,11 +91,6 @@ def _ask_facts(url: str) -> DaemonFacts:
     return DaemonFacts(url, version, next(filter(None, folders), None))
 
 
-def _version_words(choice: str) -> list[str]:
-    version = choice.partition(":")[2]
-    return ["--daemon-version", version] if version else []
-
-
 class DaemonUnderTest:
     """A daemon of a run. `choice` is `embedded`, `embedded:VERSION`, a URL, or a command that starts one."""
 
@@ -115,10 +110,11 @@ class DaemonUnderTest:
                 _wait_healthy(self.url, 5.0, self._choice)
             return
         if is_embedded(self._choice):
+            version = self._choice.partition(":")[2]
             command = [
                 sys.executable, "-P", "-m", "signet_conformance.daemon",
                 "--port", str(port), "--workspace", str(self._folder), "--until-stdin-closes",
-                *_version_words(self._choice), *(["--claims-expire"] if claims_expire else []),
+                *(["--daemon-version", version] if version else []), *(["--claims-expire"] if claims_expire else []),
             ]  # fmt: skip
             self._process = LineProcess("the embedded daemon", command, env=clean_environment(self._folder))
             self.url = str(self._process.receive(READY_TIMEOUT_S)["url"])

@@ -95,7 +95,7 @@ class GeneratedSessions:
 
     def _perform(self, recorded_daemon: RecordedDaemon, number: int, size: int) -> Chunk:
         chunk = Chunk(self._seed, number)
-        with LiveConnector(recorded_daemon, self._patience, self._only) as connector:
+        with closing(LiveConnector(recorded_daemon, self._patience, self._only)) as connector:
             try:
                 connector.greet()
             except ConnectorNotLoadedError:
@@ -265,7 +265,7 @@ def performed_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -
         with closing(recorded_daemon.launch({})) as driver:
             return _try_steps(driver, recorded_daemon)
     except SignetConformanceError as failure:
-        return PerformableSteps(WHOLE_STEPS, listed=False, lacks=_words(failure))
+        return PerformableSteps(WHOLE_STEPS, listed=False, lacks=printable(failure.message, 200))
 
 
 def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> PerformableSteps:
@@ -290,10 +290,6 @@ def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> Perf
                 WHOLE_STEPS, listed=False, lacks=f"it skips {step.step}: {printable(result['skipped'], 200)}"
             )
     return PerformableSteps(WHOLE_STEPS | HALVES, listed=False)
-
-
-def _words(failure: SignetConformanceError) -> str:
-    return printable(failure.message, 200)
 
 
 def skipped_steps(recorded: Trace) -> Counter[str]:

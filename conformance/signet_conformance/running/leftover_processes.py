@@ -8,15 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+
+import psutil
 
 from signet_conformance.children.environment import marked_processes
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import printable
 from signet_conformance.trace.marks import LeftMark
-
-if TYPE_CHECKING:
-    import psutil
 
 PATIENCE_S = 30.0
 """How long a process may go on after its harness."""
@@ -129,8 +127,6 @@ def _await_end(
 
 
 def _lives(process: psutil.Process) -> bool:
-    import psutil
-
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
@@ -142,8 +138,6 @@ def _is_daemon(process: psutil.Process) -> bool:
 
 
 def _command(process: psutil.Process) -> Sequence[str]:
-    import psutil
-
     try:
         return [str(word) for word in process.cmdline()]
     except psutil.Error:
@@ -152,8 +146,6 @@ def _command(process: psutil.Process) -> Sequence[str]:
 
 def _works(process: psutil.Process) -> bool:
     """Whether a process has, or waits for, a processor or a disk; one that sleeps waits for something else."""
-    import psutil
-
     for _ in range(_LOOKS):
         with suppress(psutil.Error):
             if process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):
@@ -163,8 +155,6 @@ def _works(process: psutil.Process) -> bool:
 
 
 def _describe(process: psutil.Process, after_s: float) -> LeftMark:
-    import psutil
-
     command = printable(redact(" ".join(_command(process))), _LONGEST_COMMAND) or f"process {process.pid}"
     memory_mb: float | None = None
     with suppress(psutil.Error):
@@ -173,8 +163,6 @@ def _describe(process: psutil.Process, after_s: float) -> LeftMark:
 
 
 def _end(processes: Sequence[psutil.Process]) -> None:
-    import psutil
-
     for process in processes:
         with suppress(psutil.Error):
             process.kill()

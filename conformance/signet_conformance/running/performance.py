@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from signet_conformance.children.forks import warmed
 from signet_conformance.errors import EXIT_INTERRUPTED, KitError, os_errors, printable
@@ -49,28 +49,21 @@ def _many_threads() -> Iterator[None]:
         gc.unfreeze()
 
 
-class FolderGuard:
-    """Raises KitError at the end of its block if one of the `folders` of a `home` has changed meanwhile.
+@contextmanager
+def guarded(home: Path, folders: Sequence[str]) -> Iterator[None]:
+    """Raise KitError at the end of the block if one of the `folders` of a `home` has changed meanwhile.
 
     A real program must leave the user's own files as they were.
     """
-
-    def __init__(self, home: Path, folders: Sequence[str]) -> None:
-        self._home = home
-        self._folders = folders
-
-    def __enter__(self) -> Self:
-        self._before = {name: fingerprint(self._home / name) for name in self._folders}
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        changed = [name for name, before in self._before.items() if fingerprint(self._home / name) != before]
-        if changed and kind is None:
-            raise KitError(
-                f"{', '.join(changed)} changed meanwhile: the program left the home that it was given",
-                where=str(self._home),
-                remedy="close the same program if you use it yourself, and run again; else report it",
-            )
+    before = {name: fingerprint(home / name) for name in folders}
+    yield
+    changed = [name for name in folders if fingerprint(home / name) != before[name]]
+    if changed:
+        raise KitError(
+            f"{', '.join(changed)} changed meanwhile: the program left the home that it was given",
+            where=str(home),
+            remedy="close the same program if you use it yourself, and run again; else report it",
+        )
 
 
 def fingerprint(place: Path) -> str:
@@ -191,7 +184,7 @@ class DrivenPerformance(RunPerformance):
                 request.demand_consent(tell)
                 real = request.target.real
                 own = () if real is None else real.program.profile.user_folders
-                around.enter_context(FolderGuard(Path.home(), own))
+                around.enter_context(guarded(Path.home(), own))
                 around.enter_context(warmed(request.target.name, request.daemon))
             # Imported late: only a driven run needs Hypothesis, and what forks programs warms up meanwhile.
             from signet_conformance.running.run import drive

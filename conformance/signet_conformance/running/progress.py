@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
@@ -139,7 +139,8 @@ def show_progress(
     from signet_conformance.reports.terminal import is_live
 
     if is_live(stream):
-        with _Display(stream) as display:
+        display = _Display(stream)
+        with display.progress:
             yield display.tell
     else:
         yield _Lines(stream, clock).tell
@@ -185,29 +186,22 @@ class _Display:
             TextColumn("{task.fields[doing]}"),
         )
         self._so_far = RunProgress()
-        self._progress = Progress(*columns, console=console(stream), transient=True)
+        self.progress = Progress(*columns, console=console(stream), transient=True)
         self._tasks: list[TaskID] = []
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
     def tell(self, event: Event) -> None:
         so_far = self._so_far
         so_far.take(event)
         if isinstance(event, DrivingStarted):
             totals = [("scenarios", event.scenarios), ("generated sessions", event.sessions)]
-            self._tasks = [self._progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
+            self._tasks = [self.progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
             return
         if (line := _told_at_once(event, so_far)) is not None:
-            self._progress.console.print(line, markup=False)
+            self.progress.console.print(line, markup=False)
         counts = (so_far.scenarios, so_far.sessions) if so_far.of_scenarios else (so_far.sessions,)
         doing = (so_far.last, so_far.doing) if so_far.of_scenarios else (so_far.doing,)
         for task, count, what in zip(self._tasks, counts, doing, strict=False):
-            self._progress.update(task, completed=count, doing=what)
+            self.progress.update(task, completed=count, doing=what)
 
 
 def _told_at_once(event: Event, so_far: RunProgress) -> str | None:

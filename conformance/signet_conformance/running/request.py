@@ -196,14 +196,13 @@ def read_recordings(
     given: RunOptions, target: targets.Target | None, spelt: Spelling, recordings: Sequence[str]
 ) -> RunRequest:
     """Check the options of judging recordings; UsageError and the folder are as for a run."""
-    least_coverage = _least_coverage(given, spelt)
     # Nothing is drawn, but a seed that cannot be used is a mistake.
     _seed(given.seed, spelt("seed"))
     return RunRequest(
         options=given,
         target=target,
         recordings=recordings,
-        least_coverage=least_coverage,
+        least_coverage=_least_coverage(given, spelt),
         stopwatch=Stopwatch(detailed=given.profile),
         folder=_folder(given, spelt),
     )
@@ -216,16 +215,13 @@ def read_request(given: RunOptions, target: targets.Target, spelt: Spelling) -> 
     """
     if given.daemon is not None:
         check_daemon(given.daemon, spelt("daemon"))
-    scenarios = _scenarios(given.files, spelt("scenario"))
-    sessions = _sessions(given, target.profile.sessions, spelt)
-    least_coverage = _least_coverage(given, spelt)
     return DrivenRequest(
         options=given,
         target=target,
         daemon=given.daemon or (EMBEDDED if given.contract is None else f"{EMBEDDED}:{given.contract}"),
-        least_coverage=least_coverage,
-        scenarios=scenarios,
-        sessions=sessions,
+        scenarios=_scenarios(given.files, spelt("scenario")),
+        sessions=_sessions(given, target.profile.sessions, spelt),
+        least_coverage=_least_coverage(given, spelt),
         seed=_seed(given.seed, spelt("seed")),
         spelt=spelt,
         stopwatch=Stopwatch(detailed=given.profile),

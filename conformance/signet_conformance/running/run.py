@@ -47,7 +47,6 @@ from signet_conformance.running.scenario_choice import (
 from signet_conformance.running.shrinking import Chunk
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios.scenario import Scenario
-from signet_conformance.targets import Target
 from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import delete_recording, recordings_in
 
@@ -164,7 +163,7 @@ class _Run:
                 broken = self._broken()
                 return Shortfall(tuple(broken), count) if broken else None
             if cut_short and len(cut_short) == len(self.performed):
-                _raise_for(target, cut_short, len(scenarios), self._patience.why, self._folder)
+                self._raise_for(cut_short)
             if self._patience.why is not None:
                 generated.give_up(self._chunks)
             elif self._chunks:
@@ -288,13 +287,52 @@ class _Run:
 
     def _broken(self) -> Sequence[BrokenOff]:
         unstarted = [chunk for chunk in self._chunks if chunk.unstarted is not None]
-        return [
-            *(
-                _broken_off(self._request, self._invocation, self._target, each, self._failures)
-                for each in self._cut_short()
-            ),
-            *(_unstarted(self._request, self._invocation, self._target, chunk) for chunk in unstarted),
-        ]
+        return [*map(self._broken_off, self._cut_short()), *map(self._unstarted, unstarted)]
+
+    def _broken_off(self, performed: _Performed) -> BrokenOff:
+        scenario = performed.scenario
+        replay = self._request.replay(_save(scenario, self._failures), self._invocation)
+        told = performed.watched.describe(scenario, performed.error or "", self._target, replay)
+        return replace(told, refused=self._refused_at_last(scenario))
+
+    def _unstarted(self, chunk: Chunk) -> BrokenOff:
+        assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
+        watched, error = chunk.unstarted
+        sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
+        return watched.describe(sessions, error, self._target, self._request.replay_sessions(self._invocation))
+
+    def _refused_at_last(self, scenario: Scenario) -> str:
+        """Return a line on the last step's request that failed, which mostly says why the scenario broke off."""
+        path = self._folder / f"{scenario.name}.jsonl"
+        if not path.is_file():
+            return ""
+        recording = Recording(trace.read(path))
+        step = max((mark.seq for mark in recording.marks(StepMark)), default=0)
+        later = (call for call in recording.calls if call.seq > step)
+        refused = [call for call in later if call.status is None or call.status >= HTTPStatus.BAD_REQUEST]
+        return call_line(refused[-1]) if refused else ""
+
+    def _raise_for(self, cut_short: Sequence[_Performed]) -> NoReturn:
+        # The first that was tried says why.
+        first = cut_short[0]
+        failure = first.watched.failure
+        silent = not any(trace.read(path).exchanges for path in recordings_in(self._folder))
+        if isinstance(failure, NothingTestedError) and silent:
+            raise failure
+        told = first.watched.describe(first.scenario, first.error or "", self._target, "")
+        remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
+        if refused := self._refused_at_last(first.scenario):
+            remedy += f"\n  before that: {refused}"
+        if told.tail and told.tail[-1] not in remedy:
+            remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
+        count, why = len(self._scenarios), self._patience.why
+        error = TargetError(
+            f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
+            + (f"; given up: {why}" if why is not None else ""),
+            remedy=f"{remedy}\n  traces so far: {self._folder}",
+        )
+        error.exit_status = 4
+        raise error
 
     def _not_performed(self) -> list[str]:
         return [scenario.name for scenario in self._scenarios if scenario.name not in self.performed]
@@ -328,33 +366,6 @@ def _is_worst(judgement: Judgement) -> bool:
     return judgement.verdict in (Verdict.FAIL, Verdict.ERROR)
 
 
-def _broken_off(
-    request: DrivenRequest, invocation: Invocation, target: Target, performed: _Performed, failures: Path
-) -> BrokenOff:
-    scenario = performed.scenario
-    replay = request.replay(_save(scenario, failures), invocation)
-    told = performed.watched.describe(scenario, performed.error or "", target, replay)
-    return replace(told, refused=_refused_at_last(request.folder / f"{scenario.name}.jsonl"))
-
-
-def _refused_at_last(path: Path) -> str:
-    """Return a line on the last step's request that failed, which mostly says why the scenario broke off."""
-    if not path.is_file():
-        return ""
-    recording = Recording(trace.read(path))
-    step = max((mark.seq for mark in recording.marks(StepMark)), default=0)
-    later = (call for call in recording.calls if call.seq > step)
-    refused = [call for call in later if call.status is None or call.status >= HTTPStatus.BAD_REQUEST]
-    return call_line(refused[-1]) if refused else ""
-
-
-def _unstarted(request: DrivenRequest, invocation: Invocation, target: Target, chunk: Chunk) -> BrokenOff:
-    assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
-    watched, error = chunk.unstarted
-    sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
-    return watched.describe(sessions, error, target, request.replay_sessions(invocation))
-
-
 def _save(scenario: Scenario, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.name}.json"
@@ -370,25 +381,3 @@ def _verdicts(folder: Path, cut_short: Sequence[_Performed], only: frozenset[str
     for each in judged.traces:
         verdicts.update((n, judgement.verdict) for n, judgement in each.daemon.items() if judgement.verdict in BREACHES)
     return verdicts
-
-
-def _raise_for(target: Target, cut_short: Sequence[_Performed], count: int, why: str | None, folder: Path) -> NoReturn:
-    # The first that was tried says why.
-    first = cut_short[0]
-    failure = first.watched.failure
-    silent = not any(trace.read(path).exchanges for path in recordings_in(folder))
-    if isinstance(failure, NothingTestedError) and silent:
-        raise failure
-    told = first.watched.describe(first.scenario, first.error or "", target, "")
-    remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
-    if refused := _refused_at_last(folder / f"{first.scenario.name}.jsonl"):
-        remedy += f"\n  before that: {refused}"
-    if told.tail and told.tail[-1] not in remedy:
-        remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
-    error = TargetError(
-        f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
-        + (f"; given up: {why}" if why is not None else ""),
-        remedy=f"{remedy}\n  traces so far: {folder}",
-    )
-    error.exit_status = 4
-    raise error

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -187,7 +187,7 @@ class FollowUp:
         """Perform again, with a fresh connector, a session that could not be performed."""
         scenario = chunk.draw()[place]
         out = self._folder / f"{scenario.name}-again.jsonl"
-        with LiveConnector(self._recorded_daemon, self._patience, self._only) as connector:
+        with closing(LiveConnector(self._recorded_daemon, self._patience, self._only)) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, chunk.seed, None)
         confirmed = isinstance(again, str)
@@ -224,7 +224,7 @@ class FollowUp:
     def _shrink(self, chunk: Chunk, name: str, verdict: Verdict, known: AbstractSet[str]) -> tuple[Scenario, int]:
         out = self._folder / f"{name}-tried.jsonl"
         number = 0
-        with LiveConnector(self._recorded_daemon, self._patience, self._only) as connector:
+        with closing(LiveConnector(self._recorded_daemon, self._patience, self._only)) as connector:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number

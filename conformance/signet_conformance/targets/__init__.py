@@ -174,8 +174,8 @@ def _of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
     if day is None and target.kind.has_face:
         with contextlib.suppress(TargetError):
             file = find_file(target)
-            release = release_of(file)
-            if release is not None and _is_signet_s(package_name(package_folder(file))):
+            release, package = release_of(file), package_name(package_folder(file)) or ""
+            if release is not None and package.startswith(("@signet/", "@signetai/", "signet")):
                 day = signet_day(release)
     if day is None:
         return target
@@ -186,10 +186,6 @@ def _of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
 
     profile = target.profile.model_copy(update={"face": face_of_the_day(face, day)})
     return dataclasses.replace(target, profile=profile, day=day)
-
-
-def _is_signet_s(package: str | None) -> bool:
-    return package is not None and package.startswith(("@signet/", "@signetai/", "signet"))
 
 
 def _demand_resumable(target: Target) -> None:

@@ -142,10 +142,6 @@ def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
     yield doctor.Prerequisite("the file of hooks", str(path) if path.is_file() else None, remedy)
 
 
-def _http_adapter(target: Target) -> tuple[str, ...]:
-    return python_host("http_adapter", _server(target))
-
-
 def _mcp(target: Target) -> tuple[str, ...]:
     face = find_face(target)
     options = {**_settings(target, "tools"), "face": str(face.path), "capabilities": target.declared.capabilities or ()}
@@ -235,7 +231,7 @@ KINDS: Mapping[str, ConnectorKind] = {
         ConnectorKind(
             name="http-adapter",
             reads=frozenset({"command", "paths", "url"}),
-            command_line=_http_adapter,
+            command_line=lambda target: python_host("http_adapter", _server(target)),
             needs=doctor.server_needs,
             has_face=False,
         ),

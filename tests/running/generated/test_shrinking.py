@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -33,10 +33,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
 
         def __init__(self, *_: object) -> None: ...
 
-        def __enter__(self) -> Self:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
+        def close(self) -> None: ...
 
         def judged(self, scenario: Scenario, out: Path, apart: str | None) -> Any:
             # As the recorder does: never over a file, and with the model's side of a scenario performed alone.

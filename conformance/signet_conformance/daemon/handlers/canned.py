@@ -1,12 +1,10 @@
-"""Answers that need no memory of earlier requests; `canned.json` holds those that never change."""
+"""Answers that need no memory of earlier requests; the table of routes holds those that never change."""
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
@@ -14,10 +12,6 @@ from signet_conformance.daemon.handlers.memories.saving import read_body
 from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, refusal
-
-#: The routes whose answer is data. No server is registered here, no entity is known outside the memories that name it,
-#: and no agent has met or written to another.
-CANNED: Final = json.loads(Path(__file__).with_suffix(".json").read_bytes())
 
 
 @dataclass(frozen=True)

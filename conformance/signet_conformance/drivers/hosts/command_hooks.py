@@ -228,9 +228,8 @@ class CommandHooks:
 
     def _find_server(self) -> tuple[bool, Sequence[Mapping[str, Any]]]:
         """Whether the harness finds a memory server; if not, the rows of files that name one where it does not look."""
-        if "mcp" not in self._face or "config" in self._options:
-            return True, ()
-        if installed.has_server(Path.home(), self._face):
+        has_none = "mcp" not in self._face or "config" in self._options
+        if has_none or installed.found_server(Path.home(), self._face) is not None:
             return True, ()
         tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_OF_TOOLS)]
         return False, list(registry.misplaced_server(Path.home(), self._face, tools))

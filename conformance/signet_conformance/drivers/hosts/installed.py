@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from signet_conformance.drivers.hosts.hook_settings import plugin_servers
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, Skipped, write_files
 from signet_conformance.files import parse_file
-from signet_conformance.files.json_values import fill_in, member_of, merge
+from signet_conformance.files.json_values import fill_in, member_of, merge, object_in
 
 INSTALLED = ".signet-conformance-installed"
 """The file in a home that says that the connector's installer has run there."""
@@ -85,11 +85,7 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
 
 def offered_tools(home: Path, face: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Any]:
     """The tools of the memory server that the harness's settings leave to the model."""
-    try:
-        data = _installed_server(home, face)
-    except (OSError, ValueError, RecursionError):
-        return tools
-    said = data if isinstance(data, dict) else {}
+    said = object_in(found_server(home, face))
     enabled, disabled = (said.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
     kept = tools if not isinstance(enabled, list) else {name: tools[name] for name in tools if name in enabled}
     return kept if not isinstance(disabled, list) else {name: kept[name] for name in kept if name not in disabled}
@@ -112,12 +108,12 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
     return brought if found is None else found
 
 
-def has_server(home: Path, face: Mapping[str, Any]) -> bool:
-    """Whether the connector's memory server stands where the harness looks for one, however it is reached."""
+def found_server(home: Path, face: Mapping[str, Any]) -> Any:
+    """What the harness finds of the connector's memory server, however it is reached; None without one."""
     try:
-        return _installed_server(home, face) is not None
+        return _installed_server(home, face)
     except (OSError, ValueError, RecursionError):
-        return False
+        return None
 
 
 def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

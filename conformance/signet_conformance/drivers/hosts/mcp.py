@@ -57,14 +57,13 @@ class McpHarness:
         said = {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
         if "install" not in self._options:
             return said
-        installed: dict[str, Any] = {"file": Path(self._face["mcp"]["file"]).name, "accepted": True}
+        rows: list[Mapping[str, Any]] = [{"file": Path(self._face["mcp"]["file"]).name, "accepted": True}]
         try:
             mcp_command(Path.home(), self._face)
         except Skipped as reason:
-            installed |= {"accepted": False, "words": str(reason)}
-            misplaced = list(misplaced_server(Path.home(), self._face, self._options.get("capabilities", ())))
-            return {**said, "installed": [installed, *misplaced]}
-        return {**said, "installed": [installed]}
+            rows = [{**rows[0], "accepted": False, "words": str(reason)}]
+            rows += misplaced_server(Path.home(), self._face, self._options.get("capabilities", ()))
+        return {**said, "installed": rows}
 
     def _install(self, agent: object) -> None:
         """Run the connector's installer for an agent: what it writes down holds for one."""

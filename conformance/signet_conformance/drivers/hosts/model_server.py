@@ -51,11 +51,8 @@ class Model:
         # It is asked on loopback, and to load the store of certificates takes a process 20 ms.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits, verify=verify)
-        self._seen = self._last_number()
-
-    def _last_number(self) -> int:
         kept = self._http.get("/requests").raise_for_status().json()["requests"]
-        return int(kept[-1]["number"]) if kept else 0
+        self._seen = int(kept[-1]["number"]) if kept else 0
 
     def play(self, rules: Sequence[Mapping[str, Any]]) -> None:
         """Answer what is like one of the `rules` by itself; everything else waits."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import Skipped
-from signet_conformance.files.json_values import member_of, parse_object
+from signet_conformance.files.json_values import list_in, member_of, parse_object
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 
@@ -184,10 +184,5 @@ def required_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str
         name: member_of(schema, "properties", name) for name in schema.get("required", ()) if name not in arguments
     }
     told = {name: plausible[kind] for name, each in missing.items() if (kind := member_of(each, "type")) in plausible}
-    return {**told, **{name: choices[0] for name, each in missing.items() if (choices := _choices(each))}}
-
-
-def _choices(schema: Any) -> Sequence[Any]:
-    """The values of which a schema takes one."""
-    choices = member_of(schema, "enum")
-    return choices if isinstance(choices, list) else ()
+    choices = {name: list_in(member_of(each, "enum")) for name, each in missing.items()}
+    return {**told, **{name: values[0] for name, values in choices.items() if values}}

@@ -6,40 +6,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from signet_conformance.drivers.hosts.observing import Observations
 from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.hosts.real.process import ProgramProcess
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 
-
-class Service(Protocol):
-    """What serves the sessions of a home, one after the other and several at a time."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether it serves none now."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has ended."""
-
-    def end(self) -> None:
-        """Have it end. Raises StepError when it does not."""
+S = TypeVar("S")
 
 
 class Services:
-    """What goes on when a session has ended, as people leave it running: the services of one home."""
+    """What goes on when a session has ended, as people leave it running: the services of one home.
+
+    A service tells whether it is `idle`, serving no session now, and whether it `has_ended`; `end` has it end, and
+    raises StepError when it does not.
+    """
 
     def __init__(self) -> None:
-        self._running: list[Service] = []
+        self._running: list[Any] = []
 
-    def lease(self, start: Callable[[], Service]) -> Service:
+    def lease(self, start: Callable[[], S]) -> S:
         """The service that runs, else a new one."""
         for service in self._running:
             if not service.has_ended:
-                return service
+                return cast("S", service)
         service = start()
         self._running.append(service)
         return service

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from signet_conformance.children.environment import free_port, listens
 from signet_conformance.drivers.hosts.protocol import StepError
@@ -258,8 +258,7 @@ class OpenclawAcp(AcpSession):
 
     def open(self) -> None:
         """Start the gateway and the bridge, unless they run, and tell the bridge the key of the session."""
-        # The only service of this program's.
-        self._gateway = gateway = cast("Gateway", self._launch.services.lease(lambda: Gateway(self._launch)))
+        self._gateway = gateway = self._launch.services.lease(lambda: Gateway(self._launch))
         self._process = bridge = gateway.join(self._hear)
         gateway.decide()
         params = {"cwd": str(self._launch.cwd), "mcpServers": [], "_meta": {"sessionKey": self._session}}

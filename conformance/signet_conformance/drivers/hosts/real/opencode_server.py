@@ -158,7 +158,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
     def _refuses(self, words: Iterable[str]) -> bool:
         """Whether it ended over a file of its configuration, and over what the connector's installer wrote there."""
         file, complaints = "", []
-        for word in map(_plain, words):
+        for word in (_COLOURS.sub("", each).strip() for each in words):
             if (invalid := _INVALID.search(word)) is not None:
                 file = invalid["file"]
             elif file and word.startswith(_COMPLAINS):
@@ -214,7 +214,3 @@ def _member_in(complaint: str) -> str:
     """The path of the member that is wrong: the last word, unless a quotation ends there."""
     last = complaint.rpartition(" ")[2]
     return "" if set(last) & set("\"'") else last
-
-
-def _plain(word: str) -> str:
-    return _COLOURS.sub("", word).strip()
