@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from signet_conformance.children.environment import MARK
-from signet_conformance.running.leftover_processes import LeftBehind, end_left
+from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_told
 from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
+from tests.support.trace_parts import exchange, trace
 
 WAITS = "import sys; sys.stdin.read()"
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -105,6 +106,18 @@ def test_what_comes_late_once_has_its_time_again(start: Start, late: bool) -> No
         children[1].stdin.close()
     assert ended.wait(PATIENCE_S)
     assert told == ([LeftMark()] if late else [])
+
+
+def test_what_polls_the_daemon_is_not_waited_for() -> None:
+    """A memory server that never exits asks for tools for ever: its newest save is late, not its polls."""
+    told = [exchange(3, "/api/hooks/session-end"), exchange(5, "/api/memory/remember", content="Late.")]
+    polls = [
+        exchange(8, "/health", "GET"),
+        exchange(20, "/api/marketplace/mcp/tools", "GET"),
+        exchange(25, "/api/diagnostics/openclaw/heartbeat"),
+    ]
+    assert latest_told(trace(*told, *polls)) == told[-1].t1
+    assert latest_told(trace(*polls)) == 0.0
 
 
 def test_nobody_waits_for_what_is_hurried(start: Start) -> None:

@@ -14,6 +14,8 @@ import psutil
 from signet_conformance.children.environment import marked_processes
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import printable
+from signet_conformance.facts import FIRST_CALLS, Recording
+from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import LeftMark
 
 PATIENCE_S = 30.0
@@ -56,7 +58,7 @@ class LeftBehind:
     def conclude(self, mark: str, latest: Callable[[], float]) -> Sequence[LeftMark]:
         """Wait for what carries the mark of a connector whose harness has ended, and end it.
 
-        `latest` gives the time of the connector's newest request, on the monotonic clock. Returns the marks that say
+        `latest` gives the time of what the connector told last, on the monotonic clock. Returns the marks that say
         what was left; none if its time was cut short.
         """
         since = time.monotonic()
@@ -102,6 +104,12 @@ class LeftBehind:
 
     def _await_end(self, processes: Sequence[psutil.Process], until: float) -> Sequence[psutil.Process]:
         return _await_end(processes, until, self.is_hurried)
+
+
+def latest_told(recording: Trace) -> float:
+    """When the last hook or memory request was answered, on the monotonic clock: what polls the daemon owes nothing."""
+    told = (call.t1 for call in Recording(recording).calls if call.operation in FIRST_CALLS)
+    return (recording.header.clock_s or 0.0) + max(told, default=0.0)
 
 
 def end_left(mark: str) -> None:

@@ -26,7 +26,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import READY_TIMEOUT_S, DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import StrayRequests
-from signet_conformance.running.leftover_processes import LeftBehind, end_left
+from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_told
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
@@ -226,7 +226,7 @@ class RecordedDaemon:
             return
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
-            marks = self._left_behind.conclude(driver.mark, lambda: _latest_request(out))
+            marks = self._left_behind.conclude(driver.mark, lambda: latest_told(trace.read(out)))
         for each in marks:
             self._recorder.mark(each)
 
@@ -349,12 +349,6 @@ class RecordedDaemon:
             error = error or self._recorder.new_failure()
             self._recorder.ask(mark(ScenarioEndMark(name=scenario.name, error=error, part=part)), apart)
         return error
-
-
-def _latest_request(out: Path) -> float:
-    """When the newest request of a recording was answered, on the monotonic clock."""
-    recording = trace.read(out)
-    return (recording.header.clock_s or 0.0) + max((exchange.t1 for exchange in recording.exchanges), default=0.0)
 
 
 def _known_of(project: str, agent: str) -> Mapping[str, Any]:
