@@ -207,6 +207,22 @@ def test_a_summary_shows_each_kind_of_breach_the_worst_first(tmp_path: Path) -> 
     ]
 
 
+def test_a_summary_says_nothing_twice(tmp_path: Path) -> None:
+    """Words that stand in the message do not stand in brackets behind it too."""
+    row = {
+        "host": "pi",
+        "file": "the tool memory_store",
+        "accepted": False,
+        "minor": True,
+        "words": "it declares no fields",
+    }
+    lines = [health(), {"kind": "mark", "t": 0.1, "name": "installed", "data": row}, start(), end()]
+    judged = judge(read(write(tmp_path / "a.jsonl", lines)))
+    alone = {"SIG-LOAD-002": judged.judgements["SIG-LOAD-002"]}
+    (line,) = kind_lines(causes(JudgedTrace(judged.trace, judged.daemon_version, alone)), alone, (), None)
+    assert line == "WARN SIG-LOAD-002 pi accepts the tool memory_store, with a flaw: it declares no fields"
+
+
 def test_a_summary_cuts_no_finding(judged: JudgedTrace) -> None:
     """A terminal gets the whole line, wrapped; a pipe gets it unbroken."""
     (wide,) = kind_lines(causes(judged)[:1], {AGENT: judged.judgements[AGENT]}, (), None)

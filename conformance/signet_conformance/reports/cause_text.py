@@ -252,7 +252,8 @@ def run_summary(causes: Causes, conclusion: Conclusion, width: int | None, colou
 
 def _kind_line(breach: Evidence, where: str) -> str:
     # What no member of a request shows, such as a handler's exception, stands in the finding alone.
-    what = f"{breach.what} ({breach.received})" if breach.received and not breach.pointer else breach.what
+    is_told = bool(breach.pointer) or breach.received.strip('"') in breach.what
+    what = breach.what if is_told else f"{breach.what} ({breach.received})"
     return f"{what}, {where}" if where else what
 
 
