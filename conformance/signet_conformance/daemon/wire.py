@@ -72,13 +72,6 @@ class DaemonRequest:
             raise RefusedError(400, otherwise)
         return body
 
-    def json_switch(self, name: str) -> bool:
-        """The boolean of this name in the body. Raises `RefusedError` without one."""
-        otherwise = f"{name} (boolean) is required"
-        value = self.json_record(otherwise, optional=True).get(name)
-        demand(isinstance(value, bool), otherwise)
-        return bool(value)
-
 
 @dataclass(frozen=True)
 class DaemonAnswer:

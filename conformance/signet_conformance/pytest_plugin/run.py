@@ -163,7 +163,9 @@ class ConformanceRun:
             return
         if not selected or selected >= every:
             return
-        kept = asked.sessions if self._sessions_given or session.config.getoption("lf", default=False) else 0
+        given = (self._config.getoption(name, default=None) for name in ("signet_scenarios", "signet_short_scenarios"))
+        are_given = any(number is not None for number in given)
+        kept = asked.sessions if are_given or session.config.getoption("lf", default=False) else 0
         options = replace(asked.options, only=frozenset(selected))
         narrowed = replace(asked, options=options, sessions=kept)
         self.asked, self.performance = narrowed, DrivenPerformance(narrowed)
@@ -175,11 +177,6 @@ class ConformanceRun:
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.write_line(told)
-
-    @property
-    def _sessions_given(self) -> bool:
-        given = (self._config.getoption(name, default=None) for name in ("signet_scenarios", "signet_short_scenarios"))
-        return any(number is not None for number in given)
 
     def _has_items(self, session: pytest.Session) -> bool:
         option = session.config.option

@@ -33,7 +33,7 @@ _PASSES_ON = "x-signet-conformance-passes-on"
 """The header of a holder that passes requests on to other runs: the name of the file that it writes."""
 _FILE = "default-port.jsonl"
 _KIT = "another run of the kit"
-_HOSTS = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
+_HOSTS = ("127.0.0.1", "::1")
 _TABLE = Path("/proc/net/tcp")
 _TRY_AGAIN_S = 0.2
 _ANSWER_S = 2.0
@@ -93,16 +93,16 @@ class DefaultPort:
         """Why some requests to the port are not heard; None if all are."""
 
     def __enter__(self) -> Self:
-        for host, family in _HOSTS:
+        for host in _HOSTS:
             try:
-                self._serve(host, family)
+                self._serve(host)
             except OSError as failure:
                 # On a machine without that address no connector can call it.
                 if failure.errno != errno.EADDRINUSE:
                     continue
                 holder = find_holder(self._port, host)
                 if holder is not None and holder.passes_on:
-                    waiting = threading.Thread(target=self._serve_later, args=(host, family), daemon=True)
+                    waiting = threading.Thread(target=self._serve_later, args=(host,), daemon=True)
                     waiting.start()
                     self._waiting.append(waiting)
                 elif self.unheard is None:
@@ -124,15 +124,15 @@ class DefaultPort:
         """Whether this run holds the port."""
         return bool(self._servers)
 
-    def _serve(self, host: str, family: socket.AddressFamily) -> None:
-        server = _server(host, family, self._port)
+    def _serve(self, host: str) -> None:
+        server = _PortServer(host, self._port)
         threading.Thread(target=server.serve_forever, args=(0.1,), name="signet default port", daemon=True).start()
         self._servers.append(server)
 
-    def _serve_later(self, host: str, family: socket.AddressFamily) -> None:
+    def _serve_later(self, host: str) -> None:
         while not self._ended.wait(_TRY_AGAIN_S):
             with contextlib.suppress(OSError):
-                self._serve(host, family)
+                self._serve(host)
                 return
 
 
@@ -186,39 +186,41 @@ def _place(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _server(host: str, family: socket.AddressFamily, port: int) -> ThreadingHTTPServer:
-    class PortServer(ThreadingHTTPServer):
-        address_family = family
-        daemon_threads = True
-        allow_reuse_address = True
+class _PortServer(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
 
-        def handle_error(self, *_: Any) -> None:
-            """Ignore a connection that its other end breaks off."""
+    def __init__(self, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _PortHandler)
 
-    class PortHandler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            home = _home_of_peer(self.client_address[1], port)
-            if home is not None:
-                path, token = self.path.partition("?")[0][:500], "authorization" in self.headers
-                _note(home, StrayMark(method=self.command, path=path, address=_place(host, port), token=token))
-            body = b'{"error": "no daemon: the address of the daemon under test is in SIGNET_DAEMON_URL"}'
-            self.send_response(503)
-            self.send_header(_MARK, str(os.getpid()))
-            self.send_header(_PASSES_ON, _FILE)
-            self.send_header("retry-after", "60")
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
-            self.close_connection = True
+    def handle_error(self, *_: Any) -> None:
+        """Ignore a connection that its other end breaks off."""
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer  # noqa: N815 - http.server's
 
-        def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - http.server's name
-            """Print nothing."""
+class _PortHandler(BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        host, port = self.connection.getsockname()[:2]
+        home = _home_of_peer(self.client_address[1], port)
+        if home is not None:
+            path, token = self.path.partition("?")[0][:500], "authorization" in self.headers
+            _note(home, StrayMark(method=self.command, path=path, address=_place(host, port), token=token))
+        body = b'{"error": "no daemon: the address of the daemon under test is in SIGNET_DAEMON_URL"}'
+        self.send_response(503)
+        self.send_header(_MARK, str(os.getpid()))
+        self.send_header(_PASSES_ON, _FILE)
+        self.send_header("retry-after", "60")
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
 
-    return PortServer((host, port), PortHandler)
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _answer  # noqa: N815 - http.server's
+
+    def log_message(self, format: str, *_: Any) -> None:  # noqa: A002 - http.server's name
+        """Print nothing."""
 
 
 def _home_of_peer(client_port: int, port: int) -> str | None:

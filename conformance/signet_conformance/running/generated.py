@@ -12,8 +12,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ MOST_FAILURES = 5
 """The most scenarios that broke off which are tried again and kept."""
 
 
+@dataclass(kw_only=True)
 class GeneratedSessions:
     """The generated sessions of one run: `count` of them, as `seed` determines.
 
@@ -50,35 +51,31 @@ class GeneratedSessions:
     session, from the workers' threads.
     """
 
-    def __init__(
-        self,
-        workers: StationWorkers,
-        *,
-        count: int,
-        seed: int,
-        failures: Path,
-        replay: Callable[[Path], str],
-        only: frozenset[str] | None = None,
-        patience: Patience | None = None,
-        tell: Tell = unheard,
-    ) -> None:
-        self._workers = workers
-        self._count = count
-        self._seed = seed
-        self._only = only
-        self._patience = Patience() if patience is None else patience
-        self._tell = tell
-        self._folder = workers.folder / "generated"
-        self._asking = threading.Lock()
-        self._known_steps: PerformableSteps | None = None
-        self._follow_up = FollowUp(
-            workers.recorded_daemons[0],
-            self._patience,
+    workers: StationWorkers
+    count: int
+    seed: int
+    failures: Path
+    replay: Callable[[Path], str]
+    only: frozenset[str] | None = None
+    patience: Patience = field(default_factory=Patience)
+    tell: Tell = unheard
+    _asking: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _known_steps: PerformableSteps | None = field(default=None, init=False)
+
+    @property
+    def _folder(self) -> Path:
+        return self.workers.folder / "generated"
+
+    @cached_property
+    def _follow_up(self) -> FollowUp:
+        return FollowUp(
+            recorded_daemon=self.workers.recorded_daemons[0],
+            patience=self.patience,
             folder=self._folder,
-            beside=workers.folder,
-            failures=failures,
-            replay=replay,
-            only=only,
+            beside=self.workers.folder,
+            failures=self.failures,
+            replay=self.replay,
+            only=self.only,
         )
 
     @property
@@ -88,14 +85,14 @@ class GeneratedSessions:
 
     def jobs(self) -> Sequence[Job[Chunk]]:
         """Return the jobs that perform all chunks."""
-        sizes = [min(CHUNK, self._count - first) for first in range(0, self._count, CHUNK)]
+        sizes = [min(CHUNK, self.count - first) for first in range(0, self.count, CHUNK)]
         if sizes:
             self._folder.mkdir()
         return [partial(self._perform, number=number, size=size) for number, size in enumerate(sizes)]
 
     def _perform(self, recorded_daemon: RecordedDaemon, number: int, size: int) -> Chunk:
-        chunk = Chunk(self._seed, number)
-        with closing(LiveConnector(recorded_daemon, self._patience, self._only)) as connector:
+        chunk = Chunk(self.seed, number)
+        with closing(LiveConnector(recorded_daemon, self.patience, self.only)) as connector:
             try:
                 connector.greet()
             except ConnectorNotLoadedError:
@@ -109,19 +106,19 @@ class GeneratedSessions:
             chunk.features = Features.of(
                 recorded_daemon.target.declared,
                 self._performs(recorded_daemon, connector.hello).steps,
-                can_restart=self._workers.can_restart,
+                can_restart=self.workers.can_restart,
                 lives_on=recorded_daemon.target.processes != "session"
                 and not recorded_daemon.target.kind.process_a_hook,
             )
             with recorded_daemon.stopwatch.on(TimePart.DRAWING):
                 drawn = chunk.draw()[:size]
             for place, scenario in enumerate(drawn):
-                if self._patience.why is not None:
+                if self.patience.why is not None:
                     break
                 out = self._folder / f"{scenario.name}.jsonl"
                 judged = connector.judged(scenario, out, f"{number}x{place}")
                 chunk.performed += 1
-                self._tell(SessionPerformed())
+                self.tell(SessionPerformed())
                 if isinstance(judged, str):
                     watched = connector.watched
                     if len(chunk.failed) < MOST_FAILURES and watched is not None and not watched.given_up:
@@ -162,7 +159,7 @@ class GeneratedSessions:
         is called only if the sessions showed a breach.
         """
         ordered = sorted(chunks, key=lambda chunk: chunk.number)
-        summary = GeneratedSummary(self._seed)
+        summary = GeneratedSummary(self.seed)
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
@@ -174,26 +171,26 @@ class GeneratedSessions:
             for name in rules():
                 showing = [chunk for chunk in ordered if (name, verdict) in chunk.breached]
                 if showing and name not in settled:
-                    self._tell(FollowingUp(name, verdict, shrinks=self._follow_up.shrinks(verdict)))
+                    self.tell(FollowingUp(name, verdict, shrinks=self._follow_up.shrinks(verdict)))
                     summary.breaches.append(self._follow_up.breach(showing[0], name, verdict, settled))
         for verdict in BREACHES:
             for name in daemon_requirements():
                 showing = [chunk for chunk in ordered if (name, verdict) in chunk.breached]
                 if showing and name not in settled:
-                    self._tell(FollowingUp(name, verdict, daemon=True))
+                    self.tell(FollowingUp(name, verdict, daemon=True))
                     summary.daemon.append(self._follow_up.daemon_breach(showing, name, verdict, settled))
         for chunk in ordered:
             for place, (_, error) in list(chunk.failed.items())[: MOST_FAILURES - len(summary.failures)]:
                 summary.failures.append(self._follow_up.failure(chunk, place, error))
         self._discard(ordered, summary)
-        summary.write(self._workers.folder)
+        summary.write(self.workers.folder)
         return summary
 
     def _cover(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         greeted = [chunk for chunk in chunks if chunk.performed]
         if not greeted or self._known_steps is None:
             return
-        target, features = self._workers.target, greeted[0].features
+        target, features = self.workers.target, greeted[0].features
         held = sum((chunk.outages for chunk in greeted), Counter[str]())
         summary.skipped = dict(sum((chunk.skipped for chunk in greeted), Counter[str]()))
         lost = self._known_steps.describe_lost(possible_steps(target.declared), own_program=target.kind.own_program)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from signet_conformance.drivers.answers import handler_marks, offered_mark, printed_mark, sent_mark, tool_answer_mark
@@ -165,38 +167,32 @@ class _HandingOver:
         self._recorder.mark(StepMark(index=self._index, step=self._step, other={**self._members, **handed}))
 
 
+@dataclass(kw_only=True)
 class StepPerformer:
     """One scenario in progress, with the results that later steps refer to."""
 
-    def __init__(
-        self,
-        recorder: RecorderClient,
-        daemon: DaemonUnderTest,
-        target: Target,
-        driver: ConnectorDriver,
-        apart: str | None,
-        greeted: Callable[[Mapping[str, Any]], None],
-        stopwatch: Stopwatch,
-        model: PlayedModel | None = None,
-    ) -> None:
-        self._stopwatch = stopwatch
-        self._model = model
-        self.took_s: list[float] = []
-        """The seconds of each marked step."""
-        self._greeted = greeted
-        self._recorder = recorder
-        self._daemon = daemon
-        self._target = target
-        self._driver = driver
-        self._faults = Faults(recorder, self._fault)
-        self._apart = "" if apart is None else f"-{apart}"
-        self._results: dict[str, Mapping[str, Any]] = {}
-        self._keys: dict[str, str] = {}
-        self._knows_offered = False
-        self._timeouts_s: dict[str, float] = {}
-        """The seconds that installed settings give the hooks of a step."""
-        self.said_steps: frozenset[str] | None = None
-        """The steps that the driver lists in its answer to hello."""
+    recorder: RecorderClient
+    daemon: DaemonUnderTest
+    target: Target
+    driver: ConnectorDriver
+    apart: str
+    """What stands behind the names of its sessions and projects."""
+    greeted: Callable[[Mapping[str, Any]], None]
+    stopwatch: Stopwatch
+    model: PlayedModel | None
+    took_s: list[float] = field(default_factory=list)
+    """The seconds of each marked step."""
+    said_steps: frozenset[str] | None = None
+    """The steps that the driver lists in its answer to hello."""
+    _results: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    _knows_offered: bool = False
+    _timeouts_s: dict[str, float] = field(default_factory=dict)
+    """The seconds that installed settings give the hooks of a step."""
+
+    @cached_property
+    def _faults(self) -> Faults:
+        return Faults(self.recorder, self._fault)
 
     def note_about(self, about: Mapping[str, Any]) -> None:
         """Take in what the driver says of itself: the steps that it lists, the timeouts that were installed."""
@@ -218,42 +214,42 @@ class StepPerformer:
         elif isinstance(step, steps.SwitchFaultsOff):
             self._faults.switch_off()
         elif isinstance(step, steps.RestartDaemon):
-            self._recorder.mark(FaultMark(kind=RESTART, on=True))
-            with self._stopwatch.on(TimePart.DAEMON_RESTART):
-                self._daemon.restart(claims_expire=step.claims_expire)
-            self._recorder.mark(FaultMark(kind=RESTART, on=False))
+            self.recorder.mark(FaultMark(kind=RESTART, on=True))
+            with self.stopwatch.on(TimePart.DAEMON_RESTART):
+                self.daemon.restart(claims_expire=step.claims_expire)
+            self.recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: steps.ConnectorStep, hints: Mapping[str, bool]) -> None:
         if isinstance(step, steps.CloseStep) and step.step not in (self.said_steps or ()):
             # Where no window can be closed without its program, the user ends the session.
             step = steps.EndStep(session=step.session)
         given = {**self._message_for(step), **hints}
-        handing_over = _HandingOver(self._recorder, index, given, self._on_event)
+        handing_over = _HandingOver(self.recorder, index, given, self._on_event)
         if not isinstance(step, steps.StartStep | steps.ResumeStep | steps.RestartHostStep | steps.ToolStep):
             handing_over.mark()
         if (lacking := _unlisted(step, self.said_steps or frozenset())) is not None:
-            self._recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))
+            self.recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))
             self.took_s.append(0.0)
             return
-        if self._model is not None:
-            self._model.begin(given)
+        if self.model is not None:
+            self.model.begin(given)
         began = time.perf_counter()
         try:
-            with self._stopwatch.on(TimePart.CONNECTOR):
-                result = self._driver.perform(given, handing_over.on_event)
+            with self.stopwatch.on(TimePart.CONNECTOR):
+                result = self.driver.perform(given, handing_over.on_event)
         finally:
             handing_over.mark()
             self.took_s.append(time.perf_counter() - began)
-        trouble = handler_marks(index, result, self._target.declared.bounds_s.get(step.step))
+        trouble = handler_marks(index, result, self.target.declared.bounds_s.get(step.step))
         offered = None if self._knows_offered else offered_mark(result)
         self._knows_offered = self._knows_offered or offered is not None
         answered = tool_answer_mark(index, step.tool, result) if isinstance(step, steps.ToolStep) else None
         told = filter(None, (sent_mark(index, result), printed_mark(index, result), answered, offered))
         key_mark = self._key_mark(step, result.get("key"))
-        asked = [] if self._model is None else [asked_model(each) for each in self._model.end(result)]
-        self._recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))
+        asked = [] if self.model is None else [asked_model(each) for each in self.model.end(result)]
+        self.recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))
         if "skipped" in result:
-            self._recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
+            self.recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
             content = result.get("content")
             self._results[step.as_] = object_in(content)
@@ -263,22 +259,22 @@ class StepPerformer:
         if not isinstance(key, str) or before == key:
             return []
         self._keys[step.session] = key
-        told_by = None if before is None else changes_of_id(self._target, step.step)
-        untold = before is not None and leaves_end_untold(self._target, step.step)
-        session = f"{step.session}{self._apart}"
+        told_by = None if before is None else changes_of_id(self.target, step.step)
+        untold = before is not None and leaves_end_untold(self.target, step.step)
+        session = f"{step.session}{self.apart}"
         return [SessionKeyMark(session=session, key=key, told_by=told_by, end_untold=untold)]
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
-            asked = [] if self._model is None else [asked_model(each) for each in self._model.asks(event)]
-            self._recorder.ask(mark(ModelMark(session=event.get("session"))), *asked)
+            asked = [] if self.model is None else [asked_model(each) for each in self.model.asks(event)]
+            self.recorder.ask(mark(ModelMark(session=event.get("session"))), *asked)
         elif event.get("event") == "hello":
             about = object_in(event.get("about"))
             self.note_about(about)
-            self._greeted(about)
+            self.greeted(about)
 
     def _fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
-        bounds_s = self._target.declared.bounds_s
+        bounds_s = self.target.declared.bounds_s
         met = _BOUND_OF.get((step.match or {}).get("path"), "")
         bound_s = bounds_s.get(met, max(bounds_s.values(), default=15.0))
         if step.fault.get("delay_s") == "beyond":
@@ -298,13 +294,13 @@ class StepPerformer:
             given["agent"] = self._agent(given["agent"])
         for name in ("session", "project", "parent"):
             if name in given:
-                given[name] = f"{given[name]}{self._apart}"
+                given[name] = f"{given[name]}{self.apart}"
         if "arguments" in given:
             given["arguments"] = self._resolve(given["arguments"])
         return given
 
     def _agent(self, number: int) -> str | None:
-        agents = self._target.declared.agents
+        agents = self.target.declared.agents
         return agents[min(number, len(agents) - 1)] if agents else None
 
     def _resolve(self, value: Any) -> Any:

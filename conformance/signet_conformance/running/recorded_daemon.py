@@ -104,7 +104,8 @@ class RecordedDaemon:
         self._recorder = RecorderClient(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._recorder.demand_reachable()
-        self._plant_secret()
+        # A connector that leaks it leaks a text that the kit recognises; a daemon without secrets can leak none.
+        self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
         self._plant_memory()
         self._started = True
 
@@ -132,10 +133,6 @@ class RecordedDaemon:
         """End what was launched."""
         with self.stopwatch.on(TimePart.ENDING):
             self._stack.close()
-
-    def _plant_secret(self) -> None:
-        # A connector that leaks it leaks a text that the kit recognises; a daemon without secrets can leak none.
-        self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
 
     def _plant_memory(self) -> None:
         """Store facts about a project that the scenarios ask about, so that the prompt hook injects them.
@@ -264,7 +261,14 @@ class RecordedDaemon:
             if apart is None:
                 self._note(about)
             performance = StepPerformer(
-                self._recorder, self.daemon, self.target, driver, apart, self._note, self.stopwatch, model
+                recorder=self._recorder,
+                daemon=self.daemon,
+                target=self.target,
+                driver=driver,
+                apart="" if apart is None else f"-{apart}",
+                greeted=self._note,
+                stopwatch=self.stopwatch,
+                model=model,
             )
             performance.note_about(about)
             for index, step in enumerate(scenario.steps):

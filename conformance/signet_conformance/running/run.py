@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import NoReturn
@@ -85,47 +85,42 @@ def drive(
     return shortfall
 
 
+@dataclass
 class _Run:
     """A run in progress. `performed` are its scripted scenarios so far, by name."""
 
-    def __init__(
-        self,
-        request: DrivenRequest,
-        invocation: Invocation,
-        tell: Tell,
-        lent: StationWorkers | None,
-        patience: Patience,
-    ) -> None:
-        self._request = request
-        self._target = request.target
-        self._folder = request.folder
-        self._invocation = invocation
-        self._tell = tell
-        self._telling = threading.Lock()
+    request: DrivenRequest
+    invocation: Invocation
+    hear: Tell
+    lent: StationWorkers | None
+    patience: Patience
+    performed: dict[str, _Performed] = field(default_factory=dict)
+    _telling: threading.Lock = field(default_factory=threading.Lock)
+    _scenarios: Sequence[Scenario] = ()
+    _chunks: list[Chunk] = field(default_factory=list)
+    _first: Sequence[Scenario] = ()
+    """What showed the requirements that were asked for, when it was last performed."""
+    _begun: dict[str, WatchedDriver] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self._target, self._folder = request.target, request.folder
         self._failures = request.folder / "scenarios" if request.report else Path.cwd() / FAILURES
-        self._scenarios: Sequence[Scenario] = ()
-        self._lent = lent
-        self._patience = patience
-        self._chunks: list[Chunk] = []
-        self._first: Sequence[Scenario] = ()
-        """What showed the requirements that were asked for, when it was last performed."""
         self._undecided = set(request.options.only or ()) if request.stops_early else None
         """The requirements that no scenario has breached so far; None if the run performs everything."""
-        self.performed: dict[str, _Performed] = {}
-        self._begun: dict[str, WatchedDriver] = {}
 
     def tell(self, event: Event) -> None:
         """Pass an event on, one at a time."""
         with self._telling:
-            self._tell(event)
+            self.hear(event)
 
     def perform(self) -> Shortfall | None:
         """Perform all of it. Returns what broke off, None if nothing did."""
-        request, target = self._request, self._target
+        request, target = self.request, self._target
         with (
             StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch)
-            if self._lent is None
-            else nullcontext(self._lent)
+            if self.lent is None
+            else nullcontext(self.lent)
         ) as workers:
             scenarios = scenarios_of(request, workers)
             if (only := request.options.only) is not None:
@@ -134,13 +129,13 @@ class _Run:
                 scenarios = self._begin_with(saved, last_time.breached(only), scenarios)
             self._scenarios = scenarios
             generated = GeneratedSessions(
-                workers,
+                workers=workers,
                 count=request.sessions,
                 seed=request.seed,
                 failures=self._failures,
-                replay=lambda path: request.replay(path, self._invocation),
+                replay=lambda path: request.replay(path, self.invocation),
                 only=request.options.only,
-                patience=self._patience,
+                patience=self.patience,
                 tell=self.tell,
             )
             self._begin_to_watch(workers.left_behind)
@@ -150,7 +145,7 @@ class _Run:
                 self._work(workers, generated)
             except KeyboardInterrupt:
                 # Their recordings say so, and decide nothing.
-                self._patience.give_up(STOPPED_BY_USER)
+                self.patience.give_up(STOPPED_BY_USER)
                 raise
             cut_short = self._cut_short()
             if self._undecided == set():
@@ -164,26 +159,26 @@ class _Run:
                 return Shortfall(tuple(broken), count) if broken else None
             if cut_short and len(cut_short) == len(self.performed):
                 self._raise_for(cut_short)
-            if self._patience.why is not None:
+            if self.patience.why is not None:
                 generated.give_up(self._chunks)
             elif self._chunks:
                 generated.conclude(self._chunks, lambda: _verdicts(self._folder, cut_short, request.options.only))
             broken = [*self._broken(), *generated.broken]
             left = self._not_performed()
-            if self._patience.why is not None and request.sessions:
+            if self.patience.why is not None and request.sessions:
                 left.append(f"{request.sessions} generated sessions")
             count = len(scenarios) + request.sessions
-            return Shortfall(tuple(broken), count, tuple(left), self._patience.why or "") if broken else None
+            return Shortfall(tuple(broken), count, tuple(left), self.patience.why or "") if broken else None
 
     def _begin_to_watch(self, left_behind: LeftBehind) -> None:
         """Watch what connectors leave. Of a part of a run one wants to know soon; the whole run waits."""
-        left_behind.watch(0 if self._lent is not None and self._request.scenarios else MOST_WATCHED)
-        left_behind.is_hurried = lambda: self._patience.why is not None
+        left_behind.watch(0 if self.lent is not None and self.request.scenarios else MOST_WATCHED)
+        left_behind.is_hurried = lambda: self.patience.why is not None
         goes_on = "a process of the connector keeps running after its harness"
         left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it has {left_s:.0f} s more to end"))
 
     def _tell_long_waits(self) -> None:
-        for words in self._patience.long_waits():
+        for words in self.patience.long_waits():
             self.tell(RunNote(words))
 
     def take_in_what_ended(self) -> None:
@@ -204,7 +199,7 @@ class _Run:
             if path.is_file() and not any(marks_of(trace.read(path), ScenarioEndMark)):
                 append_marks(path, [ScenarioEndMark(name=name, error=STOPPED_BY_USER)])
         # What generated sessions showed has not been confirmed.
-        sessions = [f"{self._request.sessions} generated sessions"] if self._request.sessions else []
+        sessions = [f"{self.request.sessions} generated sessions"] if self.request.sessions else []
         return Shortfall(
             tuple(self._broken()), len(self._scenarios), (*left, *sessions), interrupted_after=len(self.performed)
         )
@@ -220,7 +215,7 @@ class _Run:
         return [*self._first, *(scenario for scenario in later if scenario.name not in names)]
 
     def _work(self, workers: StationWorkers, generated: GeneratedSessions) -> None:
-        request, scenarios = self._request, self._scenarios
+        request, scenarios = self.request, self._scenarios
         # A part of the scenarios says nothing of coverage.
         few = self._target.real is not None and not self._target.every_scenario
         part = bool(request.scenarios) or request.options.only is not None or few
@@ -247,11 +242,11 @@ class _Run:
         """Return the job of performing a scenario with a connector of its own; it returns None once the run gave up."""
 
         def job(recorded_daemon: RecordedDaemon) -> _Performed | None:
-            if self._patience.why is not None:
+            if self.patience.why is not None:
                 return None
             watched = self._begun[scenario.name] = WatchedDriver(recorded_daemon.launch(scenario.env))
             out = self._folder / f"{scenario.name}.jsonl"
-            error = perform(recorded_daemon, scenario, watched, out, self._patience, part=part)
+            error = perform(recorded_daemon, scenario, watched, out, self.patience, part=part)
             if watched.given_up == DECIDED:
                 # Its recording would count as one that broke off.
                 delete_recording(out)
@@ -274,16 +269,14 @@ class _Run:
         """Take in what a scenario breached, and end the run once all that was asked for is breached."""
         assert self._undecided is not None  # noqa: S101 - the caller looked
         recorded = trace.read(self._folder / f"{scenario.name}.jsonl")
-        judged = engine.judge(recorded, frozenset(self._undecided), self._request.options.contract)
+        judged = engine.judge(recorded, frozenset(self._undecided), self.request.options.contract)
         self._undecided -= {name for name, judgement in judged.judgements.items() if _is_worst(judgement)}
         if not self._undecided:
-            self._patience.give_up(DECIDED)
+            self.patience.give_up(DECIDED)
 
     def _cut_short(self) -> Sequence[_Performed]:
-        return [each for each in self._in_order() if each.error is not None]
-
-    def _in_order(self) -> Sequence[_Performed]:
-        return [self.performed[scenario.name] for scenario in self._scenarios if scenario.name in self.performed]
+        in_order = [self.performed[each.name] for each in self._scenarios if each.name in self.performed]
+        return [each for each in in_order if each.error is not None]
 
     def _broken(self) -> Sequence[BrokenOff]:
         unstarted = [chunk for chunk in self._chunks if chunk.unstarted is not None]
@@ -291,7 +284,7 @@ class _Run:
 
     def _broken_off(self, performed: _Performed) -> BrokenOff:
         scenario = performed.scenario
-        replay = self._request.replay(_save(scenario, self._failures), self._invocation)
+        replay = self.request.replay(_save(scenario, self._failures), self.invocation)
         told = performed.watched.describe(scenario, performed.error or "", self._target, replay)
         return replace(told, refused=self._refused_at_last(scenario))
 
@@ -299,7 +292,7 @@ class _Run:
         assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
         watched, error = chunk.unstarted
         sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
-        return watched.describe(sessions, error, self._target, self._request.replay_sessions(self._invocation))
+        return watched.describe(sessions, error, self._target, self.request.replay_sessions(self.invocation))
 
     def _refused_at_last(self, scenario: Scenario) -> str:
         """Return a line on the last step's request that failed, which mostly says why the scenario broke off."""
@@ -325,7 +318,7 @@ class _Run:
             remedy += f"\n  before that: {refused}"
         if told.tail and told.tail[-1] not in remedy:
             remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
-        count, why = len(self._scenarios), self._patience.why
+        count, why = len(self._scenarios), self.patience.why
         error = TargetError(
             f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
             + (f"; given up: {why}" if why is not None else ""),

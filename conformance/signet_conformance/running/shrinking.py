@@ -97,6 +97,7 @@ class Chunk:
         return smallest or self.draw()[known.index(True)], tried
 
 
+@dataclass(kw_only=True)
 class FollowUp:
     """The follow-up of breaches, at one recorded daemon.
 
@@ -105,31 +106,21 @@ class FollowUp:
     command that performs such a file again. `only` are the requirements asked for, None for all.
     """
 
-    def __init__(
-        self,
-        recorded_daemon: RecordedDaemon,
-        patience: Patience,
-        *,
-        folder: Path,
-        beside: Path,
-        failures: Path,
-        replay: Callable[[Path], str],
-        only: frozenset[str] | None,
-    ) -> None:
-        self._recorded_daemon = recorded_daemon
-        self._patience = patience
-        self._folder = folder
-        self._beside = beside
-        self._failures = failures
-        self._replay = replay
-        self._only = only
-        self._shrunk: Counter[Verdict] = Counter()
-        self.broken: list[BrokenOff] = []
-        """The sessions that a fresh connector could not perform either."""
+    recorded_daemon: RecordedDaemon
+    patience: Patience
+    folder: Path
+    beside: Path
+    failures: Path
+    replay: Callable[[Path], str]
+    only: frozenset[str] | None
+    shrunk: Counter[Verdict] = field(default_factory=Counter)
+    """How many breaches of each verdict were shrunk."""
+    broken: list[BrokenOff] = field(default_factory=list)
+    """The sessions that a fresh connector could not perform either."""
 
     def shrinks(self, verdict: Verdict) -> bool:
         """Return True if the next breach with this verdict will be shrunk."""
-        return verdict in _SHRUNK and self._shrunk[verdict] < MOST_SHRUNK
+        return verdict in _SHRUNK and self.shrunk[verdict] < MOST_SHRUNK
 
     def breach(self, chunk: Chunk, name: str, verdict: Verdict, settled: set[str]) -> GeneratedBreach:
         """Shrink and confirm a breach of a chunk; adds to `settled` the requirements that need no further proof."""
@@ -137,7 +128,7 @@ class FollowUp:
         original = chunk.draw()[first]
         known = settled | {breached for breached, _ in chunk.breached}
         scenario, tried = self._shrink(chunk, name, verdict, known) if self.shrinks(verdict) else (original, 0)
-        self._shrunk[verdict] += tried > 0
+        self.shrunk[verdict] += tried > 0
         again, shown = self._again(scenario, name)
         smaller: int | None = None
         again_differs = shown.get(name) is not verdict
@@ -165,7 +156,7 @@ class FollowUp:
             tried=tried,
             scenario=str(path),
             traces=tuple(map(str, kept)),
-            replay=self._replay(path),
+            replay=self.replay(path),
             characters=longest_prompt(scenario),
             drawn_characters=longest_prompt(original),
             smaller=smaller,
@@ -186,14 +177,14 @@ class FollowUp:
     def failure(self, chunk: Chunk, place: int, error: str) -> Failure:
         """Perform again, with a fresh connector, a session that could not be performed."""
         scenario = chunk.draw()[place]
-        out = self._folder / f"{scenario.name}-again.jsonl"
-        with closing(LiveConnector(self._recorded_daemon, self._patience, self._only)) as connector:
+        out = self.folder / f"{scenario.name}-again.jsonl"
+        with closing(LiveConnector(self.recorded_daemon, self.patience, self.only)) as connector:
             again = connector.judged(scenario, out, None)
         path = self._save(scenario, chunk.seed, None)
         confirmed = isinstance(again, str)
         if isinstance(again, str) and connector.watched is not None:
             self._note_broken(scenario, connector.watched, again, path)
-        return Failure(again if isinstance(again, str) else error, confirmed, str(path), self._replay(path))
+        return Failure(again if isinstance(again, str) else error, confirmed, str(path), self.replay(path))
 
     def keep(self, chunk: Chunk) -> None:
         """Keep the scenarios that a chunk could not perform, without performing them again."""
@@ -202,18 +193,18 @@ class FollowUp:
             self._note_broken(drawn[place], watched, error, self._save(drawn[place], chunk.seed, None))
 
     def _note_broken(self, scenario: Scenario, watched: WatchedDriver, error: str, path: Path) -> None:
-        self.broken.append(watched.describe(scenario, error, self._recorded_daemon.target, self._replay(path)))
+        self.broken.append(watched.describe(scenario, error, self.recorded_daemon.target, self.replay(path)))
 
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
         # Beside the other traces it is judged and reported like them.
         settled.update(daemon_requirements().keys() & shown.keys())
-        return move_recording(trace, self._beside / f"{name}.jsonl")
+        return move_recording(trace, self.beside / f"{name}.jsonl")
 
     def _again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
         """Perform a scenario with a fresh connector. Return its trace and the breaches in it."""
-        out = self._folder / f"{name}-again.jsonl"
+        out = self.folder / f"{name}-again.jsonl"
         delete_recording(out)
-        judged = LiveConnector(self._recorded_daemon, self._patience, self._only).judged(
+        judged = LiveConnector(self.recorded_daemon, self.patience, self.only).judged(
             _for_requirement(scenario, name), out, None
         )
         if isinstance(judged, str):
@@ -222,9 +213,9 @@ class FollowUp:
         return out, {other: every[other].verdict for other in _breached(every)}
 
     def _shrink(self, chunk: Chunk, name: str, verdict: Verdict, known: AbstractSet[str]) -> tuple[Scenario, int]:
-        out = self._folder / f"{name}-tried.jsonl"
+        out = self.folder / f"{name}-tried.jsonl"
         number = 0
-        with closing(LiveConnector(self._recorded_daemon, self._patience, self._only)) as connector:
+        with closing(LiveConnector(self.recorded_daemon, self.patience, self.only)) as connector:
 
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
@@ -240,8 +231,8 @@ class FollowUp:
             return chunk.smallest(name, verdict, shows)
 
     def _save(self, scenario: Scenario, seed: int, requirement: str | None) -> Path:
-        self._failures.mkdir(parents=True, exist_ok=True)
-        path = self._failures / f"{scenario.name}-{identity(scenario)[:8]}.json"
+        self.failures.mkdir(parents=True, exist_ok=True)
+        path = self.failures / f"{scenario.name}-{identity(scenario)[:8]}.json"
         origin = {"seed": seed, **({"requirement": requirement} if requirement else {})}
         path.write_text(json.dumps({**scenario.to_json(), **origin}, indent=1) + "\n", encoding="ascii")
         return path

@@ -210,25 +210,23 @@ class Loop:
         progress: Callable[[], AbstractContextManager[Tell]],
     ) -> None:
         self._request = request
-        self._target = request.target
         self._invocation = invocation
         self._reload = reload
         self._progress = progress
-        self._files = SourceFiles(self._target)
-        self._seen: Observed | None = None
-        """None before the first whole pass."""
+        self._files = SourceFiles(request.target)
+        self._seen = Observed()
         self._stages = 0
 
     @property
     def is_broken(self) -> bool:
         """Whether the newest pass showed a breach."""
-        return self._seen is not None and bool(self._seen.broken)
+        return bool(self._seen.broken)
 
     def events(self) -> Generator[LoopEvent, None, None]:
         """Perform passes until KeyboardInterrupt; yield what they come to."""
         saved: Sequence[Path] = ()
         while True:
-            with StationWorkers(self._target, self._request.folder, self._request.daemon) as workers:
+            with StationWorkers(self._request.target, self._request.folder, self._request.daemon) as workers:
                 while True:
                     try:
                         yield from self._pass(workers, saved)
@@ -244,19 +242,17 @@ class Loop:
     def _read_settings(self) -> Iterator[LoopEvent]:
         while True:
             try:
-                self._target = self._reload()
+                target = self._reload()
                 break
             except SignetConformanceError as failure:
                 yield PassFailed(failure)
                 yield Saved(self._files.await_change())
-        self._request = replace(self._request, target=self._target)
-        self._files = SourceFiles(self._target)
+        self._request = replace(self._request, target=target)
+        self._files = SourceFiles(target)
 
     def _pass(self, workers: StationWorkers, saved: Sequence[Path]) -> Iterator[LoopEvent]:
         began = _saved_at(saved)
         scenarios = scenarios_of(self._request, workers)
-        if self._seen is None:
-            self._seen = Observed()
         seen, current = self._seen, Pass(self._seen)
         for path in self._request.folder.glob("stage-*"):
             shutil.rmtree(path, ignore_errors=True)
@@ -270,7 +266,7 @@ class Loop:
             return StageOver(stage, saved, performance, changes, count, len(scenarios), max(0.0, time.time() - began))
 
         def cost(scenario: Scenario) -> float:
-            return cost_s(scenario, self._target)
+            return cost_s(scenario, self._request.target)
 
         for stage in (Stage.BROKEN, Stage.RELATED):
             if stage is Stage.BROKEN:

@@ -92,10 +92,6 @@ def installed_programs(target: Target) -> Mapping[str, list[str]]:
     return commands
 
 
-def _settings(target: Target, *names: str) -> dict[str, Any]:
-    return target.profile.model_dump(include=set(names), exclude_unset=True)
-
-
 def _server(target: Target) -> Mapping[str, Any]:
     """The options of a host that calls a server on this machine.
 
@@ -119,7 +115,7 @@ def _own_command(target: Target) -> tuple[str, ...]:
 
 
 def _command_hooks(target: Target) -> tuple[str, ...]:
-    options = {**_settings(target, "tools"), "face": str(find_face(target).path)}
+    options = {"tools": target.profile.tools, "face": str(find_face(target).path)}
     module: Path | None = None
     if target.profile.config is not None:
         options["config"] = str(target.folder / target.profile.config)
@@ -144,8 +140,8 @@ def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
 
 def _mcp(target: Target) -> tuple[str, ...]:
     face = find_face(target)
-    options = {**_settings(target, "tools"), "face": str(face.path), "capabilities": target.declared.capabilities or ()}
-    return python_host("mcp", {**options, **_mcp_server(target, face)})
+    options = {"face": str(face.path), "tools": target.profile.tools, **_mcp_server(target, face)}
+    return python_host("mcp", {**options, "capabilities": target.declared.capabilities or ()})
 
 
 def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
@@ -191,13 +187,13 @@ def _mcp_needs(target: Target) -> Iterator[doctor.Prerequisite]:
 def _node_plugin(target: Target) -> tuple[str, ...]:
     face = str(find_face(target).path)
     module = files.find_file(target)
-    options = json.dumps(_settings(target, "tools", "plugin_config"))
+    options = json.dumps(target.profile.model_dump(include={"tools", "plugin_config"}, exclude_unset=True))
     return files.find_runtime(target, module), host_file("node_host.mjs"), face, str(module), options
 
 
 def _python_plugin(target: Target) -> tuple[str, ...]:
     named = {"face": str(find_face(target).path), "module": str(files.find_file(target))}
-    return python_host("python_plugin", {**_settings(target, "tools"), **named})
+    return python_host("python_plugin", {"tools": target.profile.tools, **named})
 
 
 DEFAULT = ConnectorKind(

@@ -52,7 +52,7 @@ def generate(
     """
     with StationWorkers(target, folder, daemon, count=workers) as run:
         sessions = GeneratedSessions(
-            run,
+            workers=run,
             count=count,
             seed=seed,
             failures=folder / "failures",

@@ -51,8 +51,8 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
     chunk.breached[SHRUNK, Verdict.WARN] = [original]
     chunk.traces[original] = tmp_path / "drawn.jsonl"
     after = shrinking.FollowUp(
-        SimpleNamespace(target=targets.load("reference")),  # type: ignore[arg-type] - all that is asked of it here
-        Patience(),
+        recorded_daemon=SimpleNamespace(target=targets.load("reference")),  # type: ignore[arg-type] - all that is asked
+        patience=Patience(),
         folder=tmp_path,
         beside=tmp_path / "beside",
         failures=tmp_path / "failures",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +17,8 @@ _EXACT: Final = 2**53
 """From this number on JavaScript does not tell an integer from its neighbours."""
 
 
-@cache
-def _tools() -> list[dict[str, Any]]:
-    """The tools on memories and secrets, with names and schemas as a real 0.145.7 lists them."""
-    listed: list[dict[str, Any]] = json.loads(Path(__file__).with_name("mcp_tools.json").read_bytes())
-    return listed
+_TOOLS: Final = json.loads(Path(__file__).with_name("mcp_tools.json").read_bytes())
+"""The tools on memories and secrets, with names and schemas as a real 0.145.7 lists them."""
 
 
 def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -112,7 +108,7 @@ def _outcome(message: dict[str, Any]) -> dict[str, Any]:
         case "ping":
             return {"result": {}}
         case "tools/list":
-            return {"result": {"tools": _tools()}}
+            return {"result": {"tools": _TOOLS}}
         case _:
             return {"error": {"code": -32601, "message": "Method not found"}}
 

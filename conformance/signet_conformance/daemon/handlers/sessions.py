@@ -68,8 +68,10 @@ def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
     key = _named_session(daemon, call)[0]["key"]
-    enabled = call.json_switch("enabled")
-    daemon.sessions.bypass(key, on=enabled)
+    otherwise = "enabled (boolean) is required"
+    enabled = call.json_record(otherwise, optional=True).get("enabled")
+    demand(isinstance(enabled, bool), otherwise)
+    daemon.sessions.bypass(key, on=bool(enabled))
     return DaemonAnswer({"key": key, "bypassed": enabled})
 
 

@@ -137,6 +137,13 @@ def _in_place(draft: Draft) -> tuple[Any, ...]:
     return draft.agent, draft.visibility, "__NULL__" if draft.scope is None else draft.scope
 
 
+def _known(daemon: Daemon, draft: Draft, condition: str, *values: Any) -> sqlite3.Row | None:
+    """A row in the place of the draft for which a condition holds."""
+    return daemon.store.row(
+        f"SELECT {_COLUMNS} FROM memories WHERE {condition} AND {_IN_PLACE}", *values, *_in_place(draft)
+    )
+
+
 def _by_hash(daemon: Daemon, digest: str, draft: Draft) -> sqlite3.Row | None:
     if daemon.behaviour.saving_is_plain:
         return daemon.store.row(
@@ -144,18 +151,12 @@ def _by_hash(daemon: Daemon, digest: str, draft: Draft) -> sqlite3.Row | None:
             " AND is_deleted = 0",
             digest, "__NULL__" if draft.scope is None else draft.scope,
         )  # fmt: skip
-    return daemon.store.row(
-        f"SELECT {_COLUMNS} FROM memories WHERE content_hash = ? AND COALESCE(project, '') = ? AND {_IN_PLACE}",
-        digest, "" if draft.project is None else draft.project, *_in_place(draft),
-    )  # fmt: skip
+    project = "" if draft.project is None else draft.project
+    return _known(daemon, draft, "content_hash = ? AND COALESCE(project, '') = ?", digest, project)
 
 
 def _by_key(daemon: Daemon, draft: Draft) -> sqlite3.Row | None:
-    if not draft.key:
-        return None
-    return daemon.store.row(
-        f"SELECT {_COLUMNS} FROM memories WHERE idempotency_key = ? AND {_IN_PLACE}", draft.key, *_in_place(draft)
-    )
+    return _known(daemon, draft, "idempotency_key = ?", draft.key) if draft.key else None
 
 
 def _chunks_by_key(daemon: Daemon, draft: Draft) -> list[sqlite3.Row]:
@@ -171,14 +172,9 @@ def _chunks_by_key(daemon: Daemon, draft: Draft) -> list[sqlite3.Row]:
 
 
 def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
-    if draft.source_id:
-        row = daemon.store.row(
-            f"SELECT {_COLUMNS} FROM memories WHERE source_type = ? AND source_id = ? AND {_IN_PLACE}",
-            draft.source_type, draft.source_id, *_in_place(draft),
-        )  # fmt: skip
-        if row:
-            return row
-    return _by_key(daemon, draft) or _by_hash(daemon, digest, draft)
+    sent = (draft.source_type, draft.source_id)
+    row = _known(daemon, draft, "source_type = ? AND source_id = ?", *sent) if draft.source_id else None
+    return row or _by_key(daemon, draft) or _by_hash(daemon, digest, draft)
 
 
 def insert(daemon: Daemon, draft: Draft, content: texts.Content, kind: str, **own: Any) -> str:

@@ -9,9 +9,7 @@ the model for the program, and SIGNET_CONFORMANCE_MODEL_CONTROL that of the serv
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from signet_conformance.children.processes import LineProcess
 from signet_conformance.children.watchdog import MARK_VARIABLE
 from signet_conformance.drivers.hosts.installed import install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Model, ModelRequest
@@ -34,7 +33,8 @@ from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError
 from signet_conformance.drivers.hosts.real.watch import Watch
 from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
-from signet_conformance.files.json_values import fill_in, merge
+from signet_conformance.errors import KitError
+from signet_conformance.files.json_values import fill_in, list_in, member_of, merge
 
 TURN_S = 200.0
 LATE_S = 5.0
@@ -70,18 +70,14 @@ def unheard_in(command: Sequence[str], env: Mapping[str, str]) -> Sequence[str]:
     """
     if not command:
         return []
-    hello = json.dumps({"id": 1, "op": "hello", "events": []})
     with tempfile.TemporaryDirectory(prefix=".signet-conformance-registers-", dir=env["HOME"]) as home:
         given = {"PATH": env["PATH"], "HOME": home, "SIGNET_DAEMON_URL": _NOWHERE}
         try:
-            done = subprocess.run(
-                [*command], input=f"{hello}\n", env=given, cwd=home, capture_output=True, text=True, check=False,
-                timeout=_REGISTERS_S,
-            )  # fmt: skip
-            answer = json.loads(done.stdout.partition("\n")[0])
-        except (OSError, ValueError, subprocess.TimeoutExpired):
+            with LineProcess("the host", command, env=given, cwd=home) as host:
+                answer = host.ask({"id": 1, "op": "hello", "events": []}, _REGISTERS_S)
+        except KitError:
             return []
-    return [str(text) for text in answer.get("result", {}).get("unheard", ())]
+    return list(map(str, list_in(member_of(answer, "result", "unheard"))))
 
 
 class RealHarness:

@@ -79,13 +79,9 @@ class ProgramProcess:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Write a line of JSON. Raises EndedError or StepError when the program reads no more."""
-        self.write(json.dumps(message) + "\n")
-
-    def write(self, text: str) -> None:
-        """Write a text. Raises EndedError or StepError when the program reads no more."""
         assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
         try:
-            self._process.stdin.write(text.encode())
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
             self.wait(LAST_S)
