@@ -113,6 +113,13 @@ def test_number_that_json_does_not_have_is_told_with_its_place(tmp_path: Path, p
     assert "write null" in str(failure.remedy)
 
 
+def test_such_a_number_below_thousands_of_lists_is_no_traceback(tmp_path: Path) -> None:
+    """Releases of Python differ in how deep a text they read."""
+    event = """'{"event": "model", "deep": ' + '[' * 5000 + 'NaN' + ']' * 5000 + '}'"""
+    deep = f"print({event}, flush=True); sys.stdin.readline()"
+    assert broken(deep, tmp_path).how is DriverFault.GARBLED
+
+
 def test_program_that_gives_no_answer_is_told_with_the_whole_bound(tmp_path: Path) -> None:
     """The bound of the step stands in the message, not what was left of it."""
     failure = broken("sys.stdin.read()", tmp_path, timeout_s=0.25)

@@ -259,13 +259,16 @@ class DriverProcess:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
 
 
-def _odd_numbers(value: object, *place: str | int) -> Iterator[tuple[str, float]]:
-    """The numbers in a value that JSON does not have, each with its pointer; Python reads and writes them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        yield pointer(*place), value
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, part in parts:
-        yield from _odd_numbers(part, *place, name)
+def _odd_numbers(message: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers in a message that JSON does not have, each with its pointer; Python reads and writes them."""
+    # Without recursion: a driver may nest as deep as it likes.
+    rest: list[tuple[tuple[str | int, ...], object]] = [((), message)]
+    while rest:
+        place, value = rest.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield pointer(*place), value
+        parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        rest += (((*place, name), part) for name, part in parts)
 
 
 def _describe_error(error: object, *, typed: bool = False) -> str:
