@@ -10,8 +10,9 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.children.watchdog_program import signal_group
@@ -68,13 +69,14 @@ def run_hook(
         cwd=cwd,
         start_new_session=True,
     )
-    outputs = [_Drain(child.stdout), _Drain(child.stderr)]
+    # All three were given pipes.
+    stdin_pipe = cast("IO[bytes]", child.stdin)
+    outputs = [_Drain(cast("BufferedReader", pipe)) for pipe in (child.stdout, child.stderr)]
     lateness = Lateness(child.pid)
     status: int | None = None
     try:
-        with contextlib.suppress(BrokenPipeError), child.stdin or contextlib.nullcontext() as given:
-            if given is not None:
-                given.write(json.dumps(stdin).encode())
+        with contextlib.suppress(BrokenPipeError), stdin_pipe:
+            stdin_pipe.write(json.dumps(stdin).encode())
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
     finally:
@@ -117,16 +119,14 @@ def blocks(run: HookRun, ways: Collection[str], *, needs_reason: bool) -> bool:
 class _Drain:
     """Reads a pipe to its end in a thread, so that a flood cannot block the hook; keeps the first part of it."""
 
-    def __init__(self, pipe: IO[bytes] | None) -> None:
+    def __init__(self, pipe: BufferedReader) -> None:
         self._kept = bytearray()
         self._thread = threading.Thread(target=self._read_output, args=(pipe,), daemon=True)
         self._thread.start()
 
-    def _read_output(self, pipe: IO[bytes] | None) -> None:
-        if pipe is None:
-            return
+    def _read_output(self, pipe: BufferedReader) -> None:
         with pipe:
-            while chunk := pipe.read1(65536) if hasattr(pipe, "read1") else pipe.read(65536):
+            while chunk := pipe.read1(65536):
                 if len(self._kept) < MAX_OUTPUT_BYTES:
                     self._kept += chunk
 

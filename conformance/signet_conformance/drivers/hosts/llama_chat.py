@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from signet_conformance.drivers.hosts.model_server import ModelRequest, ModelServer
 from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
@@ -37,11 +37,13 @@ class ChatProgram:
         )
         self._waits = threading.Semaphore(0)
         self._ended = threading.Event()
-        threading.Thread(target=self._read_output, args=(self._process.stdout,), daemon=True).start()
+        # Both were given pipes.
+        self._stdin, output = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
+        threading.Thread(target=self._read_output, args=(output,), daemon=True).start()
 
-    def _read_output(self, output: IO[bytes] | None) -> None:
+    def _read_output(self, output: IO[bytes]) -> None:
         rest = b""
-        while output is not None and (chunk := os.read(output.fileno(), 65536)):
+        while chunk := os.read(output.fileno(), 65536):
             *before, rest = (rest + chunk).split(READY)
             rest = rest[-len(READY) :]
             for _ in before:
@@ -62,11 +64,9 @@ class ChatProgram:
 
     def type(self, line: str) -> None:
         """Type one line."""
-        stdin = self._process.stdin
         try:
-            if stdin is not None:
-                stdin.write(line.encode() + b"\n")
-                stdin.flush()
+            self._stdin.write(line.encode() + b"\n")
+            self._stdin.flush()
         except BrokenPipeError:
             raise StepError("the chat program no longer reads input") from None
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.drivers.hosts.protocol import StepError
@@ -57,6 +57,7 @@ class ProgramProcess:
             [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(env), cwd=cwd, start_new_session=True,
         )  # fmt: skip
+        self._stdin = cast("IO[bytes]", self._process.stdin)
         _running.add(self)
         self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.words: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -79,10 +80,9 @@ class ProgramProcess:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Write a line of JSON. Raises EndedError or StepError when the program reads no more."""
-        assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
+            self._stdin.write(json.dumps(message).encode() + b"\n")
+            self._stdin.flush()
         except OSError:
             self.wait(LAST_S)
             raise self.failure(f"{self._name} reads no input any more") from None
@@ -134,9 +134,8 @@ class ProgramProcess:
 
     def close_input(self) -> None:
         """Tell it that no more comes."""
-        assert self._process.stdin is not None  # noqa: S101 - it was given a pipe
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            self._stdin.close()
 
     def end(self, timeout_s: float) -> bool:
         """Close its input, then ask it to end, then kill it with all that it started; whether it ended by itself."""
