@@ -69,7 +69,7 @@ class DaemonRequest:
         except js.UnreadableJsonError:
             body = None
         if not isinstance(body, dict):
-            raise RefusedError(400, otherwise)
+            raise RefusedError(refusal(400, otherwise))
         return body
 
 
@@ -93,22 +93,15 @@ def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
 class RefusedError(Exception):
     """Ends a request with `answer`, mostly an error, in place of what its handler would return."""
 
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
-        self.answer = refusal(status, error)
-
-    @classmethod
-    def by(cls, answer: DaemonAnswer) -> RefusedError:
-        """The refusal that is this answer."""
-        refused = cls(answer.status, "")
-        refused.answer = answer
-        return refused
+    def __init__(self, answer: DaemonAnswer) -> None:
+        super().__init__(answer.body)
+        self.answer = answer
 
 
 def demand(met: object, error: str, status: int = 400) -> None:
     """Raise `RefusedError` unless `met`."""
     if not met:
-        raise RefusedError(status, error)
+        raise RefusedError(refusal(status, error))
 
 
 def plain(status: int, text: str) -> DaemonAnswer:

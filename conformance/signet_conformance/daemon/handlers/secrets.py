@@ -25,7 +25,7 @@ def _fields(call: DaemonRequest, member: str, status: int) -> dict[str, Any]:
     try:
         body = call.json()
     except js.UnreadableJsonError as problem:
-        raise RefusedError(status, str(problem)) from None
+        raise RefusedError(refusal(status, str(problem))) from None
     demand(body is not None, f"null is not an object (evaluating 'body.{member}')", status)
     return js.record(body) or {}
 

@@ -56,7 +56,7 @@ def _named_session(daemon: Daemon, call: DaemonRequest) -> tuple[dict[str, Any],
     key = daemon.sessions.normal(call.params["key"])
     session = next((session for session in _live(daemon, agent) if session["key"] == key), None)
     if session is None:
-        raise RefusedError(404, "Session not found")
+        raise RefusedError(refusal(404, "Session not found"))
     return session, agent
 
 
@@ -134,7 +134,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     depth = call.query.get("depth")
     number = js.number_or_none(depth) if depth is not None else 0
     if number is None or number < 0 or not float(number).is_integer():
-        raise RefusedError(400, "depth must be a non-negative integer")
+        raise RefusedError(refusal(400, "depth must be a non-negative integer"))
     where, values = "agent_id = ?", [agent]
     project = daemon.auth.scoped_project(call.claims, call.query.get("project"))
     if project:

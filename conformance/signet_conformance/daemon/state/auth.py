@@ -141,7 +141,7 @@ class Auth:
             return
         own = claims.scope.get("project")
         if claims.role != "admin" and own and project != own:
-            raise RefusedError(403, f"scope restricted to project '{own}'")
+            raise RefusedError(refusal(403, f"scope restricted to project '{own}'"))
         self._demand_scope(claims, agent=agent, project=project)
 
     def scoped_agent(self, claims: Claims | None, requested: str | None) -> str:
@@ -161,11 +161,11 @@ class Auth:
         if self.mode == "local" or (claims and claims.role == "admin"):
             return
         if claims is None and self.mode != "hybrid":
-            raise RefusedError(403, "authentication required")
+            raise RefusedError(refusal(403, "authentication required"))
         for name in ("project", "agent"):
             own, wanted = claims.scope.get(name) if claims else None, target.get(name)
             if own and wanted and own != wanted:
-                raise RefusedError(403, f"scope restricted to {name} '{own}'")
+                raise RefusedError(refusal(403, f"scope restricted to {name} '{own}'"))
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
         """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""

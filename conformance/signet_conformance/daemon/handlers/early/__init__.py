@@ -49,7 +49,7 @@ class Gate:
     def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
         """The visit. Raises `RefusedError` with the answer that ends it here."""
         if self.asks_inside and shared.is_internal(call):
-            raise RefusedError.by(DaemonAnswer(self.nothing))
+            raise RefusedError(DaemonAnswer(self.nothing))
         fields = js.fields_of(call.json())
         demand(self.complete(fields), self.complaint)
         path, key = shared.runtime_path(call, fields), fields.get("sessionKey")
@@ -57,5 +57,5 @@ class Gate:
         if self.seen:
             shared.meet(daemon, fields, path)
         if shared.is_bypassed(daemon, fields):
-            raise RefusedError.by(DaemonAnswer({**self.nothing, "bypassed": True}))
+            raise RefusedError(DaemonAnswer({**self.nothing, "bypassed": True}))
         return AcceptedRequest(fields, path, key if js.truthy(key) else None)

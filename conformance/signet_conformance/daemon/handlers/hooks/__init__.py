@@ -11,7 +11,7 @@ from typing import Any
 from signet_conformance.daemon import js
 from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.agents import plain_agent
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 
 def runtime_path(call: DaemonRequest, fields: Mapping[str, Any]) -> str | None:
@@ -31,7 +31,7 @@ def read_fields(call: DaemonRequest, nothing: Mapping[str, Any], *needed: str) -
     A request from inside a hook ends with the answer `nothing`.
     """
     if is_internal(call):
-        raise RefusedError.by(DaemonAnswer(nothing))
+        raise RefusedError(DaemonAnswer(nothing))
     fields = js.fields_of(call.json())
     words = f"{' and '.join(needed)} {'is' if len(needed) == 1 else 'are'} required"
     demand(all(js.truthy(fields.get(name)) for name in needed), words)
@@ -56,11 +56,11 @@ def claim(daemon: Daemon, key: Any, path: str | None, agent: str, nothing: Mappi
     if nothing is None:
         raise _conflict(holder)
     skipped = {**nothing, "skipped": True, "duplicateRuntimePath": True, "claimedBy": holder}
-    raise RefusedError.by(DaemonAnswer(skipped))
+    raise RefusedError(DaemonAnswer(skipped))
 
 
 def _conflict(holder: str) -> RefusedError:
-    return RefusedError(409, f"session claimed by {holder} path")
+    return RefusedError(refusal(409, f"session claimed by {holder} path"))
 
 
 def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> None:

@@ -306,7 +306,7 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
     try:
         version, changes = _version_in(patch), _changes_in(patch)
     except RefusedError as refused:
-        return invalid(memory, str(refused))
+        return invalid(memory, refused.answer.body["error"])
     return _modify(daemon, memory, changes, actor, reason, version=version)
 
 

@@ -111,7 +111,7 @@ def demand_saving(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any]
         return
     denied = daemon.auth.permission_problem(call, "remember")
     if denied:
-        raise RefusedError.by(denied)
+        raise RefusedError(denied)
     daemon.auth.demand_write(call.claims, agent, fields.get("project"))
 
 

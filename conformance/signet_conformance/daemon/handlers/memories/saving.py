@@ -81,7 +81,7 @@ def read_body(call: DaemonRequest) -> Mapping[str, Any]:
     try:
         return js.fields_of(call.json())
     except js.UnreadableJsonError:
-        raise RefusedError(400, "Invalid JSON body") from None
+        raise RefusedError(refusal(400, "Invalid JSON body")) from None
 
 
 def _demand_moments(fields: Mapping[str, Any]) -> None:
