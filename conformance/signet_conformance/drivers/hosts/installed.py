@@ -151,14 +151,14 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
 
     Raises NotLoadedError when the installer fails, or leaves no file that its setup goes on with.
     """
+    setup = options["setup"]
     if options["installer"] is not None:
-        told, more = options["installer_told_daemon"], options["installer_options"]
-        install(options["install"], options["installer"], env, remote=told, options=more)
+        install(options["install"], options["installer"], env, remote=setup["told_daemon"], options=setup["options"])
     else:
-        place = home / options["place"]
+        place = home / setup["place"]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(Path(options["module"]).read_bytes())
-    for path, over in fill_in(options["then"], known).items():
+    for path, over in fill_in(setup["then"], known).items():
         file = home / path
         try:
             left = json.loads(file.read_bytes())

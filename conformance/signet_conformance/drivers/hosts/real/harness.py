@@ -111,7 +111,7 @@ class RealHarness:
             "nowhere": self._watch.proxy.address,
         }
         # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
-        self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["then"]), self._known)
+        self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["setup"]["then"]), self._known)
         # What programs leave in the temporary folder of their user is much: it goes with the home.
         temporary = home / ".tmp"
         temporary.mkdir(exist_ok=True)
@@ -183,7 +183,7 @@ class RealHarness:
     def _conversation(self, step: Mapping[str, Any]) -> ProgramConversation:
         agent = step.get("agent")
         env = {**self._env, **({"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {})}
-        if self._options["installer_names_agent"] and env.get("SIGNET_AGENT_ID") != self._installed_for:
+        if self._options["setup"]["names_agent"] and env.get("SIGNET_AGENT_ID") != self._installed_for:
             install_connector(Path.home(), self._options, self._known, env)
             self._installed_for = env.get("SIGNET_AGENT_ID")
         cwd = self._projects.folder(step.get("project"))
@@ -216,7 +216,7 @@ class RealHarness:
         """
         name = str(step.get("session"))
         conversation = self._sessions.get(name)
-        home, place, observer = Path.home(), self._options["place"], self._options["observer"]
+        home, place, observer = Path.home(), self._options["setup"]["place"], self._options["observer"]
         folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
         ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
         # What a signal or an abort ended did not end over an error, even if it logged one before.
