@@ -47,16 +47,16 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
     agent = resolve_agent(fields.get("agentId"), key)
     if js.truthy(key):
         _keep_turn(daemon, fields, prompt, agent)
-    context = context_for(daemon.store, prompt, agent)
+    lines, engine = context_for(daemon.store, prompt, agent)
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
-    inject = "\n".join([today, "", "## Relevant Entity Context", "", *context.lines, ""]) if context.lines else ""
-    if not context.lines and not daemon.behaviour.prompt_says_engine:
+    inject = "\n".join([today, "", "## Relevant Entity Context", "", *lines, ""]) if lines else ""
+    if not lines and not daemon.behaviour.prompt_says_engine:
         inject = f"{today}\n\n## Memory Check\n\nNothing that is known matches this turn for certain.\n"
     answer = present(
         inject=inject,
-        memoryCount=len(context.lines),
+        memoryCount=len(lines),
         queryTerms=" ".join(subject_words(prompt)) or None,
-        engine=context.engine if context.lines or daemon.behaviour.prompt_says_engine else None,
+        engine=engine if lines or daemon.behaviour.prompt_says_engine else None,
         warnings=daemon.sessions.warnings(key, agent) if js.truthy(key) else None,
     )
     if daemon.behaviour.prompt_has_envelope:
@@ -105,14 +105,6 @@ _ROLES: Final = WORDS["roles"]
 
 
 @dataclass(frozen=True)
-class PromptContext:
-    """The lines to inject, and the name of what decided: entity-context, low-signal, no-entity or no-aspect-hit."""
-
-    lines: tuple[str, ...]
-    engine: str
-
-
-@dataclass(frozen=True)
 class _Match:
     entity: sqlite3.Row
     start: int
@@ -120,13 +112,16 @@ class _Match:
     score: float
 
 
-def context_for(store: Store, prompt: str, agent: str) -> PromptContext:
-    """What `agent` knows about the entities that `prompt` names and asks about."""
+def context_for(store: Store, prompt: str, agent: str) -> tuple[Sequence[str], str]:
+    """What `agent` knows about the entities that `prompt` names and asks about: the lines to inject, and what decided.
+
+    That is one of entity-context, low-signal, no-entity and no-aspect-hit.
+    """
     if says_little(prompt):
-        return PromptContext((), "low-signal")
+        return (), "low-signal"
     matches = _matches(store, prompt, agent)
     if not matches:
-        return PromptContext((), "no-entity")
+        return (), "no-entity"
     names = {
         word for match in matches for word in subject_words(f"{match.entity['name']} {match.entity['canonical_name']}")
     }
@@ -139,7 +134,7 @@ def context_for(store: Store, prompt: str, agent: str) -> PromptContext:
     for line in lines:
         if sum(map(len, kept)) + len(line) <= _BUDGET and len(kept) < _MOST_LINES:
             kept.append(line)
-    return PromptContext(tuple(kept), "entity-context" if kept else "no-aspect-hit")
+    return kept, "entity-context" if kept else "no-aspect-hit"
 
 
 def _forms(name: str) -> frozenset[str]:
