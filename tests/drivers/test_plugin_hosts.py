@@ -108,6 +108,17 @@ def test_what_the_host_told_its_model_after_a_compaction_stands_in_the_conversat
 
 
 @of_the_host
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("hands-over-late", Verdict.FAIL)])
+def test_what_is_handed_over_after_a_clear_has_the_present_key(
+    mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """The long conversation begins with a clear: a checkpoint under the key before it is found out."""
+    target = made("pi", mode=mode, module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    (long,) = recorded(target, ["long-session"])
+    assert engine.judge(trace.read(long)).verdicts["SIG-SESS-004"] is verdict
+
+
+@of_the_host
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
