@@ -74,6 +74,17 @@ class HostIds:
         """The id of a session just before a number; None before its first."""
         return next((each for each in reversed(self.of(session)) if each.since < seq), None)
 
+    def span_of(self, session: str | None, key: str | None) -> range | None:
+        """The numbers during which a key was the id of a session that goes by another since; None if it still does.
+
+        None also of an id that the host has taken up again.
+        """
+        ids = self.of(session)
+        places = [place for place, each in enumerate(ids) if each.id == key]
+        if len(places) != 1 or places[0] == len(ids) - 1:
+            return None
+        return range(ids[places[0]].since, ids[places[0] + 1].since)
+
 
 class Sessions:
     """The steps of a scenario, and the session of each key."""
@@ -298,6 +309,10 @@ class Sessions:
     def are_related(self, one: str | None, other: str | None) -> bool:
         """Whether one of two sessions is the other, or works in it as a sub-agent, at whatever depth."""
         return one == other or one in [*self._sessions_above(other)] or other in [*self._sessions_above(one)]
+
+    def is_sub_agent(self, session: str | None) -> bool:
+        """Whether steps say that a session is a sub-agent's."""
+        return session in self._parents
 
     def is_unmarked_sub_agent(self, key: str | None) -> bool:
         """Whether the hooks of a key say that a sub-agent works under it, while marks know of no sub-agent there.

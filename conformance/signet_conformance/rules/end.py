@@ -115,6 +115,11 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 def was_silent(recording: Recording, end: Call) -> bool:
     """Whether the user said nothing in the session that an end belongs to, since it was opened."""
     timeline, step = recording.timeline, recording.timeline.asked_by(end)
+    left = timeline.host_ids.span_of(timeline.session_of(end.key), end.key)
+    if left is not None:
+        # Its user has gone on under another id since: the end may be told in any later step.
+        said = (mark for mark in timeline.performed if mark.step == StepName.PROMPT and mark.seq in left)
+        return not any(mark.session == timeline.session_of(end.key) for mark in said)
     if step is None or step.session is None:
         return False
     done = [

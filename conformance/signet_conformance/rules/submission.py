@@ -39,6 +39,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
             # A sub-agent's turn is told as its parent's, or the other way round.
             yield undecided(message=f"step {step.index}: submitted under the key of a related session")
+        elif _is_an_untold_sub_agent(recording, step):
+            yield undecided(message=f"step {step.index}: a sub-agent's, of which the connector tells nothing")
         elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text) == text], step):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
@@ -57,6 +59,13 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
         else:
             yield _never_submitted(recording, inside, step, end)
+
+
+def _is_an_untold_sub_agent(recording: Recording, step: StepMark) -> bool:
+    """Whether a step's session is a sub-agent's without a hook: its turns are a model's words, not the user's."""
+    timeline = recording.timeline
+    hooks = (hook for hook in recording.hooks if timeline.session_of(hook.key) == step.session)
+    return timeline.is_sub_agent(step.session) and not any(hooks)
 
 
 def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
