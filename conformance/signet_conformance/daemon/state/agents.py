@@ -62,17 +62,9 @@ class Agents:
         """The SQL condition on ``m`` for the rows that `agent` may read, with its values."""
         if self._open:
             return "", []
-        row = self._store.row("SELECT read_policy, policy_group FROM agents WHERE id = ?", agent)
-        policy = row["read_policy"] if row else "isolated"
-        if policy == "shared":
-            return " AND (m.visibility = 'global' OR m.agent_id = ?)", [agent]
-        if row and policy == "group" and row["policy_group"]:
-            members = "(SELECT id FROM agents WHERE policy_group = ?)"
-            return (
-                f" AND ((m.visibility = 'global' AND m.agent_id IN {members}) OR m.agent_id = ?)",
-                [row["policy_group"], agent],
-            )
-        return " AND m.agent_id = ?", [agent]
+        is_known = self._store.row("SELECT 1 FROM agents WHERE id = ?", agent) is not None
+        shared = "m.visibility = 'global' OR " if is_known else ""
+        return f" AND ({shared}m.agent_id = ?)", [agent]
 
     def rows(self) -> list[dict[str, Any]]:
         """Every known agent."""
