@@ -94,8 +94,8 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
     Raises TargetError if no face and no harness has that name.
     """
     played = _playing_it(name)
-    newest = sorted(played, key=lambda each: numbers(played[each]))
-    wanted = next((each for each in newest if played[each] == release), newest[-1] if newest else name)
+    newest = next(reversed(played), name)
+    wanted = next((each for each in played if played[each] == release), newest)
     if wanted not in _shipped():
         raise _unknown(name, "face", f"one of {', '.join(_shipped())}")
     return _face(FOLDER / f"{wanted}.json", _documents()[wanted])
@@ -180,8 +180,7 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
         )
     releases = _playing_it(find_face(target).data.harness)
     if choice == EVERY:
-        every = sorted(releases, key=lambda name: numbers(releases[name]))
-        return tuple(_playing(target, name) for name in every) or (target,)
+        return tuple(_playing(target, name) for name in releases) or (target,)
     if choice.endswith(".json"):
         return (_playing(target, str(Path(choice).absolute())),)
     name = next((name for name, release in releases.items() if choice in (name, release)), choice)
@@ -205,9 +204,10 @@ def _documents() -> Mapping[str, Mapping[str, Any]]:
     return {path.stem: json.loads(path.read_bytes()) for path in FOLDER.glob("*.json")}
 
 
-def _playing_it(harness: str) -> Mapping[str, str]:
-    """Map the shipped faces of a harness to the release that each one plays."""
-    return {name: face["version"] for name, face in _documents().items() if face["harness"] == harness}
+def _playing_it(harness: str) -> dict[str, str]:
+    """Map the shipped faces of a harness to the release that each one plays, the oldest first."""
+    played = {name: str(face["version"]) for name, face in _documents().items() if face["harness"] == harness}
+    return dict(sorted(played.items(), key=lambda row: numbers(row[1])))
 
 
 def _not_played(harness: str) -> Mapping[str, str]:

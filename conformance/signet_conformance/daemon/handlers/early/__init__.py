@@ -5,14 +5,14 @@ Here is the gate that stands before the work of each hook: is it wanted, complet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks as shared
 from signet_conformance.daemon.state import Daemon
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError
 
 #: All sessions belong to this agent, whatever a request says.
 AGENT = "default"
@@ -27,17 +27,11 @@ class AcceptedRequest:
     key: Any
 
 
-def has(*names: str) -> Callable[[Mapping[str, Any]], bool]:
-    """A test for fields that are all given."""
-    return lambda fields: all(js.truthy(fields.get(name)) for name in names)
-
-
 @dataclass(frozen=True)
 class Gate:
-    """The questions of one hook. `nothing` answers a bypassed session."""
+    """The questions of one hook. `needed` are its fields; `nothing` answers a bypassed session."""
 
-    complete: Callable[[Mapping[str, Any]], bool]
-    complaint: str
+    needed: tuple[str, ...]
     nothing: Mapping[str, Any]
     asks_inside: bool = True
     """A hook inside a hook is answered with `nothing`; otherwise it is not asked whether it is one."""
@@ -48,10 +42,7 @@ class Gate:
 
     def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
         """The visit. Raises `RefusedError` with the answer that ends it here."""
-        if self.asks_inside and shared.is_internal(call):
-            raise RefusedError(DaemonAnswer(self.nothing))
-        fields = js.fields_of(call.json())
-        demand(self.complete(fields), self.complaint)
+        fields = shared.read_fields(call, self.nothing if self.asks_inside else None, *self.needed)
         path, key = shared.runtime_path(call, fields), fields.get("sessionKey")
         (shared.claim if self.claims else shared.demand_unclaimed)(daemon, key, path, AGENT)
         if self.seen:

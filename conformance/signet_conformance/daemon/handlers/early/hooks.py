@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
+from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate
 from signet_conformance.daemon.handlers.early.memories import any_of, search_rows
 from signet_conformance.daemon.handlers.hooks import read_fields
 from signet_conformance.daemon.handlers.hooks.compaction import save_summary, summary_request
@@ -28,18 +28,10 @@ _MOST_TERMS: Final = 12
 _LEAST_TRANSCRIPT: Final = 500
 
 
-def _has_prompt(fields: Mapping[str, Any]) -> bool:
-    return has("harness")(fields) and any(js.text_or_none(fields.get(name)) for name in ("userMessage", "userPrompt"))
-
-
-_START: Final = Gate(has("harness"), "harness is required", {"inject": "", "memories": []}, claims=True, seen=True)
-_PROMPT: Final = Gate(
-    _has_prompt, "harness and userMessage or userPrompt are required", {"inject": "", "memoryCount": 0}, seen=True
-)
-_BEFORE: Final = Gate(has("harness"), "harness is required", {"instructions": ""}, asks_inside=False)
-_AFTER: Final = Gate(
-    has("harness", "summary"), "harness and summary are required", {"success": True}, asks_inside=False
-)
+_START: Final = Gate(("harness",), {"inject": "", "memories": []}, claims=True, seen=True)
+_PROMPT: Final = Gate(("harness", "userMessage or userPrompt"), {"inject": "", "memoryCount": 0}, seen=True)
+_BEFORE: Final = Gate(("harness",), {"instructions": ""}, asks_inside=False)
+_AFTER: Final = Gate(("harness", "summary"), {"success": True}, asks_inside=False)
 _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate, has
+from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate
 from signet_conformance.daemon.handlers.memories import saving
 from signet_conformance.daemon.handlers.memories.reading import read_query
 from signet_conformance.daemon.handlers.memories.recall import shown_row
@@ -21,7 +21,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, 
 
 _LONGEST: Final = 500
 _CHUNK_LENGTH: Final = 300
-_HOOK: Final = Gate(has("harness", "content"), "harness and content are required", {"success": True, "memories": []})
+_HOOK: Final = Gate(("harness", "content"), {"success": True, "memories": []})
 
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -180,7 +180,7 @@ _DEFAULT_LIMIT: Final = 10
 _MOST_WORDS: Final = 10
 _LATER_MEMBERS: Final = ("source_id", "session_id", "visibility", "scope")
 _HOOK_COLUMNS: Final = "m.id, m.content, m.type, m.importance, m.tags, m.created_at"
-_RECALL_HOOK: Final = Gate(has("harness", "query"), "harness and query are required", {"memories": [], "count": 0})
+_RECALL_HOOK: Final = Gate(("harness", "query"), {"memories": [], "count": 0})
 
 
 def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:

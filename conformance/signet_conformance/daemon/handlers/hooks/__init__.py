@@ -25,17 +25,23 @@ def is_internal(call: DaemonRequest) -> bool:
     return call.header("x-signet-no-hooks") == "1"
 
 
-def read_fields(call: DaemonRequest, nothing: Mapping[str, Any], *needed: str) -> Mapping[str, Any]:
-    """The fields of a hook. Raises `RefusedError` without the `needed` ones.
+def read_fields(call: DaemonRequest, nothing: Mapping[str, Any] | None, *needed: str) -> Mapping[str, Any]:
+    """The fields of a hook. Raises `RefusedError` without the `needed` ones; of `this or that` one is enough.
 
-    A request from inside a hook ends with the answer `nothing`.
+    A request from inside a hook ends with the answer `nothing`; None where the hook does not ask whether it is one.
     """
-    if is_internal(call):
+    if nothing is not None and is_internal(call):
         raise RefusedError(DaemonAnswer(nothing))
     fields = js.fields_of(call.json())
     words = f"{' and '.join(needed)} {'is' if len(needed) == 1 else 'are'} required"
-    demand(all(js.truthy(fields.get(name)) for name in needed), words)
+    demand(all(_is_given(fields, *name.split(" or ")) for name in needed), words)
     return fields
+
+
+def _is_given(fields: Mapping[str, Any], name: str, *others: str) -> bool:
+    if not others:
+        return js.truthy(fields.get(name))
+    return any(js.text_or_none(fields.get(each)) for each in (name, *others))
 
 
 def is_bypassed(daemon: Daemon, fields: Mapping[str, Any]) -> bool:

@@ -47,8 +47,7 @@ def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
 
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
-    fields = js.fields_of(call.json())
-    demand(js.truthy(fields.get("harness")) and js.truthy(fields.get("summary")), "harness and summary are required")
+    fields = hooks.read_fields(call, None, "harness", "summary")
     key = fields.get("sessionKey")
     hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"success": True})
     if hooks.is_bypassed(daemon, fields):

@@ -16,18 +16,15 @@ from signet_conformance.daemon.state.agents import plain_agent, resolve_agent
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.texts import WORDS, phrase, says_little, subject_words, without_envelope
 from signet_conformance.daemon.state.transcripts import plain_lines, read_file
-from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, present
+from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, present
 
 CONTEXT_VERSION: Final = 1
 
 
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: what is known about the entities that the prompt names."""
-    if hooks.is_internal(call):
-        return DaemonAnswer({"inject": "", "memoryCount": 0})
-    fields = js.fields_of(call.json())
+    fields = hooks.read_fields(call, {"inject": "", "memoryCount": 0}, "harness", "userMessage or userPrompt")
     texts = [text for name in ("userMessage", "userPrompt") if (text := js.text_or_none(fields.get(name)))]
-    demand(js.truthy(fields.get("harness")) and texts, "harness and userMessage or userPrompt are required")
     path = hooks.runtime_path(call, fields)
     session, agent = js.text_or_none(fields.get("sessionKey")), plain_agent(fields)
     known = bool(session and daemon.sessions.owner(session, agent))

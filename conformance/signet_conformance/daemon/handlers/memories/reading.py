@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, demand_budget, plain, recall
+from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
 from signet_conformance.daemon.handlers.memories.search import conjunction, demand_time, given_filters
 from signet_conformance.daemon.state import Daemon
@@ -97,9 +97,13 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         return DaemonAnswer({"results": []})
 
 
+_BUDGETS: Final = ("small", "medium", "large")
+
+
 def demand_recall(fields: Mapping[str, Any]) -> None:
     """Raise `RefusedError` for a wrong budget or time of a recall."""
-    demand_budget(fields)
+    budget = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
+    demand(budget in _BUDGETS, "Invalid aggregateBudget. Expected one of: small, medium, large.")
     if "time" in fields:
         demand_time(fields["time"])
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.memories import search
 from signet_conformance.daemon.state import Daemon
-from signet_conformance.daemon.wire import demand
 
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50
@@ -21,7 +20,6 @@ _MOST_PLAIN_ROWS: Final = 20
 """As many rows a recall of 0.109 has at most, whatever its limit."""
 _SHOWN_CHARACTERS: Final = 500
 _SHOWN: Final = ("type", "tags", "importance", "who", "project", "created_at", "visibility", "scope")
-_BUDGETS: Final = ("small", "medium", "large")
 _REHEARSAL: Final = 0.1
 
 
@@ -33,12 +31,6 @@ class RecallRequest:
     agent: str
     fields: dict[str, Any]
     session_key: Any = None
-
-
-def demand_budget(fields: Mapping[str, Any]) -> None:
-    """Raise `RefusedError` for a wrong aggregate budget."""
-    given = next((fields[name] for name in ("aggregateBudget", "aggregate_budget") if name in fields), "small")
-    demand(given in _BUDGETS, "Invalid aggregateBudget. Expected one of: small, medium, large.")
 
 
 def limit_of(value: Any) -> int:
