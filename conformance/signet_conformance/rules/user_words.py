@@ -186,10 +186,12 @@ def _judge(
 ) -> Outcome:
     call = transcript.call
     cleared = _last_clear(recording, session, call)
-    now = {words_of(mark.text) for mark in said if cleared is None or mark.seq > cleared or mark.session != session}
-    before = {words_of(mark.text) for mark in said} - now
+    copied = _said_in_a_copy(recording, session, call)
+    own = [mark for mark in said if mark.seq not in copied]
+    now = {words_of(mark.text) for mark in own if cleared is None or mark.seq > cleared or mark.session != session}
+    before = {words_of(mark.text) for mark in own} - now
     # A host may keep each line of a prompt as a turn of its own.
-    lines, former_lines = _lines_of(said, now), _lines_of(said, before)
+    lines, former_lines = _lines_of(own, now), _lines_of(own, before)
     unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
     strange = next((words for words in unsaid if REDACTION not in words), None)
     if strange is None:
@@ -214,6 +216,24 @@ def _judge(
         received=strange[:400],
         fold=fold,
     )
+
+
+def _said_in_a_copy(recording: Recording, session: str, call: Call) -> AbstractSet[int]:
+    """The numbers of the prompts between a fork or a clear and the return from it, all sent under another key."""
+    gone: list[int] | None = None
+    elsewhere: set[int] = set()
+    for mark in recording.timeline.steps:
+        if mark.seq > call.seq or mark.session != session:
+            continue
+        if mark.step in (StepName.FORK, StepName.CLEAR):
+            gone = []
+        elif mark.step == StepName.REOPEN:
+            elsewhere.update(gone or ())
+            gone = None
+        elif gone is not None:
+            gone.append(mark.seq)
+    keys = {turn.step.seq: {prompt.key for prompt in turn.prompts} for turn in recording.timeline.turns}
+    return {seq for seq in elsewhere if keys.get(seq) and call.key not in keys[seq]}
 
 
 def _lines_of(said: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
