@@ -56,7 +56,7 @@ HANDOVER = "handover"
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 NOTED_S = 20.0
-"""After so long without an answer the user is told what is waited for."""
+"""After so long without an answer the user is told what is waited for, or after a sixth of a step's bound."""
 _MOST = 64 * 1024
 """How many characters of a program's own words are read; messages show the first few hundred."""
 
@@ -342,13 +342,14 @@ class WatchedDriver:
         self.close()
 
     def long_wait(self, scenario: Scenario, at_most_s: float) -> str | None:
-        """Say, once for each request, that there has been no answer for `NOTED_S`; None if there is nothing to say."""
-        asked_at = self._asked_at
-        if asked_at is None or time.monotonic() - asked_at < NOTED_S:
+        """Say, once for each request, that there has been no answer for long; None if there is nothing to say."""
+        # A real program, which may take minutes, starts in more than twenty seconds.
+        asked_at, noted_s = self._asked_at, max(NOTED_S, at_most_s / 6)
+        if asked_at is None or time.monotonic() - asked_at < noted_s:
             return None
         where = f"{scenario.name}, {self._place(scenario)}"
         self._asked_at = None
-        return f"{where}: no answer of the connector for {NOTED_S:g} s; it is given up after about {at_most_s:g} s"
+        return f"{where}: no answer of the connector for {noted_s:g} s; it is given up after about {at_most_s:g} s"
 
     def _watch(self, call: Callable[[], T]) -> T:
         self._asked_at = time.monotonic()
