@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.contract import schemas_folder
+from signet_conformance.diff.exchanges import json_type
 from signet_conformance.files.json_values import member_of
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -206,13 +207,8 @@ def _shape_differences(own: Any, expected: Any) -> Iterator[str]:
 def _members(shaped: Any, place: str = "") -> Iterator[tuple[str, str]]:
     """The JSON pointers of a shape with the types of what they point at; `*` is any item of a list."""
     yield place, "object" if isinstance(shaped, dict) else "array" if isinstance(shaped, list) else str(shaped)
-    inner = (
-        shaped.items()
-        if isinstance(shaped, dict)
-        else (("*", item) for item in shaped)
-        if isinstance(shaped, list)
-        else ()
-    )
+    items = [("*", item) for item in shaped] if isinstance(shaped, list) else []
+    inner = shaped.items() if isinstance(shaped, dict) else items
     for name, item in inner:
         yield from _members(item, f"{place}/{name}")
 
@@ -224,16 +220,14 @@ def _is_clipped(values: list[Any]) -> bool:
 def shape(value: Any, like: Any = None) -> Any:
     """The keys and types of `value`; of a list its first item, and no deeper than `like` goes."""
     if isinstance(like, str) and like in ("object", "array"):
-        return "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "?"
+        return json_type(value) if isinstance(value, dict | list) else "?"
     if isinstance(value, dict):
         inner: Mapping[str, Any] = like if isinstance(like, dict) else {}
         return {name: shape(item, inner.get(name)) for name, item in value.items()}
     if isinstance(value, list):
         inner_like = like[0] if isinstance(like, list) and like else None
         return [shape(value[0], inner_like)] if value else []
-    if value is None:
-        return "null"
-    return {bool: "boolean", str: "string"}.get(type(value), "number")
+    return json_type(value)
 
 
 def _body(request: Row) -> bytes | None:

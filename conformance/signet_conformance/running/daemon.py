@@ -57,11 +57,9 @@ class DaemonFacts:
     @property
     def place(self) -> str:
         """Its workspace in words."""
-        return (
-            "a workspace that it does not name"
-            if self.workspace is None
-            else f"workspace {printable(self.workspace, 400)}"
-        )
+        if self.workspace is None:
+            return "a workspace that it does not name"
+        return f"workspace {printable(self.workspace, 400)}"
 
 
 def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, option: str) -> None:

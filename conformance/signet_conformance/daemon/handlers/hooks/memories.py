@@ -73,13 +73,9 @@ def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     }
     answer = recalled(daemon, RecallRequest(fields["query"], agent, {**read, "project": project}, key))
     rows = answer["results"]
-    message = (
-        _NOTHING_FOUND
-        if not rows
-        else f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({answer['method']})."
-    )
-    lines = [f"- {row['content']}" for row in rows]
-    return DaemonAnswer({**answer, "memories": rows, "count": len(rows), "message": "\n".join([message, *lines])})
+    found = f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({answer['method']})."
+    lines = [found if rows else _NOTHING_FOUND, *(f"- {row['content']}" for row in rows)]
+    return DaemonAnswer({**answer, "memories": rows, "count": len(rows), "message": "\n".join(lines)})
 
 
 def _no_recall(query: Any, **more: Any) -> dict[str, Any]:

@@ -159,11 +159,7 @@ def feedback(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     body = call.json_record()
     key, given = js.text_or_none(body.get("sessionKey")), body.get("feedback")
     demand(key and js.truthy(given), "sessionKey and feedback required")
-    ratings = (
-        {name: value for name, value in given.items() if name and js.is_number(value)}
-        if isinstance(given, dict)
-        else {}
-    )
+    ratings = {name: value for name, value in (js.record(given) or {}).items() if name and js.is_number(value)}
     demand(ratings, "Invalid feedback format — expected map of ID to number (-1 to 1)")
     shown = daemon.store.rows(
         "SELECT memory_id FROM shown_memories WHERE session_key = ? AND agent_id = ?", key, plain_agent(body)
