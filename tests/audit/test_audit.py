@@ -65,6 +65,12 @@ def test_every_row_and_the_summary_match_their_schemas(invoke: Invoke, folder: P
     jsonschema_rs.validator_for(schema).validate(summary())
 
 
+def test_a_data_set_may_be_called_as_the_command_that_judges(invoke: Invoke, tmp_path: Path) -> None:
+    """The folder `recordings` of the working directory is one."""
+    assert Path.cwd() == tmp_path
+    audit(invoke, conforming(tmp_path / "recordings", 1).relative_to(tmp_path))
+
+
 def test_a_breach_has_its_evidence_and_the_command_that_shows_it(invoke: Invoke, folder: Path) -> None:
     """The summary leads to the exchange, though no result says where the recording lies."""
     audit(invoke, folder, status=1)

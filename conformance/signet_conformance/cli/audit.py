@@ -44,7 +44,8 @@ class _Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command that judges before the words of a data set."""
-        if args and args[0] not in (*self.commands, "--help", "-h"):
+        shown = [name for name, each in self.commands.items() if not each.hidden]
+        if args and args[0] not in (*shown, "--help", "-h"):
             args = [_ANY, *args]
         return super().parse_args(ctx, args)
 
