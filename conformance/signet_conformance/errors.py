@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 EXIT_INTERRUPTED = 130
 """The exit status of a run that its user or CI system stopped, as a shell reports one that SIGINT ended."""
+MORE_FILES = "raise the limit of open files, and run it again: ulimit -n 1024"
+"""What to do where a process may open no further file."""
 _CI_COMMAND = re.compile(
     r":(?=:(?:set-|add-|stop-|save-|remove-|debug|warning|error|notice|group|endgroup|echo))|#(?=#(?:vso|teamcity)?\[)",
     re.IGNORECASE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -99,6 +100,22 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     assert "error: the kit failed: RuntimeError: no \\x1b[31m luck; please report it" in done.stderr
     assert "SIGNET_CONFORMANCE_TRACEBACK=1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_few_open_files_are_no_failure_of_the_kit(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Whatever could not be opened for that reason, the limit is what has to be raised."""
+
+    def starve(*_: object) -> None:
+        raise OSError(number, os.strerror(number), "/tmp/signet/default-port.jsonl")
+
+    monkeypatch.delenv("SIGNET_CONFORMANCE_TRACEBACK", raising=False)
+    monkeypatch.setattr("signet_conformance.outcome.conclusion.judge", starve)
+    done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING))
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: no file can be opened: {os.strerror(number)}\ntry: raise the limit of open")
 
 
 LONG = "x" * 300

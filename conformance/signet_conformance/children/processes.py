@@ -23,7 +23,7 @@ from typing import IO, Any, Self, cast
 from signet_conformance.children import forks, watchdog
 from signet_conformance.children.deadline import Deadline, cpu_of, cpu_with_descendants, note_cpu
 from signet_conformance.children.watchdog_program import signal_group
-from signet_conformance.errors import KitError, SignetConformanceError, printable
+from signet_conformance.errors import MORE_FILES, KitError, SignetConformanceError, printable
 
 
 class LineCutter:
@@ -127,7 +127,7 @@ class LineProcess:
             raise error(
                 f"{name} cannot be started: {failure.strerror or failure}",
                 where=printable(failure.filename or command[0]),
-                remedy="raise the limit of open files, and run it again: ulimit -n 1024"
+                remedy=MORE_FILES
                 if failure.errno in (errno.EMFILE, errno.ENFILE)
                 else "check that the program is installed and on PATH",
             ) from None

@@ -17,16 +17,23 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from signet_conformance import __version__
-from signet_conformance.errors import EXIT_INTERRUPTED, KitError, SignetConformanceError, UsageError, printable
+from signet_conformance.errors import (
+    EXIT_INTERRUPTED,
+    MORE_FILES,
+    KitError,
+    SignetConformanceError,
+    UsageError,
+    printable,
+)
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
 READER_LEFT = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
 _NOT_OF_THE_KIT = {
     errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
-    errno.EDQUOT,
+    errno.EDQUOT, errno.EMFILE, errno.ENFILE,
 }  # fmt: skip
-"""Errors of a path or a disk: the user can fix them, and the kit has no defect."""
+"""Errors of a path, a disk or a limit: the user can fix them, and the kit has no defect."""
 PROGRAM = "signet-conformance"
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called without a command; none before."""
@@ -163,6 +170,9 @@ def _discard(stream: TextIO) -> None:
 
 
 def _tell_refusal(failure: OSError) -> None:
+    if failure.errno in (errno.EMFILE, errno.ENFILE):
+        tell(UsageError(f"no file can be opened: {failure.strerror}", remedy=MORE_FILES))
+        return
     if failure.filename is None:
         with contextlib.suppress(OSError):
             _discard(sys.stdout)
