@@ -6,13 +6,13 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
-from signet_conformance.drivers.hosts.installed import INSTALLED, Files, install, installed_plugin, objections
+from signet_conformance.drivers.hosts.installed import INSTALLED, Files, Installer, installed_plugin, objections
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs, write_files
 from signet_conformance.errors import TargetError
 from signet_conformance.files.json_values import object_in, pointer
@@ -28,19 +28,6 @@ INSTALL_VARIABLE = "SIGNET_CONFORMANCE_INSTALL"
 """A variable of scenarios: the connector is installed in each way before it performs the steps."""
 _BROKEN = '{"kept-by-the-user": [1, 2'
 _SETTINGS = (".json", ".toml")
-
-
-@dataclass(frozen=True, slots=True)
-class Installer:
-    """The connector's own installer: the command that runs it, its module, and the options that its setup passes to it.
-
-    `told_daemon`: whether the installer gets the daemon's address.
-    """
-
-    command: Sequence[str]
-    module: str
-    options: Mapping[str, Any]
-    told_daemon: bool
 
 
 def find_installer(target: Target) -> Installer | None:
@@ -211,7 +198,6 @@ class Installations:
         return {"how": how}
 
     def _install(self, home: Path, installer: Installer | None = None) -> None:
-        ours = self._installer if installer is None else installer
         programs = home / ".signet-conformance-bin"
         env = {**self._env, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
         env |= {"SIGNET_PATH": str(home / ".agents"), "PATH": with_programs(installed_programs(self._target), programs)}
@@ -219,7 +205,7 @@ class Installations:
         if "mcp" in self._face:
             # The harness has been used before: where its folder is, the connector may look.
             (home / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
-        install(ours.command, ours.module, env, remote=ours.told_daemon, options=ours.options)
+        (installer or self._installer).run(env)
 
 
 _NOT_SETTINGS = frozenset({".agents", ".cache", "node_modules", "__pycache__"})

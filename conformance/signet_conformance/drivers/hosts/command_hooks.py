@@ -159,7 +159,8 @@ class CommandHooks:
         if "config" not in options and not (home / installed.INSTALLED).exists():
             host_program.put_on_path(face, programs)
             # Where hooks inherit nothing, what they need has to be written down.
-            installed.install(options["install"], options["module"], self._env, remote="environment" in face)
+            told = "environment" in face
+            installed.Installer(options["install"], options["module"], told_daemon=told).run(self._env)
             (home / installed.INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: fix the setting config")

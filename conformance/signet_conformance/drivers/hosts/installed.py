@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -23,43 +24,45 @@ Files = Mapping[str, Any]
 _IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
 
 
-def install(
-    command: Sequence[str],
-    module: str,
-    env: Mapping[str, str],
-    *,
-    remote: bool = False,
-    options: Mapping[str, Any] | None = None,
-) -> None:
-    """Run the installer of a connector's module, in its user's environment, with what its setup passes to it.
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """The connector's own installer: the command that runs it, its module, and the options that its setup passes to it.
 
-    The daemon's address is left out unless the installation is to write it down: a local one finds it where the
-    program runs. Raises NotLoadedError, with the installer's own words, when it fails.
+    `told_daemon`: whether the installer gets the daemon's address, which it writes down. Without it, a local
+    installation finds the daemon where the program runs.
     """
-    agents = Path(env.get("SIGNET_PATH") or Path(env["HOME"]) / ".agents")
-    agents.mkdir(parents=True, exist_ok=True)
-    for name in _IDENTITY:
-        (agents / name).touch()
-    try:
-        done = subprocess.run(
-            [*command, module, str(agents), *([json.dumps(options)] if options else [])],
-            env={name: value for name, value in env.items() if remote or name != "SIGNET_DAEMON_URL"},
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            stderr=subprocess.PIPE,
-            timeout=INSTALL_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NotLoadedError(f"the connector's installer did not end within {INSTALL_TIMEOUT_S} s") from None
-    said = done.stderr.decode("utf-8", "replace")
-    sys.stderr.write(said)
-    if done.returncode != 0:
-        why = next(
-            (line.strip() for line in said.splitlines() if "Error: " in line or line.startswith("error: ")),
-            said.strip()[-300:],
-        )
-        raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
+
+    command: Sequence[str]
+    module: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    told_daemon: bool = False
+
+    def run(self, env: Mapping[str, str]) -> None:
+        """Install in the user's environment. Raises NotLoadedError, with the installer's own words, if it fails."""
+        agents = Path(env.get("SIGNET_PATH") or Path(env["HOME"]) / ".agents")
+        agents.mkdir(parents=True, exist_ok=True)
+        for name in _IDENTITY:
+            (agents / name).touch()
+        try:
+            done = subprocess.run(
+                [*self.command, self.module, str(agents), *([json.dumps(self.options)] if self.options else [])],
+                env={name: value for name, value in env.items() if self.told_daemon or name != "SIGNET_DAEMON_URL"},
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr,
+                stderr=subprocess.PIPE,
+                timeout=INSTALL_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise NotLoadedError(f"the connector's installer did not end within {INSTALL_TIMEOUT_S} s") from None
+        said = done.stderr.decode("utf-8", "replace")
+        sys.stderr.write(said)
+        if done.returncode != 0:
+            why = next(
+                (line.strip() for line in said.splitlines() if "Error: " in line or line.startswith("error: ")),
+                said.strip()[-300:],
+            )
+            raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
 
 
 def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -153,7 +156,7 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
     """
     setup = options["setup"]
     if options["installer"] is not None:
-        install(options["install"], options["installer"], env, remote=setup["told_daemon"], options=setup["options"])
+        Installer(options["install"], options["installer"], setup["options"], setup["told_daemon"]).run(env)
     else:
         place = home / setup["place"]
         place.parent.mkdir(parents=True, exist_ok=True)

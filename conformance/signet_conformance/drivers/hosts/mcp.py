@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.processes import ChildEndedError
-from signet_conformance.drivers.hosts.installed import install, mcp_command
+from signet_conformance.drivers.hosts.installed import Installer, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpHttpServer, McpServer
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.registry import misplaced_server, tools_taken
@@ -72,7 +72,7 @@ class McpHarness:
         told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
         # The harness has been used before: where its folder is, the connector may look.
         (Path.home() / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
-        install(self._options["install"], self._options["module"], {**self._env, **told})
+        Installer(self._options["install"], self._options["module"]).run({**self._env, **told})
         self._installed_for = agent
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
