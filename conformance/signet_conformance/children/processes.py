@@ -124,18 +124,20 @@ class LineProcess:
             if self._wake_read >= 0:
                 os.close(self._wake_read)
                 os.close(self._wake_write)
-            raise error(
-                f"{name} cannot be started: {failure.strerror or failure}",
-                where=printable(failure.filename or command[0]),
-                remedy=MORE_FILES
-                if failure.errno in (errno.EMFILE, errno.ENFILE)
-                else "check that the program is installed and on PATH",
-            ) from None
+            raise self._start_error(failure) from None
         os.set_blocking(self._stdin.fileno(), False)
         self._stdout = cast("IO[bytes]", self._process.stdout)
         pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
         self._reader = threading.Thread(target=self._read_stderr, args=pipes, name=f"reads {name}", daemon=True)
         self._reader.start()
+
+    def _start_error(self, failure: OSError) -> SignetConformanceError:
+        has_too_few = failure.errno in (errno.EMFILE, errno.ENFILE)
+        return self._error(
+            f"{self.name} cannot be started: {failure.strerror or failure}",
+            where=printable(failure.filename or self._command[0]),
+            remedy=MORE_FILES if has_too_few else "check that the program is installed and on PATH",
+        )
 
     def __enter__(self) -> Self:
         return self

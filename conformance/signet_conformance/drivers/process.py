@@ -56,7 +56,7 @@ HANDOVER = "handover"
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 NOTED_S = 20.0
-"""After so long without an answer the user is told what is waited for, or after a sixth of a step's bound."""
+"""A run says what it waits for after so many seconds without an answer, or after a sixth of the step's bound."""
 _MOST = 64 * 1024
 """How many characters of a program's own words are read; messages show the first few hundred."""
 

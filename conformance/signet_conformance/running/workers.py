@@ -139,35 +139,37 @@ class StationWorkers:
         if not beside:
             waiting.extend(idling)
 
+        ends: list[float] = []
+
         def all_waiting(recorded_daemon: RecordedDaemon) -> Iterator[T]:
             mine = idling if recorded_daemon in beside else waiting
-            while mine:
-                with contextlib.suppress(IndexError):  # another worker took the last one
-                    yield mine.popleft()(recorded_daemon)
+            try:
+                while mine:
+                    with contextlib.suppress(IndexError):  # another worker took the last one
+                        yield mine.popleft()(recorded_daemon)
+            finally:
+                ends.append(time.perf_counter())
 
         try:
             # The longest wait begins first: no run is quicker than it.
             places = [*beside, *recorded_daemons[: len(waiting)]]
-            yield from in_threads(all_waiting, places, self.stopwatch.note_idle, self.look)
+            yield from in_threads(all_waiting, places, self.look)
         finally:
+            self.stopwatch.note_idle(ends)
             waiting.clear()
             idling.clear()
 
 
 def in_threads(
-    work: Callable[[S], Iterator[T]],
-    places: Sequence[S],
-    note_ends: Callable[[Sequence[float]], None] = lambda _ends: None,
-    look: Callable[[], None] = lambda: None,
+    work: Callable[[S], Iterator[T]], places: Sequence[S], look: Callable[[], None] = lambda: None
 ) -> Iterator[T]:
     """Yield the results of `work` for each place, each in a thread of its own, as they come.
 
-    Raises what a thread raises; the others stop at their next result. `note_ends` gets the times at which the threads
-    ended, on the clock `time.perf_counter`; `look` is called now and then while there is no result.
+    Raises what a thread raises; the others stop at their next result. `look` is called now and then while there is
+    no result.
     """
     results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
     stopped = threading.Event()
-    ends: list[float] = []
 
     def run(place: S) -> None:
         try:
@@ -178,7 +180,6 @@ def in_threads(
         except BaseException as failure:  # noqa: BLE001 - raised again in the thread that takes the results
             results.put(failure)
         finally:
-            ends.append(time.perf_counter())
             results.put(None)
 
     threads = [threading.Thread(target=run, args=(place,), name="signet worker", daemon=True) for place in places]
@@ -204,7 +205,6 @@ def in_threads(
         for thread in threads:
             # A worker that hangs in a child is freed when the recorded daemons close; its thread ends with the process.
             thread.join(0.0 if ended < len(threads) else None)
-        note_ends(ends)
 
 
 def _usual_count(target: Target) -> int:

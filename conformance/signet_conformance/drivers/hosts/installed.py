@@ -112,7 +112,7 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
 
 
 def found_server(home: Path, face: Mapping[str, Any]) -> Any:
-    """What the harness finds of the connector's memory server, however it is reached; None without one."""
+    """Find the settings of the connector's memory server as the harness does, however it is reached; None without."""
     try:
         return _installed_server(home, face)
     except (OSError, ValueError, RecursionError):

@@ -137,7 +137,7 @@ def _in_place(draft: Draft) -> tuple[Any, ...]:
     return draft.agent, draft.visibility, "__NULL__" if draft.scope is None else draft.scope
 
 
-def _known(daemon: Daemon, draft: Draft, condition: str, *values: Any) -> sqlite3.Row | None:
+def _find_row(daemon: Daemon, draft: Draft, condition: str, *values: Any) -> sqlite3.Row | None:
     """A row in the place of the draft for which a condition holds."""
     return daemon.store.row(
         f"SELECT {_COLUMNS} FROM memories WHERE {condition} AND {_IN_PLACE}", *values, *_in_place(draft)
@@ -152,11 +152,11 @@ def _by_hash(daemon: Daemon, digest: str, draft: Draft) -> sqlite3.Row | None:
             digest, "__NULL__" if draft.scope is None else draft.scope,
         )  # fmt: skip
     project = "" if draft.project is None else draft.project
-    return _known(daemon, draft, "content_hash = ? AND COALESCE(project, '') = ?", digest, project)
+    return _find_row(daemon, draft, "content_hash = ? AND COALESCE(project, '') = ?", digest, project)
 
 
 def _by_key(daemon: Daemon, draft: Draft) -> sqlite3.Row | None:
-    return _known(daemon, draft, "idempotency_key = ?", draft.key) if draft.key else None
+    return _find_row(daemon, draft, "idempotency_key = ?", draft.key) if draft.key else None
 
 
 def _chunks_by_key(daemon: Daemon, draft: Draft) -> list[sqlite3.Row]:
@@ -173,7 +173,7 @@ def _chunks_by_key(daemon: Daemon, draft: Draft) -> list[sqlite3.Row]:
 
 def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
     sent = (draft.source_type, draft.source_id)
-    row = _known(daemon, draft, "source_type = ? AND source_id = ?", *sent) if draft.source_id else None
+    row = _find_row(daemon, draft, "source_type = ? AND source_id = ?", *sent) if draft.source_id else None
     return row or _by_key(daemon, draft) or _by_hash(daemon, digest, draft)
 
 
