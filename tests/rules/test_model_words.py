@@ -82,6 +82,8 @@ CASES: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     "without their end, as the host says": (
         asked(f"{LONG}\n{LONG.upper()} Now.", f"{LONG}\n[truncated, the rest is left out]"), [OPEN]
     ),
+    "twice, of a line that is said twice": (asked("No.\nNo.", "No.\nNo.\nNo."), [WARN]),
+    "once, of lines that begin alike": (asked("No.\nNo.\nYes.", "No.\nNo.\nNo.\nYes."), [PASS]),
     "in another order of lines": (asked(TWO, "Then close the month.\nFirst list the open invoices."), [WARN]),
     "not at all": (asked(LONG, "Write a haiku."), []),
     "replaced in a request without tools": (asked(LONG, LONG.replace("billing", "ledger"), tools=False), []),
@@ -103,6 +105,13 @@ def test_none_of_the_words_is_told_of_a_request_that_the_kit_has_written(
 ) -> None:
     """A program may ask its model something else meanwhile; a host that the kit plays asks nothing else."""
     assert verdicts(tmp_path, 10, asked(LONG, "Write a haiku."), played=played) == expected
+
+
+def test_a_hundred_thousand_equal_lines_are_counted(tmp_path: Path) -> None:
+    """A user may paste a log: no line is compared with all the others, so this ends."""
+    log = "The export has failed.\n" * 100_000
+    assert verdicts(tmp_path, 10, asked(log, f"{log}\n{MEMORY}")) == [PASS]
+    assert verdicts(tmp_path, 10, asked(log, log, log)) == [WARN]
 
 
 def test_what_became_of_the_words_is_told(tmp_path: Path) -> None:

@@ -61,9 +61,31 @@ def _lines(text: str) -> Sequence[tuple[str, str]]:
 def _count(lines: Sequence[tuple[str, str]], text: Sequence[tuple[str, str]]) -> int:
     """Count the lines of a prompt, in a row, among those of a text; a host may put a stamp before the first."""
     (first, as_said), *rest = lines
-    places = (n for n, (words, line) in enumerate(text) if words == first or line.endswith(f" {as_said}"))
-    following = [words for words, _ in rest]
-    return sum([words for words, _ in text[n + 1 : n + 1 + len(rest)]] == following for n in places)
+    following = _places([words for words, _ in rest], [words for words, _ in text])
+    before = (text[place - 1] for place in following if place > 0)
+    return sum(words == first or line.endswith(f" {as_said}") for words, line in before)
+
+
+def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
+    """Yield where a part begins in a whole, overlaps included, by Knuth, Morris and Pratt: prompts may be logs."""
+    if not part:
+        yield from range(len(whole) + 1)
+        return
+    # For each beginning of the part: the length of the longest shorter one that it ends with.
+    borders = [0] * len(part)
+    matched = 0
+    for place in range(1, len(part)):
+        while matched and part[matched] != part[place]:
+            matched = borders[matched - 1]
+        matched += part[matched] == part[place]
+        borders[place] = matched
+    matched = 0
+    for place, each in enumerate(whole):
+        while matched and (matched == len(part) or part[matched] != each):
+            matched = borders[matched - 1]
+        matched += part[matched] == each
+        if matched == len(part):
+            yield place + 1 - matched
 
 
 def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
