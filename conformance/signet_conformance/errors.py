@@ -1,15 +1,20 @@
 """The kit's exceptions, and functions that write and escape the text of messages.
 
 Every error says what is wrong, where, with which value, and what to do next. Messages are printed as they are, so they
-must not contain a traceback, a secret or a raw control character: pass foreign text through `printable`.
+must not contain a traceback, a secret or a raw control character: pass foreign text in a message or remedy through
+`printable`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+Place = str | os.PathLike[str]
+DISTRIBUTION = "signet-conformance"
 EXIT_INTERRUPTED = 130
 """The exit status of a run that its user or CI system stopped, as a shell reports one that SIGINT ended."""
 MORE_FILES = "raise the limit of open files, and run it again: ulimit -n 1024"
@@ -43,19 +48,24 @@ def pip_install(extra: str) -> str:
 
     It names the clone or wheel that the kit was installed from, if any: a registry may lack the kit, or hold another.
     """
-    import json
     import shlex
-    from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit
 
-    source = "signet-conformance"
-    try:
-        url = json.loads(distribution(source).read_text("direct_url.json") or "{}").get("url", "")
-    except (PackageNotFoundError, ValueError):
-        url = ""
-    if url.startswith("file://"):
-        source = unquote(urlsplit(url).path)
+    url = str(noted_source().get("url", ""))
+    source = unquote(urlsplit(url).path) if url.startswith("file://") else DISTRIBUTION
     return f"pip install {shlex.quote(f'{source}[{extra}]')}"
+
+
+def noted_source() -> dict[str, Any]:
+    """What pip noted of the clone, wheel or repository that the kit was installed from; empty where it noted none."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        noted: dict[str, Any] = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        return {}
+    return noted
 
 
 def printable_json(text: str) -> str:
@@ -76,19 +86,26 @@ def first_of(names: Iterable[str], most: int) -> str:
 
 
 class SignetConformanceError(Exception):
-    """Base of all errors that the kit raises on purpose. `exit_status` is the command's exit status."""
+    """Base of all errors that the kit raises on purpose. `exit_status` is the command's exit status.
+
+    `where` may be foreign text: it is escaped here.
+    """
 
     exit_status = 2
 
-    def __init__(self, message: str, *, where: str | None = None, remedy: str | None = None) -> None:
+    def __init__(self, message: str, *, where: Place | None = None, remedy: str | None = None) -> None:
         self.message = message
-        self.where = where
+        self.where = None if where is None else printable(where, 1000)
         self.remedy = remedy
         super().__init__(message)
 
+    @property
+    def headline(self) -> str:
+        """The message, after the place if that is known."""
+        return f"{self.where}: {self.message}" if self.where else self.message
+
     def __str__(self) -> str:
-        head = f"{self.where}: {self.message}" if self.where else self.message
-        return f"{head}\n  try: {self.remedy}" if self.remedy else head
+        return f"{self.headline}\n  try: {self.remedy}" if self.remedy else self.headline
 
 
 class UsageError(SignetConformanceError):
@@ -121,7 +138,7 @@ class KitError(SignetConformanceError):
 
 @contextmanager
 def os_errors(
-    what: str, *, where: str | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
+    what: str, *, where: Place | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
 ) -> Iterator[None]:
     """Convert an OSError in the block to `error`. Its message is `what` (went wrong) and the system's reason."""
     try:

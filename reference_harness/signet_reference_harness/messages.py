@@ -161,6 +161,11 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return {name: map_texts(each, change) for name, each in value.items()} if isinstance(value, Mapping) else value
 
 
+def objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a JSON list; nothing for anything but a list."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
 def valid_text(text: str) -> str:
     """`text` with a question mark for each lone surrogate, which no request can hold."""
     return text.encode("utf-8", "replace").decode()

@@ -37,9 +37,9 @@ def test_every_item_is_aligned_once_and_in_order(first: list[Item], second: list
 @given(ITEMS, ITEMS)
 def test_long_remainders_keep_the_same_promise(first: list[Item], second: list[Item]) -> None:
     """The way that long remainders take (anchors, then windows) promises the same."""
-    pairs = list(alignment._split_at_anchors(first, second, 0, len(first), 0, len(second)))
+    pairs = list(alignment._Alignment(first, second)._split_at_anchors(0, len(first), 0, len(second)))
     assert orderly(pairs, first, second)
-    pairs = list(alignment._in_windows(first, second, 0, len(first), 0, len(second)))
+    pairs = list(alignment._Alignment(first, second)._in_windows(0, len(first), 0, len(second)))
     assert orderly(pairs, first, second)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from importlib.metadata import PathDistribution
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (folder / "METADATA").write_text("Name: signet-conformance\nVersion: 0\n")
         if noted is not None:
             (folder / "direct_url.json").write_text(json.dumps(noted))
-        monkeypatch.setattr(workflow, "distribution", lambda _name: PathDistribution(folder))
+        monkeypatch.setattr(metadata, "distribution", lambda _name: metadata.PathDistribution(folder))
 
     return note
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given, strategies as st
 
 from signet_conformance.errors import SignetConformanceError, printable
@@ -51,3 +53,9 @@ def test_an_error_shows_place_and_remedy() -> None:
         "a.jsonl:3: is torn\n  try: record again"
     )
     assert str(SignetConformanceError("is torn")) == "is torn"
+
+
+def test_the_place_of_an_error_is_escaped() -> None:
+    """Whoever raises it may give a path as it is, and whoever shows it needs not escape it."""
+    failure = SignetConformanceError("is torn", where=Path("\x1b[2J\u202e.jsonl"))
+    assert failure.headline == "\\x1b[2J\\u202e.jsonl: is torn"

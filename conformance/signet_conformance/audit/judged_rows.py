@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from signet_conformance.audit.manifest import Job, ManifestEntry
 from signet_conformance.audit.rows import VERDICT_LISTS, Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.children.spread import batches
@@ -49,21 +50,18 @@ _TOLD = 5
 _MOST_SESSIONS = 2000
 """Sessions of one recording and requirement that have a row of their own."""
 
-ManifestEntry = tuple[str, str, int, int | None]
-"""A recording of a job: its id, where it lies, its bytes, and those of its model's side."""
-
 _encoder = msgspec.json.Encoder()
 
 
-def judge_batch(job: dict[str, Any]) -> bytes:
+def judge_batch(job: Job) -> bytes:
     """Judge a batch and return its rows as JSON lines, recording by recording.
 
-    `job` comes from `manifest.job`. The same job gives the same bytes, on any machine, however often.
+    The same job gives the same bytes, on any machine, however often.
     """
-    hashes = Hashes(job["salt"])
+    hashes = Hashes(job.salt)
     lines = BytesIO()
     with collector_paused():
-        for together in batches(job["entries"], _size, _TOGETHER, _TOGETHER_BYTES):
+        for together in batches(job.entries, _size, _TOGETHER, _TOGETHER_BYTES):
             for row in _rows_of(together, job, hashes):
                 lines.write(_encoder.encode(row))
                 lines.write(b"\n")
@@ -71,32 +69,26 @@ def judge_batch(job: dict[str, Any]) -> bytes:
 
 
 def _size(entry: ManifestEntry) -> int:
-    _, place, size, model_size = entry
-    return (size + (model_size or 0)) * (1 if place.endswith(SUFFIX) else _UNPACKED_TIMES)
+    return (entry.size + (entry.model_size or 0)) * (1 if entry.place.endswith(SUFFIX) else _UNPACKED_TIMES)
 
 
-def _rows_of(entries: Sequence[ManifestEntry], job: dict[str, Any], hashes: Hashes) -> Iterator[Row]:
+def _rows_of(entries: Sequence[ManifestEntry], job: Job, hashes: Hashes) -> Iterator[Row]:
     read_ones: dict[str, tuple[Trace, datetime | None]] = {}
     lost: dict[str, RecordingRow] = {}
-    since = job["since"]
-    for name, place, size, model_size in entries:
+    for entry in entries:
         try:
-            trace = _open_recording(place, size, model_size)
+            trace = _open_recording(entry)
         except ObjectLostError as failure:
-            lost[name] = RecordingRow(recording=name, outcome="unreadable", why=failure.why)
+            lost[entry.id] = RecordingRow(recording=entry.id, outcome="unreadable", why=failure.why)
             continue
         created = _instant(trace.header)
-        if since is None or created is None or created.strftime("%Y-%m-%d") >= since:
-            read_ones[name] = (trace, created)
+        if job.since is None or created is None or created.strftime("%Y-%m-%d") >= job.since:
+            read_ones[entry.id] = (trace, created)
     traces = {name: trace for name, (trace, _) in read_ones.items()}
-    judged = _judged(traces, job["contract"])
-    lost.update(
-        {
-            name: RecordingRow(recording=name, outcome="unreadable", why="damaged")
-            for name in traces.keys() - judged.keys()
-        }
-    )
-    for name, *_ in entries:
+    judged = _judged(traces, job.contract)
+    for name in traces.keys() - judged.keys():
+        lost[name] = RecordingRow(recording=name, outcome="unreadable", why="damaged")
+    for name in (entry.id for entry in entries):
         if name in lost:
             yield lost[name]
         elif name in judged:
@@ -113,15 +105,16 @@ def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, J
         return {name: judged for name in traces for judged in _judged({name: traces[name]}, contract).values()}
 
 
-def _open_recording(place: str, size: int, model_size: int | None) -> Trace:
+def _open_recording(entry: ManifestEntry) -> Trace:
+    place = entry.place
     with ExitStack() as stack:
         if is_remote(place):
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="signet-audit-")))
             suffix = "".join(Path(place.rpartition("/")[2]).suffixes[-2:])
             copied = folder / f"recording{suffix[suffix.find('.jsonl') :]}"
-            copy(place, size, copied)
-            if model_size is not None:
-                _copy_model(place, model_size, copied)
+            copy(place, entry.size, copied)
+            if entry.model_size is not None:
+                _copy_model(place, entry.model_size, copied)
             place = str(copied)
         elif is_special(place):
             raise ObjectLostError("refused")

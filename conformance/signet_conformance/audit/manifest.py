@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -48,6 +47,15 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
     model_size: int | None = None
 
 
+class Job(Struct, frozen=True):
+    """A batch as the process gets it that judges it, on this machine or on another."""
+
+    salt: str
+    since: str | None
+    contract: str | None
+    entries: Sequence[ManifestEntry]
+
+
 class _Head(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     kit: str
@@ -66,6 +74,10 @@ class Manifest(Struct, frozen=True):
     def batches(self) -> Iterator[Sequence[ManifestEntry]]:
         """The entries as batches, always the same ones."""
         return batches(self.entries, lambda entry: entry.size, BATCH, BATCH_BYTES)
+
+    def job(self, batch: Sequence[ManifestEntry]) -> Job:
+        """What it takes to judge a batch."""
+        return Job(self.salt, self.terms.since, self.terms.contract, batch)
 
     def places(self) -> Mapping[str, ManifestEntry]:
         """The entries by their ids."""
@@ -110,7 +122,7 @@ def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
     if manifest.terms != terms:
         raise UsageError(
             "holds an audit of other recordings, or by other options",
-            where=printable(folder, 400),
+            where=folder,
             remedy="name another folder: --out FOLDER",
         )
     return manifest, True
@@ -132,9 +144,7 @@ def _encodable(entry: ManifestEntry) -> ManifestEntry:
         entry.place.encode()
     except UnicodeEncodeError:
         raise UsageError(
-            "a manifest cannot hold a name that is not UTF-8",
-            where=printable(entry.place, 400),
-            remedy="rename the file",
+            "a manifest cannot hold a name that is not UTF-8", where=entry.place, remedy="rename the file"
         ) from None
     return entry
 
@@ -144,7 +154,7 @@ def demand_audit(folder: Path) -> None:
     if not (folder / FILE).exists():
         raise UsageError(
             "no audit is there",
-            where=printable(folder, 400),
+            where=folder,
             remedy="signet-conformance audit DATASET, or name the folder of one: --out FOLDER",
         )
 
@@ -160,23 +170,13 @@ def read_manifest(folder: Path) -> Manifest:
     except (OSError, IndexError, msgspec.MsgspecError) as failure:
         raise UsageError(
             f"holds no manifest of an audit ({printable(failure, 160)})",
-            where=printable(path, 400),
+            where=path,
             remedy="name the folder of an audit: --out FOLDER",
         ) from None
     if head.format != FORMAT or head.kit != __version__ or head.count != len(entries):
         raise UsageError(
             f"is an audit by release {printable(head.kit, 40)} of the kit, this is {__version__}",
-            where=printable(path, 400),
+            where=path,
             remedy="finish it with that release, or name another folder: --out FOLDER",
         )
     return Manifest(head.terms, head.salt, entries)
-
-
-def job(manifest: Manifest, batch: Sequence[ManifestEntry]) -> dict[str, Any]:
-    """The description of a batch for the process that judges it, as plain values."""
-    return {
-        "salt": manifest.salt,
-        "since": manifest.terms.since,
-        "contract": manifest.terms.contract,
-        "entries": [(entry.id, entry.place, entry.size, entry.model_size) for entry in batch],
-    }

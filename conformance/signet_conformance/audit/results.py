@@ -49,8 +49,7 @@ _encoder = msgspec.json.Encoder()
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
     ours = not folder.exists()
-    where = printable(folder, 400)
-    with os_errors("cannot be written", where=where, remedy="name a folder that you may write to: --out FOLDER"):
+    with os_errors("cannot be written", where=folder, remedy="name a folder that you may write to: --out FOLDER"):
         (folder / "batches").mkdir(parents=True, exist_ok=True)
         (folder / "results").mkdir(exist_ok=True)
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -59,7 +58,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     except OSError:
         os.close(lock)
         remedy = "wait for its end, or name another"
-        raise UsageError("another audit is at work there", where=where, remedy=remedy) from None
+        raise UsageError("another audit is at work there", where=folder, remedy=remedy) from None
     try:
         yield
     finally:
@@ -235,7 +234,7 @@ def read_summary(folder: Path) -> Summary:
     except (OSError, msgspec.MsgspecError):
         raise UsageError(
             "holds no finished audit",
-            where=printable(folder, 400),
+            where=folder,
             remedy="signet-conformance audit DATASET… --out FOLDER continues it",
         ) from None
 

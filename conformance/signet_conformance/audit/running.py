@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from signet_conformance import __version__
-from signet_conformance.audit import import_extra, manifest as manifests
+from signet_conformance.audit import import_extra
 from signet_conformance.audit.judged_rows import judge_batch
-from signet_conformance.audit.manifest import Manifest, ManifestEntry
+from signet_conformance.audit.manifest import Job, Manifest, ManifestEntry
 from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
-Job = tuple[int, dict[str, Any]]
+NumberedJob = tuple[int, Job]
 
 
 def judge_all(
     manifest: Manifest,
     batches: Sequence[Sequence[ManifestEntry]],
     folder: Path,
-    judge: Callable[[Iterable[Job]], Iterator[tuple[int, bytes]]],
+    judge: Callable[[Iterable[NumberedJob]], Iterator[tuple[int, bytes]]],
     told: Callable[[str, bool], None],
 ) -> Batches:
     """Judge the batches of a manifest that are not there yet; `told` is called once for each, as `steps` wants it."""
@@ -33,24 +33,24 @@ def judge_all(
     left = [number for number in range(len(batches)) if not judged.has(number)]
     for _ in range(len(batches) - len(left)):
         told("", False)
-    for number, rows in judge((number, manifests.job(manifest, batches[number])) for number in left):
+    for number, rows in judge((number, manifest.job(batches[number])) for number in left):
         judged.write(number, rows)
         told("", False)
     return judged
 
 
-def judge_here(items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+def judge_here(items: Iterable[NumberedJob]) -> Iterator[tuple[int, bytes]]:
     """The number and the rows of each job, judged in this very process."""
     return ((number, judge_batch(job)) for number, job in items)
 
 
-class AuditWorkers(Workers[dict[str, Any], bytes]):
+class AuditWorkers(Workers[Job, bytes]):
     """Some processes that judge batches; begun before the data sets are listed, while this process has no thread."""
 
     def __init__(self, count: int) -> None:
         super().__init__(judge_batch, count)
 
-    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[NumberedJob]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job, in the order in which they are done. Raises KitError for a lost one."""
         try:
             for number, rows in super().each(items):
@@ -95,7 +95,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def each(self, items: Iterable[Job]) -> Iterator[tuple[int, bytes]]:
+    def each(self, items: Iterable[NumberedJob]) -> Iterator[tuple[int, bytes]]:
         """The number and the rows of each job, in the order in which they are done.
 
         Raises UsageError for a cluster without workers or with workers of another kit, KitError for a lost batch.
@@ -119,7 +119,7 @@ class Cluster:
             if following is not None:
                 done.add(self._submitted(following, numbers))
 
-    def _submitted(self, job: Job, numbers: dict[str, int]) -> Any:
+    def _submitted(self, job: NumberedJob, numbers: dict[str, int]) -> Any:
         # Judging depends on nothing but the job, so a worker that dies may have its batches judged by another.
         future = self._client.submit(judge_batch, job[1], pure=False, retries=3)
         numbers[future.key] = job[0]

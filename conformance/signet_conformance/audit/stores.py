@@ -78,9 +78,7 @@ def recordings_of(dataset: str) -> list[ListedRecording]:
         if not is_model_side(place)
     ]
     if not listed:
-        raise UsageError(
-            "holds no recording", where=printable(dataset, 400), remedy="name a folder, glob or prefix of *.jsonl"
-        )
+        raise UsageError("holds no recording", where=dataset, remedy="name a folder, glob or prefix of *.jsonl")
     return sorted(listed, key=lambda each: each.name)
 
 
@@ -110,7 +108,7 @@ def _local_files(dataset: str) -> dict[str, int]:
         if Path(match).is_dir():
             files.update(_below(match))
         elif match == dataset or is_recording(match):
-            with os_errors("cannot be listed", where=printable(match, 400), remedy=_UNLISTED):
+            with os_errors("cannot be listed", where=match, remedy=_UNLISTED):
                 files[os.path.abspath(match)] = Path(match).stat().st_size  # noqa: PTH100 - no link is followed
     for place in [each for each in files if not is_model_side(each)]:
         beside = model_side(place)
@@ -121,7 +119,7 @@ def _local_files(dataset: str) -> dict[str, int]:
 
 def _below(folder: str) -> Iterator[tuple[str, int]]:
     def unreadable(failure: OSError) -> None:
-        with os_errors("cannot be listed", where=printable(failure.filename or folder, 400), remedy=_UNLISTED):
+        with os_errors("cannot be listed", where=failure.filename or folder, remedy=_UNLISTED):
             raise failure
 
     for parent, _, names in os.walk(os.path.abspath(folder), onerror=unreadable):  # noqa: PTH100 - no link is followed
@@ -152,13 +150,13 @@ def _remote_files(dataset: str) -> dict[str, int]:
     except _FOR_GOOD as failure:
         raise UsageError(
             f"cannot be listed: {type(failure).__name__}",
-            where=printable(dataset, 400),
+            where=dataset,
             remedy="check the prefix, and the credentials in the environment",
         ) from None
     except Exception as failure:  # noqa: BLE001 - each store raises errors of its own
         raise UsageError(
             f"cannot be listed, after {TRIES} tries: {printable(failure, 200)}",
-            where=printable(dataset, 400),
+            where=dataset,
             remedy="the same command tries again",
         ) from None
     return {store.unstrip_protocol(path): size for path, size in objects.items() if is_recording(path)}

@@ -230,11 +230,7 @@ def show_recording(
 
     entry = read_manifest(Path(out)).places().get(recording)
     if entry is None:
-        raise UsageError(
-            f"there is no recording {printable(recording, 40)}",
-            where=printable(out, 400),
-            remedy="an id of its results",
-        )
+        raise UsageError(f"there is no recording {printable(recording, 40)}", where=out, remedy="an id of its results")
     place = entry.place
     with TemporaryDirectory(prefix="signet-audit-") as folder:
         if stores.is_remote(place):
@@ -242,8 +238,6 @@ def show_recording(
             try:
                 stores.copy(place, entry.size, copied)
             except stores.ObjectLostError as lost:
-                raise UsageError(
-                    f"cannot be had: {lost.why}", where=printable(place, 400), remedy="check the store"
-                ) from None
+                raise UsageError(f"cannot be had: {lost.why}", where=place, remedy="check the store") from None
             place = str(copied)
         return ctx.invoke(command_named("show"), trace=place, exchanges=exchanges, only=only, bodies=bodies)

@@ -164,7 +164,7 @@ class Files:
                 with collector_paused():
                     outcome = next(outcomes)
                 if isinstance(outcome, SignetConformanceError):
-                    outcome.where = outcome.where or file
+                    outcome.where = outcome.where or printable(file, 400)
                     self.complain(outcome)
                     continue
                 self.judging.add(outcome)

@@ -192,7 +192,7 @@ def _tell_crash(crash: Exception) -> None:
 
 def tell(failure: SignetConformanceError, stream: TextIO | None = None) -> None:
     """Write `error: WHERE: MESSAGE` and `try: REMEDY` to stderr, without control characters."""
-    where = f"{printable(failure.where, 1000)}: " if failure.where else ""
+    where = f"{failure.where}: " if failure.where else ""
     remedy = f"\ntry: {_lines(failure.remedy)}" if failure.remedy else ""
     _write(f"error: {where}{_lines(failure.message)}{remedy}", stream)
 

@@ -119,7 +119,7 @@ def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> 
 def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
     """Find out which version a daemon serves best. Send it recorded requests, and say where its answers differ."""
     if draft is not None and Path(draft).exists():
-        raise UsageError("is there already", where=printable(draft, 400), remedy="name a folder that does not exist")
+        raise UsageError("is there already", where=draft, remedy="name a folder that does not exist")
     learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
     print_drawn(_describe_learnt(learnt))
     if draft is not None:

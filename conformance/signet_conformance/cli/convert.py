@@ -143,9 +143,7 @@ def _from_trace(trace: Trace, target_format: str, target: str) -> None:
 def _flows(path: str) -> ModuleType:
     if find_spec("mitmproxy") is None:
         raise UsageError(
-            "mitmproxy's flow files need mitmproxy, which is not installed",
-            where=printable(path, 400),
-            remedy=pip_install("mitmproxy"),
+            "mitmproxy's flow files need mitmproxy, which is not installed", where=path, remedy=pip_install("mitmproxy")
         )
     from signet_recording_proxy.captures import flows
 
@@ -157,7 +155,5 @@ def _format_of(path: str, option: str) -> str:
     packed = option == "--from" and is_recording(path)
     form = TRACE if packed else _SUFFIXES.get(Path(path).suffix.lower())
     if form is None:
-        raise UsageError(
-            "the name does not say which format it is", where=printable(path, 400), remedy=f"add {option} har"
-        )
+        raise UsageError("the name does not say which format it is", where=path, remedy=f"add {option} har")
     return form

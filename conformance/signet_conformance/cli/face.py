@@ -102,7 +102,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
         why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
         raise NothingTestedError(
             f"{why} in {len(traces)} recordings: there is nothing to compare",
-            where=printable(", ".join(map(str, recordings)), 400),
+            where=", ".join(map(str, recordings)),
             remedy="signet-conformance run TARGET --harness real --report DIR; not every program tells its plugins",
         )
     host, release = launched
@@ -110,7 +110,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
     if face.data.harness != host:
         raise UsageError(
             f"{face.name} plays {face.data.harness}, and these are recordings of {printable(host, 60)}",
-            where=printable(Path(recordings[0]), 400),
+            where=Path(recordings[0]),
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
     played_ones = [trace for trace in every if is_played(trace)]
@@ -120,7 +120,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
         raise UsageError(
             f"{host} {printable(release, 60)} is compared with {face.name}, and the played runs are of "
             f"{printable(' '.join(played), 100)}",
-            where=printable(", ".join(map(str, recordings)), 400),
+            where=", ".join(map(str, recordings)),
             remedy=f"signet-conformance run TARGET --face {face.path.stem} --report played",
         )
     return face, release, traces, played_ones

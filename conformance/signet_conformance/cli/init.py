@@ -189,7 +189,7 @@ def _places(folders: Sequence[str]) -> Sequence[workflow.ConnectorFolder]:
         if place.root != places[0].root:
             raise UsageError(
                 f"is in the repository {printable(place.root, 300)}, and {printable(places[0].folder, 300)} is not",
-                where=printable(place.folder, 300),
+                where=place.folder,
                 remedy="a lane belongs to one repository: run the command once in each",
             )
     return places
@@ -205,7 +205,7 @@ def _connectors(
         names = [each.name for each in connectors]
         raise UsageError(
             f"there are several connectors here: {', '.join(names)}",
-            where=printable(place.directory, 400),
+            where=place.directory,
             remedy=f"choose one: --target {names[0]}; or set up a lane with each: --all",
         )
     return connectors
@@ -354,7 +354,7 @@ class InitWriter:
             print(f"would write {name}:")
             print("".join(f"    {line}\n" for line in text.splitlines()), end="")
         else:
-            with os_errors("cannot be written", where=str(path), remedy="check the permissions"):
+            with os_errors("cannot be written", where=path, remedy="check the permissions"):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 create_file(path, [text.encode()])
             print(f"wrote     {name}")
@@ -370,7 +370,7 @@ class InitWriter:
         if self._dry_run:
             print(f"would add to {name}: {', '.join(lines)}")
             return
-        with os_errors("cannot be written", where=str(path), remedy="check the permissions"):
+        with os_errors("cannot be written", where=path, remedy="check the permissions"):
             before = path.read_bytes() if path.exists() else b""
             gap = b"\n" if before and not before.endswith(b"\n") else b""
             with path.open("ab") as stream:

@@ -45,9 +45,7 @@ def command() -> int:
     except SignetConformanceError as failure:
         runner.set_output("status", failure.exit_status)
         runner.set_output("verdict", github.VERDICT_WORDS[failure.exit_status])
-        place = f"{failure.where}: " if failure.where else ""
-        said = "; ".join(filter(None, (f"{place}{failure.message}", failure.remedy)))
-        runner.annotate(github.Annotation("error", "Signet conformance", said))
+        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(failure)))
         raise
 
 
@@ -82,7 +80,7 @@ def _write_results(inputs: Inputs, runner: github.Runner, ended: LaneRun) -> Non
     runner.add_summary(summary(inputs, ended))
     said: list[str] = []
     if not ended.performances or ended.failure is not None:
-        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(ended)))
+        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(ended.failure)))
     if ended.performances:
         tally = Counter[str]()
         for performance in ended.performances:

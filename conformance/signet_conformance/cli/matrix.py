@@ -92,7 +92,7 @@ def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], 
                 files.append(file)
                 columns += matrix.read_columns(file)
         except SignetConformanceError as failure:
-            failure.where = failure.where or path
+            failure.where = failure.where or printable(path, 400)
             tell(failure)
             status = failure.exit_status
     return files, columns, status

@@ -39,7 +39,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
     if is_model_side(path):
         raise TraceError(
             "is one side of a recording: what the harness and its model said to each other",
-            where=printable(path, 400),
+            where=path,
             remedy=f"name the daemon's side, both are read: {printable(daemon_side(path), 400)}",
         )
     try:
@@ -48,7 +48,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
         other = recognise(path)
         if other is None:
             raise
-        raise TraceError(f"is {other.what}, no trace", where=printable(path, 400), remedy=other.remedy) from failure
+        raise TraceError(f"is {other.what}, no trace", where=path, remedy=other.remedy) from failure
 
 
 def demand_plain(path: str) -> None:
@@ -56,7 +56,7 @@ def demand_plain(path: str) -> None:
     if is_special(path):
         raise TraceError(
             "is not a plain file: the program that writes into it may never end",
-            where=printable(path, 400),
+            where=path,
             remedy="write it to a file first",
         )
 

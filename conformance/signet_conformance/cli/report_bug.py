@@ -49,7 +49,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 def command(*, report: str, only: str | None, out: str, settings: str | None, yes: bool) -> int:
     """Show what would be packed, ask, and write it."""
     if Path(out).exists():
-        raise UsageError("is there already", where=printable(out, 400), remedy="name a new file with --out")
+        raise UsageError("is there already", where=out, remedy="name a new file with --out")
     file = report_of(report)
     read = read_report(file)
     requirement = _requirement(read, only)
@@ -72,7 +72,7 @@ def _agrees(out: str) -> bool:
     if not sys.stdin.isatty():
         raise UsageError(
             "cannot ask before writing: standard input is not a terminal",
-            where=printable(out, 400),
+            where=out,
             remedy="read what is listed above, then add --yes",
         )
     return click.confirm(f"Write {printable(out, 400)}?")
@@ -100,7 +100,7 @@ def _smallest(report: Report, folder: Path, requirement: str) -> tuple[ReportTra
     if not found:
         raise UsageError(
             f"no recording beside the report shows {requirement} as {wanted.value}",
-            where=printable(str(folder), 400),
+            where=folder,
             remedy="drive it again with --report DIR, which keeps the recordings",
         )
     return min(found, key=lambda each: each[:2])[2:]
@@ -134,7 +134,7 @@ def _parts(
     }
     file = Path(settings or SETTINGS)
     if settings is not None and not file.is_file():
-        raise UsageError("is no file", where=printable(settings, 400), remedy="name the settings, or leave it out")
+        raise UsageError("is no file", where=settings, remedy="name the settings, or leave it out")
     if file.is_file():
         parts["settings.toml"] = redactor.text(file.read_text("utf-8", "replace"))
     return {name: _anonymous(text) for name, text in parts.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from signet_conformance.errors import TraceError, UsageError, printable
+from signet_conformance.errors import TraceError, UsageError
 from signet_conformance.files.documents import demand
 from signet_conformance.reports import FORMATS
 from signet_conformance.reports.report_document import Report, read_report
@@ -26,7 +26,7 @@ def report_of(path: str) -> str:
     if not report.is_file():
         raise UsageError(
             f"the folder holds no {FILE}",
-            where=printable(path, 400),
+            where=path,
             remedy="name a report file, or the folder of a run that wrote one",
         )
     return str(report)

@@ -110,7 +110,7 @@ def _show(trace: Trace, timeline: TimelineText, chosen: Filter, only: frozenset[
     beside = findings_of(judged, only)
     marks = chosen.everything
     if only is not None:
-        chosen = Filter(chosen.session, chosen.agent, chosen.operation, chosen.exchanges, frozenset(beside))
+        chosen = replace(chosen, selected=frozenset(beside))
         marks = False
     _print(timeline.heading(recording))
     _print(timeline.lines(recording, chosen.admits, beside, marks=marks))

@@ -40,10 +40,10 @@ def command(folder: str) -> int:
     from signet_conformance.reports.terminal import draw_table, grid, table_width, wants_colour
 
     if not Path(folder).is_dir():
-        raise UsageError("is not a folder", where=printable(folder, 400), remedy="name the folder that holds the runs")
+        raise UsageError("is not a folder", where=folder, remedy="name the folder that holds the runs")
     runs, status = _read_reports(Path(folder))
     if not runs:
-        raise UsageError("holds no report", where=printable(folder, 400), remedy=f"keep the {FILE} of each run there")
+        raise UsageError("holds no report", where=folder, remedy=f"keep the {FILE} of each run there")
     counted = (verdict.value for verdict in _COUNTED)
     heads = ("recorded", "commit", "connector", "release", *counted, "new", "fixed", "run")
     print(*draw_table(grid([heads, *_rows(runs)]), table_width(sys.stdout), wants_colour(sys.stdout)), sep="\n")

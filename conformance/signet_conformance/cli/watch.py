@@ -175,7 +175,7 @@ class RecordingWatcher:
         given = trace_files(self._names)
         changed = False
         for failure in given.complaints:
-            self._complain(f"{failure.where}: {failure.message}" if failure.where else failure.message)
+            self._complain(failure.headline)
         for gone in [file for file in self._judged if file not in given.files]:
             del self._judged[gone]
             changed = True
@@ -191,8 +191,8 @@ class RecordingWatcher:
             except OSError:
                 continue  # it is not there yet, or no more
             except SignetConformanceError as failure:
-                failure.where = failure.where or file
-                self._complain(f"{printable(failure.where, 400)}: {failure.message}")
+                failure.where = failure.where or printable(file, 400)
+                self._complain(failure.headline)
         return changed
 
     def _publish(self) -> None:

@@ -110,7 +110,7 @@ class ExchangePair(Struct, frozen=True):
             yield self._changed(member, DifferingPlace(pointer, pointer, ours, theirs), readers.requirements(), note)
 
     def _body(self, part: str, side: str) -> Iterator[Difference]:
-        body, other = _body_of(self.first, side), _body_of(self.second, side)
+        body, other = body_of(self.first, side), body_of(self.second, side)
         if body is None and other is None:
             return
         ours, theirs = _object(body), _object(other)
@@ -183,7 +183,8 @@ def _fault(call: Call) -> Mapping[str, Any] | None:
     return None if fault is None else {name: value for name, value in fault.items() if not name.endswith("_s")}
 
 
-def _body_of(call: Call, side: str) -> Body | None:
+def body_of(call: Call, side: str) -> Body | None:
+    """The body of its request or response."""
     if side == "request":
         return call.exchange.request.body
     return call.exchange.response.body if call.exchange.response is not None else None

@@ -22,6 +22,7 @@ from signet_conformance.diff.difference import (
     session_facts,
     texts,
 )
+from signet_conformance.diff.exchanges import body_of
 from signet_conformance.diff.text import closing_line
 from signet_conformance.errors import printable
 from signet_conformance.facts import Call, Recording
@@ -172,10 +173,7 @@ class Bodies:
 
 def _body(calls: Mapping[int, Call], side: SideValue, answer: bool) -> Body | None:
     call = None if side.exchange is None else calls.get(side.exchange)
-    if call is None:
-        return None
-    message = call.exchange.response if answer else call.exchange.request
-    return None if message is None else message.body
+    return None if call is None else body_of(call, "response" if answer else "request")
 
 
 def _marked(first: Sequence[str], second: Sequence[str]) -> tuple[set[int], set[int]]:

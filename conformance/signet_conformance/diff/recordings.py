@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -59,25 +60,16 @@ def _declared(first: Recording, second: Recording) -> Iterator[Difference]:
     for name in dict.fromkeys((*ours, *theirs)):
         # Each recording plants canaries of its own.
         if name != "canaries" and ours.get(name) != theirs.get(name):
-            pointer = f"/declared/{name}"
-            yield Difference(
-                DifferenceKind.CHANGED,
-                0,
-                "the header line",
-                f"declared {name}",
-                SideValue(None, pointer, ours.get(name, ABSENT)),
-                SideValue(None, pointer, theirs.get(name, ABSENT)),
-                readers_of("declared", None, name).requirements(),
-            )
+            values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+            readers = readers_of("declared", None, name).requirements()
+            yield _of_header(f"declared {name}", f"/declared/{name}", *values, readers)
     if first.daemon_version != second.daemon_version:
-        yield Difference(
-            DifferenceKind.CHANGED,
-            0,
-            "the header line",
-            "daemon version",
-            SideValue(None, "/daemon_version", first.daemon_version),
-            SideValue(None, "/daemon_version", second.daemon_version),
-        )
+        yield _of_header("daemon version", "/daemon_version", first.daemon_version, second.daemon_version)
+
+
+def _of_header(member: str, pointer: str, ours: Any, theirs: Any, requirements: tuple[str, ...] = ()) -> Difference:
+    sides = SideValue(None, pointer, ours), SideValue(None, pointer, theirs)
+    return Difference(DifferenceKind.CHANGED, 0, "the header line", member, *sides, requirements)
 
 
 _Met = tuple[int, int, int]

@@ -55,9 +55,8 @@ def _blocks(comparison: Comparison, *, show_all: bool) -> Iterator[Iterator[Rend
             for difference in differences
             if not difference.relevant and (show_all or not difference.is_remembered)
         )
-        yield from map(_relevant, relevant)
         shown = cosmetic if show_all else cosmetic[:COSMETIC_SHOWN]
-        yield from map(_cosmetic, shown)
+        yield from map(_differences, [*relevant, *shown])
         if len(shown) < len(cosmetic):
             yield _faint_line(f"{len(cosmetic) - len(shown)} more cosmetic differences: --all shows them")
         if remembered:
@@ -102,23 +101,11 @@ def _session(pair: SessionPair | None) -> Iterator[RenderableType]:
     yield from (labelled(label, text) for label, text in session_facts(pair, 80) if text)
 
 
-def _relevant(alike: Sequence[Difference]) -> Iterator[RenderableType]:
-    first = alike[0]
-    yield from _difference_lines(first, Text("contract-relevant", STRONG))
-    yield labelled("read by", ", ".join(first.requirements))
-    yield labelled_command("explain", ["signet-conformance", "explain", *first.requirements])
-    if len(alike) > 1:
-        yield labelled("again", again(alike[1:]))
-
-
-def _cosmetic(alike: Sequence[Difference]) -> Iterator[RenderableType]:
-    yield from _difference_lines(alike[0], Text("cosmetic", FAINT))
-    if len(alike) > 1:
-        yield labelled("again", again(alike[1:]))
-
-
-def _difference_lines(difference: Difference, weight: Text) -> Iterator[RenderableType]:
+def _differences(alike: Sequence[Difference]) -> Iterator[RenderableType]:
+    """The first of some that are alike, and where the others are."""
+    difference = alike[0]
     kind = difference.kind
+    weight = Text("contract-relevant", STRONG) if difference.relevant else Text("cosmetic", FAINT)
     yield Text()
     yield Text.assemble("  ", (kind.value, _STYLES[kind]), " " * (10 - len(kind.value)), weight)
     yield labelled("where", place(difference))
@@ -131,3 +118,8 @@ def _difference_lines(difference: Difference, weight: Text) -> Iterator[Renderab
     if kind is DifferenceKind.CHANGED:
         for name, value in zip(("A", "B"), texts(difference.first, difference.second), strict=True):
             yield labelled(name, value)
+    if difference.relevant:
+        yield labelled("read by", ", ".join(difference.requirements))
+        yield labelled_command("explain", ["signet-conformance", "explain", *difference.requirements])
+    if len(alike) > 1:
+        yield labelled("again", again(alike[1:]))

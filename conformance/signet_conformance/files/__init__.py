@@ -67,13 +67,12 @@ def read_json(
     """
     from pydantic_core import from_json
 
-    where = printable(path, 400) if where is None else where
+    where = where or str(path)
     try:
         raw = _read(Path(path), most_bytes)
-    except OSError as failure:
-        raise error(f"cannot be read: {failure.strerror or failure}", where=where, remedy=remedy) from None
-    except ValueError as failure:
-        raise error(f"cannot be read: {printable(failure)}", where=where, remedy=remedy) from None
+    except (OSError, ValueError) as failure:
+        told = printable(getattr(failure, "strerror", None) or failure)
+        raise error(f"cannot be read: {told}", where=where, remedy=remedy) from None
     if raw is None:
         raise error(f"is larger than {most_bytes >> 20} MiB", where=where, remedy=remedy)
     with contextlib.suppress(ValueError):

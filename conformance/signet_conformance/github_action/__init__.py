@@ -129,7 +129,7 @@ def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
     yield f"## Signet conformance: {word}\n"
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
     if ended.failure is not None:
-        yield f"No verdict was reached: {inline(printable(failure_text(ended), 600))}\n"
+        yield f"No verdict was reached: {inline(printable(failure_text(ended.failure), 600))}\n"
     for performance in ended.performances:
         report = io.StringIO()
         performance.write_report(FORMATS["markdown"], report)
@@ -144,10 +144,8 @@ def because_of(ended: LaneRun) -> str:
     return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
 
 
-def failure_text(ended: LaneRun) -> str:
-    """Why no verdict was reached, in one line."""
-    failure = ended.failure
+def failure_text(failure: SignetConformanceError | None) -> str:
+    """Why no verdict was reached, in one line; without a failure the lane was cancelled."""
     if failure is None:
         return "the lane was cancelled"
-    place = f"{failure.where}: " if failure.where else ""
-    return "; ".join(filter(None, [f"{place}{failure.message}", failure.remedy]))
+    return "; ".join(filter(None, [failure.headline, failure.remedy]))

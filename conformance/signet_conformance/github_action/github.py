@@ -133,7 +133,7 @@ def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
 def _append(path: Path, text: str) -> None:
     remedy = "let GITHUB_OUTPUT and GITHUB_STEP_SUMMARY name files, or unset them"
     with (
-        os_errors("cannot be written", where=printable(path, 400), remedy=remedy),
+        os_errors("cannot be written", where=path, remedy=remedy),
         path.open("a", encoding="utf-8", newline="") as stream,
     ):
         stream.write(text)

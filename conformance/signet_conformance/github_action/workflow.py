@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
 from signet_conformance import __version__
-from signet_conformance.errors import UsageError, printable
+from signet_conformance.errors import UsageError, noted_source, printable
 from signet_conformance.files import real_path
 from signet_conformance.github_action.discovery import build_lines, template
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, variable
@@ -94,7 +91,6 @@ def _job(driven: LaneConnector, names: Iterable[str]) -> Iterator[str]:
     yield from (f"              {line}" for line in driven.build)
 
 
-_DISTRIBUTION = "signet-conformance"
 _PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}@[0-9a-f]{40}")
 _ADDRESS = re.compile(r"(?:https://|ssh://git@|git@)github\.com[/:]([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?")
 
@@ -115,10 +111,7 @@ def installed_pin() -> str | None:
 
     None where the kit came from a package index, or from a checkout that has no commit or no such remote.
     """
-    try:
-        noted: Any = json.loads(distribution(_DISTRIBUTION).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, OSError, ValueError):
-        return None
+    noted = noted_source()
     address = str(noted.get("url", ""))
     if "vcs_info" in noted:
         return _pin(address, str(noted["vcs_info"].get("commit_id", "")))
@@ -172,7 +165,7 @@ class ConnectorFolder(Struct, frozen=True):
         """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
         folder = real_path(given)
         if not folder.is_dir():
-            raise UsageError("is not a folder", where=printable(given, 400), remedy="name the folder of the connector")
+            raise UsageError("is not a folder", where=given, remedy="name the folder of the connector")
         return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
 
     @property

@@ -21,6 +21,7 @@ from signet_conformance.reports.evidence import Evidence, known_requirement
 from signet_conformance.reports.remarks import played, remarks
 
 HEADING = "## Signet conformance"
+_APART = "Apart from the connector's verdicts and the exit status."
 MAX_BYTES = 900_000
 """A step summary takes 1 MiB."""
 
@@ -61,18 +62,15 @@ class MarkdownReport(CauseReport):
         if undecided:
             yield "### Not decided\n"
             yield "\n".join(map(_undecided, undecided)) + "\n"
-        daemon = self._causes.daemon()
-        if daemon:
-            yield "### On the daemon's side\n\nApart from the connector's verdicts and the exit status.\n"
-            yield from (_block(cause, ending.options) for cause in daemon)
-        harness = self._causes.harness()
-        if harness:
-            yield "### What reached the model\n\nApart from the connector's verdicts and the exit status.\n"
-            yield from (_block(cause, ending.options) for cause in harness)
+        beside = {"On the daemon's side": self._causes.daemon(), "What reached the model": self._causes.harness()}
+        for heading, causes in beside.items():
+            if causes:
+                yield f"### {heading}\n\n{_APART}\n"
+                yield from (_block(cause, ending.options) for cause in causes)
         if run.coverage is not None:
             yield f"Coverage: {run.coverage.words}\n"
         if run.newer is not None and run.newer.words:
-            yield f"### {inline(run.newer.words)}\n\nApart from the connector's verdicts and the exit status.\n"
+            yield f"### {inline(run.newer.words)}\n\n{_APART}\n"
             for name, each in run.newer.breaches.items():
                 yield f"- {each.verdict} {inline(name)}: {inline(printable(each.message, 300))}"
             yield ""

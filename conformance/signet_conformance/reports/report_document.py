@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from signet_conformance.errors import printable
 from signet_conformance.files import read_json
 from signet_conformance.files.documents import Document, Items, Maybe, Part, Text, demand, refusal
 from signet_conformance.finding import COVERABLE, Verdict
@@ -411,5 +410,4 @@ _REMEDY = "write one with: signet-conformance check TRACE... --json --output FIL
 
 def read_report(path: str) -> Report:
     """Read a report. Raises UsageError when the file does not hold one."""
-    where = printable(path, 400)
-    return demand(Report, read_json(path, _REMEDY, where=where, most_bytes=MAX_BYTES), where, remedy=_REMEDY)
+    return demand(Report, read_json(path, _REMEDY, most_bytes=MAX_BYTES), path, remedy=_REMEDY)

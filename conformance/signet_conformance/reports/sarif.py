@@ -143,10 +143,8 @@ def _result(judged: JudgedTrace, requirement: str, kind: list[Finding], file: st
     if (known := known_requirement(requirement)) is not None:
         pieces += [f"change: {known.fix}", f"page: {page_address(requirement) or explain_command(requirement)}"]
     identity = f"{requirement}\0{kind[0].kind}"
-    trace, code = (
-        _place(judged.trace.path or file, shown.line),
-        [_location("sent by", _place(source.file, source.line)) for source in shown.sources],
-    )
+    trace = _place(judged.trace.path or file, shown.line)
+    code = [_location("sent by", _place(source.file, source.line)) for source in shown.sources]
     related = [*code[1:], _location("the recording", trace)] if code else []
     return {
         "message": {"text": literal("\n".join(pieces))},

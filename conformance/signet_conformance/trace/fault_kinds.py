@@ -7,11 +7,12 @@ to the daemon's own answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 
-class FaultKind(Struct, frozen=True):
+class FaultKind(Struct, frozen=True, forbid_unknown_fields=True):
     """One kind. `parameters` are the members beside `kind`; those in `needs` must be there."""
 
     name: str
@@ -33,39 +34,7 @@ class FaultKind(Struct, frozen=True):
 RESTART = "restart"
 """The one fault that is not the recorder's: the kit starts the daemon anew, and marks it."""
 
-_ROWS = (
-    FaultKind("reset", "resets the connection", spoils=True, away=True, share=6),
-    FaultKind("refuse", "closes the listener; takes no match and no count", spoils=True, away=True, share=4),
-    FaultKind(
-        "status",
-        "answers with this status",
-        ("status", "retry_after_s", "body"),
-        needs=("status",),
-        spoils=True,
-        share=14,
-    ),
-    FaultKind("not_json", "answers 200 with a page", spoils=True, unreadable=True, share=2),
-    FaultKind("empty", "answers 200 without a body", spoils=True, unreadable=True, share=2),
-    FaultKind("truncated", "answers 200 and ends before the body does", share=1),
-    FaultKind("shape", "answers 200 with members of wrong types, or with `body`", ("body",), spoils=True, share=2),
-    FaultKind("extra_fields", "adds unknown members, or `fields`, to the daemon's own answer", ("fields",), share=1),
-    FaultKind("delay", "delays the answer", ("delay_s",), needs=("delay_s",), slow=True, share=2),
-    FaultKind(
-        "slow_body",
-        "sends the answer's body slowly",
-        ("delay_s",),
-        needs=("delay_s",),
-        slow=True,
-        share=1,
-    ),
-    FaultKind(
-        "hang",
-        "never answers, until the client gives up or the fault is switched off",
-        spoils=True,
-        slow=True,
-        share=1,
-    ),
-)
+_ROWS = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[FaultKind, ...])
 
 FAULT_KINDS: Mapping[str, FaultKind] = {kind.name: kind for kind in _ROWS}
 """Each kind that the recorder knows, by its name in a trace."""

@@ -121,7 +121,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
             if recording.cut_short is not None and not recording.size:
                 raise TraceError(
                     f"the {recording.cut_short} data ends before anything of it could be unpacked",
-                    where=printable(name, 400),
+                    where=name,
                     remedy="copy the file again from where it was made",
                 )
             file_exchanges = FileExchanges(recording.stream, name) if recording.size > held_bytes else None
@@ -130,14 +130,12 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
                 # What marks tell has to be known of the whole recording, whoever judges it.
                 whole = replace(whole, exchanges=tuple(whole.exchanges))
     except IsADirectoryError:
-        raise TraceError(
-            "is a folder, not a trace file", where=printable(name, 400), remedy="name the files in it"
-        ) from None
+        raise TraceError("is a folder, not a trace file", where=name, remedy="name the files in it") from None
     except (OSError, ValueError) as failure:
         # ValueError: a name with a null byte, which no file has.
         raise TraceError(
             f"cannot be read: {getattr(failure, 'strerror', None) or failure}",
-            where=printable(name, 400),
+            where=name,
             remedy="check the path and its permissions",
         ) from None
     if recording.cut_short is None or whole.warnings:

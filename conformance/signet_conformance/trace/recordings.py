@@ -158,7 +158,7 @@ def _unpack(stream: IO[bytes], to: SpooledTemporaryFile[bytes], packing: Packing
         if to.tell() > max(_ALWAYS_FITS_BYTES, _MOST_TIMES * read):
             raise TraceError(
                 f"unpacks to more than {_MOST_TIMES} times its size, which no recording does",
-                where=printable(name, 400),
+                where=name,
                 remedy=f"look at it with: {packing.name} -dc FILE | head, and name the unpacked file if it is one",
             )
     return None if unpacker.eof else packing.name
@@ -170,7 +170,7 @@ def _unpacker(packing: Packing, name: str) -> Unpacker:
     except ImportError:
         raise TraceError(
             f"is packed with {packing.name}, and this Python has nothing that unpacks it",
-            where=printable(name, 400),
+            where=name,
             remedy=f"install it with: {pip_install('codings')}; or unpack the file first",
         ) from None
 

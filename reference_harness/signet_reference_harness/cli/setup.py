@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from signet_reference_harness.cli import DocumentedCommand
+from signet_reference_harness.messages import objects
 
 LOOK_S: Final = 1.0
 """How long a server of this machine may take to name its models."""
@@ -125,8 +126,8 @@ def local_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
 
 def _names(value: Any) -> Iterator[str]:
     rows = (value.get("models") or value.get("data")) if isinstance(value, dict) else None
-    for row in rows if isinstance(rows, list) else ():
-        name = (row.get("name") or row.get("id")) if isinstance(row, dict) else None
+    for row in objects(rows):
+        name = row.get("name") or row.get("id")
         if isinstance(name, str):
             yield name
 

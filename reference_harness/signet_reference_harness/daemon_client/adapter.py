@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import objects
 
 StartSource = Literal["startup", "resume", "compact", "clear"]
 
@@ -46,9 +47,7 @@ class SessionStartResult:
     @classmethod
     def of(cls, reply: Reply) -> SessionStartResult:
         """Read the daemon's answer."""
-        rows = reply.body.get("memories")
-        memories = tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
-        return cls(reply=reply, inject=reply.text("inject"), memories=memories)
+        return cls(reply=reply, inject=reply.text("inject"), memories=tuple(objects(reply.body.get("memories"))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

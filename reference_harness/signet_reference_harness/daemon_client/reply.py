@@ -9,6 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from signet_reference_harness.messages import objects
+
 OK: Final = range(200, 300)
 REFUSALS: Final = frozenset({401, 403, 409})
 """The token is refused, or the session is claimed by another runtime path."""
@@ -99,8 +101,7 @@ def held_back(operation: str, reason: str) -> Reply:
 
 def memory_rows(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The memories of an answer: those that it lists, or the one that it is."""
-    lists = (body.get(name) for name in ("results", "memories"))
-    rows = [row for rows in lists if isinstance(rows, list) for row in rows if isinstance(row, Mapping)]
+    rows = [*objects(body.get("results")), *objects(body.get("memories"))]
     return [*rows, body] if isinstance(body.get("content"), str) else rows
 
 

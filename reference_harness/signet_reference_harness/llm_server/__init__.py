@@ -19,7 +19,7 @@ from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, anthropic_messages, vendor_answer
 from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, estimate, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
-from signet_reference_harness.llm_server.script import ErrorAnswer, RawAnswer, Script, ScriptedFault, Turns
+from signet_reference_harness.llm_server.script import ErrorAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ScriptedModelApp:
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"
                 reply = TurnReply(played.turn, asked, body, len(kept.body), kept.number, time.time(), stops)
-                await send_turn(sender, api, reply, kept)
+                await send_turn(sender, api, reply)
             kept.outcome = kept.outcome or "complete"
         except ClientClosedError:
             kept.outcome = "client_closed"
@@ -150,7 +150,7 @@ class Sender:
     """Sends one answer. Each method ends early with ClientClosedError when the client leaves."""
 
     def __init__(self, kept: KeptRequest, receive: Receive, send: Send) -> None:
-        self._kept = kept
+        self.kept = kept
         self._send = send
         self._gone = asyncio.ensure_future(_disconnected(receive))
 
@@ -192,13 +192,13 @@ class Sender:
         await self._more(b"", is_last=True)
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self._kept.status = status
+        self.kept.status = status
         raw = [(name.lower().encode("latin-1"), value.encode("utf-8")) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _more(self, data: bytes, *, is_last: bool) -> None:
-        if data and self._kept.first_chunk is None:
-            self._kept.first_chunk = time.time()
+        if data and self.kept.first_chunk is None:
+            self.kept.first_chunk = time.time()
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
 
 
@@ -207,23 +207,23 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-async def send_turn(sender: Sender, api: ModuleType, reply: TurnReply, kept: KeptRequest) -> None:
+async def send_turn(sender: Sender, api: ModuleType, reply: TurnReply) -> None:
     """Send a turn as the answer to a request of `api`."""
     turn = reply.turn
     headers = {
-        **api.headers(kept.number, turn.rate_limits, datetime.now(UTC)),
+        **api.headers(sender.kept.number, turn.rate_limits, datetime.now(UTC)),
         **{name.lower(): value for name, value in turn.headers.items()},
     }
     await sender.pause(turn.delay_ms)
     try:
         if api.NAME in turn.raw:
-            await _send_raw(sender, api, turn.raw[api.NAME], headers, streams=reply.asked.stream)
+            await _send_raw(sender, api, reply, headers)
         elif turn.error is not None:
             await send_failure(sender, api, turn.error, headers)
         elif reply.asked.stream:
-            await _send_stream(sender, api, reply, headers, kept)
+            await _send_stream(sender, api, reply, headers)
         else:
-            await _send_whole(sender, api, reply, headers, kept)
+            await _send_whole(sender, api, reply, headers)
     except UnspeakableError as error:
         await send_failure(
             sender, api, ErrorAnswer(message=str(error), type="script_error"), {"x-should-retry": "false"}
@@ -244,10 +244,9 @@ def _retry_after(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-async def _send_raw(
-    sender: Sender, api: ModuleType, raw: RawAnswer, headers: Mapping[str, str], *, streams: bool
-) -> None:
-    if not (streams and raw.events):
+async def _send_raw(sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str]) -> None:
+    raw = reply.turn.raw[api.NAME]
+    if not (reply.asked.stream and raw.events):
         body = raw.body.encode() if isinstance(raw.body, str) else to_json(raw.body)
         await sender.whole(raw.status, body, headers)
         return
@@ -257,15 +256,13 @@ async def _send_raw(
     await sender.end_stream()
 
 
-async def _send_whole(
-    sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
-) -> None:
+async def _send_whole(sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str]) -> None:
     fault = reply.turn.fault
     body = to_json(api.answer(reply))
     if fault is None:
         await sender.whole(200, body, headers)
         return
-    kept.outcome = fault.kind
+    sender.kept.outcome = fault.kind
     if fault.kind == "error":
         await send_failure(sender, api, fault.error, headers)
     elif fault.kind == "garbage":
@@ -278,9 +275,7 @@ async def _send_whole(
             await sender.pause(None)
 
 
-async def _send_stream(
-    sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str], kept: KeptRequest
-) -> None:
+async def _send_stream(sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str]) -> None:
     pieces = tuple(api.stream(reply))
     fault = reply.turn.fault
     await sender.begin_stream(200, api.MEDIA_TYPE, headers)
@@ -290,7 +285,7 @@ async def _send_stream(
         return
     strikes = _place(pieces, fault.after)
     await _send_pieces(sender, pieces[:strikes], reply.turn.chunk_delay_ms)
-    kept.outcome = fault.kind
+    sender.kept.outcome = fault.kind
     if fault.kind == "garbage":
         await sender.chunk((api.GARBAGE if fault.data is None else fault.data).encode())
         await _send_pieces(sender, pieces[strikes:], reply.turn.chunk_delay_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -14,6 +14,7 @@ from msgspec import Struct, to_builtins
 
 from signet_reference_harness.llm_server.requests import became
 from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
+from signet_reference_harness.messages import objects
 
 
 class RequestMessage(Struct, frozen=True, omit_defaults=True):
@@ -78,11 +79,6 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(block["text"] for block in objects(content) if isinstance(block.get("text"), str))
-
-
-def objects(value: Any) -> Sequence[Mapping[str, Any]]:
-    """The objects in a list; nothing for anything but a list."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def names(values: Iterable[Any]) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from signet_reference_harness.errors import printable
-from signet_reference_harness.messages import ToolDefinition, map_texts, valid_text, without_tags
+from signet_reference_harness.messages import ToolDefinition, map_texts, objects, valid_text, without_tags
 
 PREFIX: Final = "mcp__"
 SERVER_ROOM: Final = 24
@@ -89,7 +89,7 @@ def content_of(result: Mapping[str, Any]) -> Any:
     structured = result.get("structuredContent")
     if isinstance(structured, Mapping):
         return dict(structured)
-    blocks = [_block(block) for block in _blocks(result)]
+    blocks = [_block(block) for block in objects(result.get("content"))]
     texts = [block for block in blocks if isinstance(block, str)]
     if len(texts) == len(blocks) == 1:
         return texts[0]
@@ -98,13 +98,8 @@ def content_of(result: Mapping[str, Any]) -> Any:
 
 def failure_of(result: Mapping[str, Any]) -> str:
     """The error of a failed tool's result, for the model."""
-    texts = [block for block in map(_block, _blocks(result)) if isinstance(block, str)]
+    texts = [block for block in map(_block, objects(result.get("content"))) if isinstance(block, str)]
     return ("\n".join(texts) or "the tool failed, and its server does not say why")[:LONGEST_ERROR]
-
-
-def _blocks(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    content = result.get("content")
-    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
 
 
 def _block(block: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from signet_reference_harness.config import Secret, url_problem
 from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError, printable
 from signet_reference_harness.local_server import is_loopback
+from signet_reference_harness.messages import objects
 from signet_reference_harness.providers.agent_file import AgentFile, McpServerPart
 
 CALL_TIMEOUT_S: Final = 60.0
@@ -160,11 +161,11 @@ def _check_headers(headers: Secrets, where: str) -> None:
 
 def read_registry(reply: Reply, origin: str) -> ServerList:
     """Read the servers that the daemon at `origin` lists. Never raises: a bad row becomes a notice."""
-    if reply.failure is not None or not isinstance(reply.body.get("servers"), list):
+    if reply.failure is not None:
         return ServerList()
     servers: list[ServerSettings] = []
     notices: list[str] = []
-    rows = [row for row in reply.body["servers"] if isinstance(row, Mapping) and row.get("enabled") is True]
+    rows = [row for row in objects(reply.body.get("servers")) if row.get("enabled") is True]
     for row in rows[:MOST_SERVERS]:
         name = printable(str(row.get("id") or row.get("name") or "")).replace("\n", " ")[:LONGEST_NAME].strip()
         made = _read_registry_row(name, row.get("config"), local=is_local(origin))

@@ -32,7 +32,7 @@ from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason
-from signet_reference_harness.run.session_file import KeptTurn, SessionFile
+from signet_reference_harness.run.session_file import KeptTurn, SessionFile, written_at
 from signet_reference_harness.session.events import Status
 from signet_reference_harness.session.turn import TurnHistory
 from signet_reference_harness.session.watching import EventQueue
@@ -204,7 +204,7 @@ def read_run(path: Path, run: str) -> RunRecord:
     try:
         lines = kept_lines.whole_lines(path)
     except OSError as error:
-        others = sorted(path.parent.glob(f"*{kept_lines.SUFFIX}"), key=_changed, reverse=True)
+        others = sorted(path.parent.glob(f"*{kept_lines.SUFFIX}"), key=written_at, reverse=True)
         names = ", ".join(other.name.removesuffix(kept_lines.SUFFIX) for other in others[:MOST_NAMED])
         remedy = f"name one of {names}" if names else "begin a run: this --state-dir holds none"
         raise ConfigError(f"run {run}: {path}: {error.strerror or error}", remedy=remedy) from None
@@ -236,14 +236,6 @@ def read_run(path: Path, run: str) -> RunRecord:
     if calling is not None:
         recorded.results.append(_unknown(calling))
     return recorded
-
-
-def _changed(path: Path) -> float:
-    """When a file was changed; 0.0 if it is gone meanwhile."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _header(entry: Mapping[str, Any]) -> RunRecord:

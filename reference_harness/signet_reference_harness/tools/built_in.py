@@ -21,6 +21,7 @@ from signet_reference_harness.daemon_client.reply import FailureClass, Reply, he
 from signet_reference_harness.daemon_client.restraint import refuses
 from signet_reference_harness.errors import ToolInputError
 from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.messages import objects
 from signet_reference_harness.tools import DEFINITIONS, DaemonTool
 
 DEFAULT_RECALL: Final = 10
@@ -181,10 +182,7 @@ def _selection(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _previewed(preview: Reply) -> list[str]:
-    rows = preview.body.get("candidates")
-    if not isinstance(rows, list):
-        return []
-    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    return [row["id"] for row in objects(preview.body.get("candidates")) if isinstance(row.get("id"), str)]
 
 
 def _check_time(name: str, value: str) -> None:

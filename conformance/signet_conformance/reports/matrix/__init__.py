@@ -120,7 +120,7 @@ def read_columns(path: str) -> list[Column]:
     if report.contract not in contract_versions():
         raise UsageError(
             f"is judged by contract {printable(report.contract, 20)}, which this kit does not know",
-            where=printable(path, 400),
+            where=path,
             remedy="upgrade the kit: pip install -U signet-conformance",
         )
     groups: dict[str, list[ReportTrace]] = {}

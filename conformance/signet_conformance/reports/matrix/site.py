@@ -293,7 +293,7 @@ def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
     if missing is not None:
         raise UsageError(
             f"makes no badge: {missing}",
-            where=printable(column.report, 400),
+            where=column.report,
             remedy="pytest --signet-conformance --target NAME --signet-report DIR, without -k; then DIR/report.json",
         )
     failed = sum(verdict is Verdict.FAIL for verdict in column.verdicts.values())

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, text_of
 from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
+from signet_reference_harness.messages import objects
 
 NAME: Final[script.ApiName] = "anthropic-messages"
 PATH: Final = "/v1/messages"

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, text_of
 from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, chunks_of, server_sent, whole
+from signet_reference_harness.messages import objects
 
 NAME: Final[script.ApiName] = "openai-completions"
 PATH: Final = "/v1/chat/completions"

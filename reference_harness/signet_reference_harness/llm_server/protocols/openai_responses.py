@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
-from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, objects, text_of
+from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
 from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
+from signet_reference_harness.messages import objects
 
 NAME: Final[script.ApiName] = "openai-responses"
 PATH: Final = "/v1/responses"
