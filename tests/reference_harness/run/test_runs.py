@@ -25,7 +25,7 @@ from signet_reference_harness.run.run_journal import (
 from signet_reference_harness.run.session_file import read_session
 from signet_reference_harness.tools import ToolResult
 from tests.reference_harness.llm_server.served import Serve
-from tests.reference_harness.recording_daemon import END, PROMPT, START, Answer, RecordingDaemon
+from tests.reference_harness.recording_daemon import END, RECALL, START, Answer, RecordingDaemon
 
 from .conftest import Do
 from .killed import DEPLOYED, PAUSE_VARIABLE, REPLY, STEPS, started
@@ -154,7 +154,8 @@ def test_a_cancelled_run_refuses(project: Path, daemon: RecordingDaemon) -> None
     """Who ended it by a signal wanted it to end."""
     slow = {**os.environ, PAUSE_VARIABLE: "60"}
     process = started({"cwd": project, "prompt": "Deploy.", "run_id": "r1"}, slow)
-    while not daemon.bodies(PROMPT):
+    # The last request before the model is asked: a daemon under load may hear of one that was cancelled after the end.
+    while not daemon.bodies(RECALL):
         process.join(0.01)
     os.kill(process.pid or 0, signal.SIGTERM)
     assert exit_status(process) == 128 + signal.SIGTERM
