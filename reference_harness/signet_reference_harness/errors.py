@@ -128,6 +128,9 @@ def load_plugin(
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
         told = scrub(f"{type(error).__name__}: {error}")
+        module = place.partition(":")[0].strip()
+        if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
+            remedy = "install its package, or set PYTHONPATH to the folder that it is in"
         raise ConfigError(f"{where}: cannot be made from {place}: {told}", remedy=remedy) from None
     missing = [name for name in needed if getattr(made, name, "") == ""]
     if missing:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 if TYPE_CHECKING:
@@ -32,6 +34,14 @@ def test_foreign_host_is_refused(kit: Kit, host: str) -> None:
     """Requests that a foreign name led here are 403."""
     answer = kit.get("/health", headers={"host": host})
     assert (answer.status_code, answer.json()) == (403, {"error": "host not allowed"})
+
+
+def test_a_request_that_says_no_host_is_served(kit: Kit) -> None:
+    """A client of HTTP/1.0 need not say one; a browser always does."""
+    request = httpx.Request("GET", "http://127.0.0.1/health")
+    del request.headers["host"]
+    answer = asyncio.run(httpx.ASGITransport(kit.app).handle_async_request(request))
+    assert answer.status_code == 200
 
 
 def test_foreign_host_is_served_when_remote_is_allowed(start: Callable[..., Kit]) -> None:

@@ -152,7 +152,7 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
         ({"base_url": f"http://host:port/v1#{KEY}"}, "(--base-url) holds a query or a fragment", "http://127.0.0.1"),
         ({"model": "m", "api_key": f"Bearer {KEY}"}, "the key (--api-key) is empty, or holds blanks", "bare key"),
         ({"model": "m", "api_key": ""}, "the key (--api-key) is empty", "bare key"),
-        ({"provider": "no.such:thing", "model": "m"}, "cannot be made from no.such:thing", "a callable"),
+        ({"provider": "no.such:thing", "model": "m"}, "cannot be made from no.such:thing", "PYTHONPATH"),
         ({"provider": "json:dumps", "model": "m", "api_key": KEY}, "cannot be made from json:dumps", "a callable"),
         ({"provider": "builtins:repr", "model": "m", "api_key": KEY}, "available, aclose", "Provider"),
     ],

@@ -61,7 +61,9 @@ class DaemonApp:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
-        if not self.daemon.settings.allow_remote and not _is_this_machine(request.headers.get("host", "")):
+        # Browsers always say a host; a client of HTTP/1.0 need not.
+        host = request.headers.get("host")
+        if not self.daemon.settings.allow_remote and host is not None and not _is_this_machine(host):
             return _response(refusal(403, "host not allowed"), request.method)
         if _is_from_foreign_page(request):
             return _response(refusal(403, "origin not allowed"), request.method, {"connection": "close"})
