@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.facts import Call, Recording, normalised_key, pattern_agent, text_or_none
+from signet_conformance.facts import Call, Recording, pattern_agent, text_or_none
+from signet_conformance.trace.glance import normalised_key
 from tests.support.case_traces import build
 
 HOOKS = {

@@ -14,7 +14,8 @@ from functools import partial
 from msgspec import Struct
 
 from signet_conformance.errors import UsageError, printable
-from signet_conformance.facts import normalised_key, pattern_agent
+from signet_conformance.facts import pattern_agent
+from signet_conformance.trace.glance import normalised_key
 
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _DAY = "(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?"

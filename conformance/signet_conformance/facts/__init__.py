@@ -53,4 +53,3 @@ from signet_conformance.facts.sessions import (
     HostId as HostId,
 )
 from signet_conformance.facts.timeline import Turn as Turn
-from signet_conformance.trace.glance import normalised_key as normalised_key

@@ -43,7 +43,6 @@ BOUNDS: Mapping[str, str] = {
 }
 """The operations that somebody waits for, to the names of the bounds that a target may declare."""
 
-RESERVED_KEY_HEADER = SESSION_HEADER
 AGENT_HEADER = "x-signet-agent-id"
 PATH_HEADER = "x-signet-runtime-path"
 
@@ -52,10 +51,7 @@ EMPTY: Mapping[str, Any] = {}
 
 def text_or_none(value: object) -> str | None:
     """The trimmed string, or None when it is blank: absent, not a string, empty or white space."""
-    if isinstance(value, str):
-        trimmed = value.strip()
-        return trimmed or None
-    return None
+    return value.strip() or None if isinstance(value, str) else None
 
 
 REDACTION = "<redacted:"
@@ -155,11 +151,7 @@ class Call:
     @property
     def text(self) -> str | None:
         """The text of a prompt: `userMessage` if not blank, else `userPrompt`; None when both are blank."""
-        for name in ("userMessage", "userPrompt"):
-            value = self.body.get(name)
-            if isinstance(value, str) and value.strip():
-                return value
-        return None
+        return _first_said(map(self.body.get, ("userMessage", "userPrompt")))
 
     def says_again(self, before: Call) -> bool:
         """Whether a prompt says what another one said: the same text, after the same reply."""
@@ -281,9 +273,9 @@ class HeldCall(Call):
         if operation in LIFECYCLE or operation in (HOOK_RECALL, SEARCH_SESSIONS):
             return (body.get("sessionKey"),)
         if operation in SAVES:
-            return self.header(RESERVED_KEY_HEADER), body.get("sessionKey")
+            return self.header(SESSION_HEADER), body.get("sessionKey")
         if operation in (RECALL, FEEDBACK, MEMORY_SEARCH, GET):
-            return body.get("sessionKey"), self.header(RESERVED_KEY_HEADER)
+            return body.get("sessionKey"), self.header(SESSION_HEADER)
         return ()
 
 
@@ -297,16 +289,16 @@ def _hook_agent(call: Call) -> Iterable[object]:
 
 _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
     **dict.fromkeys((*LIFECYCLE, SKILL, NOTIFY), _hook_agent),
-    REMEMBER: lambda c: (c.body.get("agentId"), pattern_agent(c.header(RESERVED_KEY_HEADER))),
+    REMEMBER: lambda c: (c.body.get("agentId"), pattern_agent(c.header(SESSION_HEADER))),
     HOOK_REMEMBER: lambda c: (
         c.body.get("agentId"),
-        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+        pattern_agent(c.header(SESSION_HEADER)),
         pattern_agent(only_text(c.body.get("sessionKey"))),
     ),
     RECALL: lambda c: (
         c.body.get("agentId"),
         pattern_agent(only_text(c.body.get("sessionKey"))),
-        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+        pattern_agent(c.header(SESSION_HEADER)),
     ),
     HOOK_RECALL: lambda c: (
         c.body.get("agentId"),
@@ -321,10 +313,10 @@ _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
         pattern_agent(only_text(c.body.get("sessionKey"))),
     ),
     FEEDBACK: lambda c: (c.body.get("agentId"),),
-    GET: lambda c: (*_from_query(c), pattern_agent(c.header(RESERVED_KEY_HEADER))),
+    GET: lambda c: (*_from_query(c), pattern_agent(c.header(SESSION_HEADER))),
     MEMORY_SEARCH: lambda c: (
         *_from_query(c),
-        pattern_agent(c.header(RESERVED_KEY_HEADER)),
+        pattern_agent(c.header(SESSION_HEADER)),
         pattern_agent(c.query.get("sessionKey")),
         pattern_agent(c.query.get("session_key")),
     ),

@@ -7,7 +7,7 @@ from math import inf
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, lost_between
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
 from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
 
 
@@ -200,10 +200,9 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
                 expected="a start next, or another reason",
                 fold="goes on",
             )
-        elif last_start > call.seq:
-            yield PASS
         else:
-            yield undecided(call, message='reason:"clear", and no start follows to show a fresh context')
+            message = 'reason:"clear", and no start follows to show a fresh context'
+            yield pass_if(last_start > call.seq) or undecided(call, message=message)
 
 
 def _is_ended_otherwise(recording: Recording, end: Call) -> bool:

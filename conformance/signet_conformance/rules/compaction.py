@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, is_boundary
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
 
 CHECKPOINTS_SINCE = "0.181.4"
@@ -20,16 +20,13 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
         if call.operation == PRE:
             prepared.add(call.key)
             continue
-        if call.key in prepared:
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message="compaction-complete without a pre-compaction of its key",
-                pointer="/request/path",
-                expected="pre-compaction first",
-                received=COMPLETE,
-            )
+        yield pass_if(call.key in prepared) or warn(
+            call,
+            message="compaction-complete without a pre-compaction of its key",
+            pointer="/request/path",
+            expected="pre-compaction first",
+            received=COMPLETE,
+        )
         if call.accepted:
             prepared.discard(call.key)
 
@@ -47,18 +44,14 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
         if call.operation == PRE:
             stored.pop(call.key, None)
             continue
-        earlier = stored.get(call.key)
-        if earlier is None:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                earlier,
-                message="a second compaction-complete for one compaction: the summary is stored twice",
-                pointer="/request/path",
-                expected="one accepted compaction-complete per pre-compaction",
-                received=COMPLETE,
-            )
+        yield pass_if(call.key not in stored) or fail(
+            call,
+            stored[call.key],
+            message="a second compaction-complete for one compaction: the summary is stored twice",
+            pointer="/request/path",
+            expected="one accepted compaction-complete per pre-compaction",
+            received=COMPLETE,
+        )
         if call.accepted and not call.answer_value("skipped"):
             stored.setdefault(call.key, call)
 
@@ -204,8 +197,8 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 pointer=in_body("transcript"),
                 expected="a non-blank transcript or transcriptPath",
             )
-        elif not recording.is_open(call.key, call.seq):
-            yield warn(
+        else:
+            yield pass_if(recording.is_open(call.key, call.seq)) or warn(
                 call,
                 message="a checkpoint outside its session",
                 pointer="/request/path",
@@ -213,5 +206,3 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
                 received=call.key,
                 fold="outside its session",
             )
-        else:
-            yield PASS

@@ -17,7 +17,7 @@ from signet_conformance.facts import Call, Recording, once_a_recording, text_or_
 from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.fields import explain, is_valid
-from signet_conformance.rules.outcome import PASS, Outcome, fail_daemon, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, fail_daemon, pass_if, undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
 from signet_conformance.trace.model import NOT_CARRIED
 
@@ -27,7 +27,7 @@ _INDEX = re.compile(r"/\d+(?=/|$)")
 def breach(call: Call, *others: Call, pointer: str = "", fold: str = "", **details: Any) -> Finding:
     """The breach of an operation by the daemon, with the details that :func:`outcome.fail` takes."""
     fold = f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}"
-    return fail_daemon(call, *others, pointer=pointer, fold=fold, **{"received": None, **details})
+    return fail_daemon(call, *others, pointer=pointer, fold=fold, **details)
 
 
 def forgot(recording: Recording, call: Call, *others: Call, message: str, **details: Any) -> Finding:
@@ -149,17 +149,14 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
             why = object_in(why).get("message", why)
         elif call.operation in _MEMORY_CHANGES:
             why = why or call.answer_value("status")
-        if text_or_none(why) is not None:
-            yield PASS
-        else:
-            yield breach(
-                call,
-                message=f"a refusal with {call.status} without a reason",
-                pointer="/response/body" if call.answer is None else in_answer("error"),
-                expected='{"error": "…"}',
-                received=_body(call),
-                fold=f"{call.status}",
-            )
+        yield pass_if(text_or_none(why) is not None) or breach(
+            call,
+            message=f"a refusal with {call.status} without a reason",
+            pointer="/response/body" if call.answer is None else in_answer("error"),
+            expected='{"error": "…"}',
+            received=_body(call),
+            fold=f"{call.status}",
+        )
 
 
 def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
@@ -180,17 +177,14 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
                 save = owners.get(name)
                 if save is None:
                     continue
-                if save.agent == call.agent:
-                    yield PASS
-                else:
-                    yield breach(
-                        call,
-                        save,
-                        message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
-                        pointer=in_answer("id") if call.operation == facts.GET else in_answer("results"),
-                        expected="404, or a result without it",
-                        received=name,
-                    )
+                yield pass_if(save.agent == call.agent) or breach(
+                    call,
+                    save,
+                    message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
+                    pointer=in_answer("id") if call.operation == facts.GET else in_answer("results"),
+                    expected="404, or a result without it",
+                    received=name,
+                )
 
 
 def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
@@ -199,16 +193,13 @@ def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
         if call.operation != facts.GET or not call.accepted or call.memory_id == "stats":
             continue
         answered = call.answer_value("id")
-        if text_in(answered).lower().startswith(call.memory_id.strip().lower()):
-            yield PASS
-        else:
-            yield breach(
-                call,
-                message="GET memory/:id answers with another memory",
-                pointer=in_answer("id"),
-                expected=call.memory_id,
-                received=answered,
-            )
+        yield pass_if(text_in(answered).lower().startswith(call.memory_id.strip().lower())) or breach(
+            call,
+            message="GET memory/:id answers with another memory",
+            pointer=in_answer("id"),
+            expected=call.memory_id,
+            received=answered,
+        )
 
 
 def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
@@ -217,16 +208,13 @@ def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
         if call.operation != facts.HEALTH or call.status != 200:
             continue
         version = call.answer_value("version")
-        if isinstance(version, str) and _VERSION.match(version):
-            yield PASS
-        else:
-            yield breach(
-                call,
-                message="/health names no version",
-                pointer="/response/body" if call.answer is None else in_answer("version"),
-                expected="version, such as 0.145.7",
-                received=version,
-            )
+        yield pass_if(isinstance(version, str) and _VERSION.match(version)) or breach(
+            call,
+            message="/health names no version",
+            pointer="/response/body" if call.answer is None else in_answer("version"),
+            expected="version, such as 0.145.7",
+            received=version,
+        )
 
 
 def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
@@ -236,18 +224,15 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
         return
     for call in whole_answers(recording):
         text = json.dumps(_body(call), ensure_ascii=False)
-        shown = next((token for token in canaries if token and token in text), None)
-        if shown is None:
-            yield PASS
-        else:
-            yield breach(
-                call,
-                message=f"the answer shows the secret {canaries[shown]!r}",
-                pointer="/response/body",
-                expected="[REDACTED]",
-                received=shown,
-                fold=str(canaries[shown]),
-            )
+        shown = next((token for token in canaries if token and token in text), "")
+        yield pass_if(not shown) or breach(
+            call,
+            message=f"the answer shows the secret {canaries[shown]!r}",
+            pointer="/response/body",
+            expected="[REDACTED]",
+            received=shown,
+            fold=str(canaries[shown]),
+        )
 
 
 def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
@@ -258,15 +243,11 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
             continue
         asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
         told = [row.get("id") for row in objects_in(call.answer_value("results"))]
-        if len(told) == len(asked) and all(
-            answered in (None, wanted) for wanted, answered in zip(asked, told, strict=True)
-        ):
-            yield PASS
-        else:
-            yield breach(
-                call,
-                message="the results do not match the patches one by one",
-                pointer=in_answer("results"),
-                expected=f"{len(asked)} results, in the order of the patches",
-                received=told,
-            )
+        match = all(answered in (None, wanted) for wanted, answered in zip(asked, told, strict=False))
+        yield pass_if(match and len(told) == len(asked)) or breach(
+            call,
+            message="the results do not match the patches one by one",
+            pointer=in_answer("results"),
+            expected=f"{len(asked)} results, in the order of the patches",
+            received=told,
+        )

@@ -15,7 +15,7 @@ from signet_conformance.rules.daemon_answers import (
     is_served,
     whole_answers,
 )
-from signet_conformance.rules.outcome import PASS, Outcome, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, pass_if, undecided
 from signet_conformance.rules.start import CLAIM_ONLY_SINCE, dedupe_key
 
 CLAIM_S = 4 * 3600.0
@@ -70,18 +70,15 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
             is_skipped = all(call.answer_value(name) is True for name in ("skipped", "duplicateRuntimePath"))
             names_owner = call.answer_value("claimedBy") == owner.runtime_path
             told = call.status == 409 if refused else call.status == 200 and is_skipped and names_owner
-            if told:
-                yield PASS
-            else:
-                yield forgot(
-                    recording,
-                    call,
-                    owner,
-                    message=f"{call.operation} on {call.runtime_path} is accepted in a session of {owner.runtime_path}",
-                    pointer="/response",
-                    expected="409" if refused else f"200 skipped, claimedBy {owner.runtime_path}",
-                    received=call.status,
-                )
+            yield pass_if(told) or forgot(
+                recording,
+                call,
+                owner,
+                message=f"{call.operation} on {call.runtime_path} is accepted in a session of {owner.runtime_path}",
+                pointer="/response",
+                expected="409" if refused else f"200 skipped, claimedBy {owner.runtime_path}",
+                received=call.status,
+            )
         claims.see(call)
 
 
@@ -107,10 +104,8 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
                 or interrupted(recording, full, call)
             ):
                 full = None if call.is_stub else call
-            elif call.is_stub:
-                yield PASS
             else:
-                yield forgot(
+                yield pass_if(call.is_stub) or forgot(
                     recording,
                     call,
                     full,
@@ -133,18 +128,16 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                 continue
             if interrupted(recording, before, call):
                 continue
-            if call.answer_value("skipped") is True and call.answer_value("duplicateSessionEnd") is True:
-                yield PASS
-            else:
-                yield forgot(
-                    recording,
-                    call,
-                    before,
-                    message="a second end of an ended session is accepted again",
-                    pointer=in_answer("duplicateSessionEnd"),
-                    expected="skipped and duplicateSessionEnd",
-                    received=dict(call.answer or {}),
-                )
+            is_dropped = all(call.answer_value(name) is True for name in ("skipped", "duplicateSessionEnd"))
+            yield pass_if(is_dropped) or forgot(
+                recording,
+                call,
+                before,
+                message="a second end of an ended session is accepted again",
+                pointer=in_answer("duplicateSessionEnd"),
+                expected="skipped and duplicateSessionEnd",
+                received=dict(call.answer or {}),
+            )
 
 
 def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
@@ -184,16 +177,13 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
         if call.operation == facts.PROMPT and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
             if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
-                if call.answer_value("sessionKnown") is not False:
-                    yield PASS
-                else:
-                    yield forgot(
-                        recording,
-                        call,
-                        owner,
-                        message="the session was started, and its prompt is answered sessionKnown:false",
-                        pointer=in_answer("sessionKnown"),
-                        expected="true",
-                        received=False,
-                    )
+                yield pass_if(call.answer_value("sessionKnown") is not False) or forgot(
+                    recording,
+                    call,
+                    owner,
+                    message="the session was started, and its prompt is answered sessionKnown:false",
+                    pointer=in_answer("sessionKnown"),
+                    expected="true",
+                    received=False,
+                )
         claims.see(call)

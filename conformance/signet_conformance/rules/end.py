@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from math import inf
 
 from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
 from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_never_let_in
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -136,12 +137,8 @@ def was_silent(recording: Recording, end: Call) -> bool:
 
 def _first_told(recording: Recording, end: Call) -> Call:
     """The call by which an end was told first: it may be told again when the user has gone on in another session."""
-    first = end
-    for call in reversed(recording.earlier(end)):
-        if call.operation != END:
-            break
-        first = call
-    return first
+    before = reversed(recording.earlier(end))
+    return [end, *takewhile(lambda call: call.operation == END, before)][-1]
 
 
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
@@ -209,19 +206,18 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
                 yield warn(
                     start, message=f"started and never ended{why}", expected="a session-end of this key", fold="no end"
                 )
-        elif last_end + 1 < len(hooks):
-            yield warn(
-                *hooks[last_end + 1 : last_end + 11],
+        else:
+            further = hooks[last_end + 1 :]
+            yield pass_if(not further) or warn(
+                *further[:10],
                 hooks[last_end],
                 start,
                 message="used again after its last end, and never ended since",
                 pointer="/request/path",
                 expected="a session-end after the last hook of this key",
-                received=hooks[last_end + 1].operation,
+                received=further[0].operation,
                 fold="used after end",
             )
-        else:
-            yield PASS
 
 
 def _last_place(hooks: Sequence[Call], *operations: str) -> int:
@@ -244,20 +240,22 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
 
 def _describe_lost_end(recording: Recording, start: Call) -> str:
     """Say that nothing listened when the user ended the session of a start; empty where the daemon was there."""
-    timeline = recording.timeline
-    steps = timeline.steps_of(timeline.session_of(start.key))
-    ended = [step for step in steps if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq]
-    if not ended or not timeline.was_closed_in(ended[-1]):
+    leaving = _steps_leaving(recording, start)
+    if not leaving or not recording.timeline.was_closed_in(leaving[-1]):
         return ""
-    return f": no daemon listened when the user ended it (step {ended[-1].index}), and its end was not sent later"
+    return f": no daemon listened when the user ended it (step {leaving[-1].index}), and its end was not sent later"
 
 
 def _has_no_way_out(recording: Recording, start: Call) -> bool:
     """Whether the one step that would have ended the session of a start was skipped by the driver."""
-    timeline = recording.timeline
-    steps = timeline.steps_of(timeline.session_of(start.key))
-    leaving = [step for step in steps if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq]
+    leaving, timeline = _steps_leaving(recording, start), recording.timeline
     return bool(leaving) and all(step.step == StepName.CLOSE and timeline.was_skipped(step) for step in leaving)
+
+
+def _steps_leaving(recording: Recording, start: Call) -> Sequence[StepMark]:
+    """The steps after a start in which the user closed or ended its session."""
+    steps = recording.timeline.steps_of(recording.timeline.session_of(start.key))
+    return [step for step in steps if step.step in (StepName.CLOSE, StepName.END) and step.seq > start.seq]
 
 
 def _closed_windows(recording: Recording) -> Iterator[Outcome]:
@@ -271,46 +269,39 @@ def _closed_windows(recording: Recording) -> Iterator[Outcome]:
         until = inf if following is None else timeline.next_step(following)
         if until == inf or timeline.was_stopped_in(step) or timeline.start_was_disturbed(step):
             continue
-        own = {key for key in recording.whole.hooks_of if timeline.session_of(key) == step.session}
-        open_keys = [key for key in own if recording.is_open(key, step.seq)]
-        for key in open_keys:
+        own = [key for key in recording.whole.hooks_of if timeline.session_of(key) == step.session]
+        for key in (key for key in own if recording.is_open(key, step.seq)):
             hooks = recording.hooks_of[key]
-            if any(call.operation == END and step.seq < call.seq < until for call in hooks):
-                yield PASS
-            else:
-                last = next(call for call in reversed(hooks) if call.seq < step.seq)
-                yield warn(
-                    last,
-                    message=f"step {step.index}: the window of {step.session} was closed, its program kept"
-                    " running, and the session was not ended",
-                    expected="a session-end when the host reports that the window is closed",
-                    received="no end by the end of the next step",
-                    fold="closed window",
-                )
+            is_ended = any(call.operation == END and step.seq < call.seq < until for call in hooks)
+            yield pass_if(is_ended) or warn(
+                next(call for call in reversed(hooks) if call.seq < step.seq),
+                message=f"step {step.index}: the window of {step.session} was closed, its program kept"
+                " running, and the session was not ended",
+                expected="a session-end when the host reports that the window is closed",
+                received="no end by the end of the next step",
+                fold="closed window",
+            )
 
 
 def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
     """A session is not ended twice without another hook in between."""
     for hooks in recording.hooks_of.values():
-        ended: Call | None = None
+        ended: Sequence[Call] = ()
         for call in hooks:
             if call.operation != END:
-                ended = None
+                ended = ()
                 continue
-            if ended is not None:
-                yield warn(
-                    call,
-                    ended,
-                    message="a second end with no hook between: the daemon drops it with its transcript",
-                    pointer="/request/path",
-                    expected="one end after the last hook of the key",
-                    received=END,
-                    fold="second end",
-                )
-            else:
-                yield PASS
+            yield pass_if(not ended) or warn(
+                call,
+                *ended,
+                message="a second end with no hook between: the daemon drops it with its transcript",
+                pointer="/request/path",
+                expected="one end after the last hook of the key",
+                received=END,
+                fold="second end",
+            )
             if call.accepted and not call.answer_value("skipped"):
-                ended = call
+                ended = (call,)
 
 
 def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Outcome]:
@@ -319,16 +310,12 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
         last_end = _last_place(hooks, END)
         if last_end < 0:
             continue
-        stray: list[Call] = []
-        for call in hooks[last_end + 1 :]:
-            if call.operation in (START, PROMPT):
-                break
-            stray.append(call)
+        stray = list(takewhile(lambda call: call.operation not in (START, PROMPT), hooks[last_end + 1 :]))
         last = hooks[last_end]
         if stray and recording.may_go_on:
             yield undecided(stray[0], last, message="another end may follow: the recording is not complete")
-        elif stray:
-            yield warn(
+        else:
+            yield pass_if(not stray) or warn(
                 *stray[:20],
                 last,
                 message=f"{stray[0].operation} after the last end claims an ended session again",
@@ -336,8 +323,6 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
                 expected="only a start or a prompt after the end",
                 received=stray[0].operation,
             )
-        else:
-            yield PASS
 
 
 def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:

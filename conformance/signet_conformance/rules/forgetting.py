@@ -77,7 +77,7 @@ def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
         return step.fail(
             first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
         )
-    filters = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
+    filters = _filters_in(step.given)
     others = [other for call in previews if (other := _other_filter(call, filters)) is not None]
     if len(others) < len(previews):
         return None
@@ -87,9 +87,12 @@ def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
         f"the preview is of another {name} than was asked for",
         pointer=in_body(name),
         expected=f"{filters[name]!r}",
-        received=first.body.get(name),
         fold=f"preview of another {name}",
     )
+
+
+def _filters_in(members: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: members[name] for name in _FILTERS if members.get(name)}
 
 
 def _other_filter(call: Call, wanted: Mapping[str, Any]) -> str | None:
@@ -101,13 +104,13 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
     for call in executed:
         ids = ids_forgotten(call)
         if not ids:
-            named = ", ".join(name for name in _FILTERS if call.body.get(name))
+            filters = _filters_in(call.body)
             return step.fail(
                 call,
-                f"memories are forgotten by {named or 'no selection'}, although the tool was given ids",
+                f"memories are forgotten by {', '.join(filters) or 'no selection'}, although the tool was given ids",
                 pointer=in_body("ids"),
                 expected=list_some(asked),
-                received={name: call.body[name] for name in _FILTERS if call.body.get(name)},
+                received=filters,
                 fold="by filter",
             )
         if others := ids - asked - said.forgets:
@@ -124,7 +127,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
 
 
 def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
-    asked = {name: step.given[name] for name in _FILTERS if step.given.get(name)}
+    asked = _filters_in(step.given)
     if not asked:
         return step.undecided(executed[0], "the tool was given neither ids nor a selection")
     for call in executed:
@@ -137,7 +140,6 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
                     f"memories are forgotten by another {other} than was asked for",
                     pointer=in_body(other),
                     expected=f"{asked[other]!r}",
-                    received=call.body.get(other),
                     fold=f"other {other}",
                 )
             if (most := step.given.get("limit")) and _limit_of(call) > _number(most):

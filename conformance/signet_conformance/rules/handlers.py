@@ -10,7 +10,7 @@ from msgspec import Struct
 from signet_conformance.facts import FIRST_CALLS, LIFECYCLE, OPENING, START, Call, Recording
 from signet_conformance.facts.whole_run import NOTHING_REGISTERED, registers_nothing
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, pass_if, warn
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import FAILED, THROWN, HandlerMark, StepMark, StepName, Switch
 
@@ -109,11 +109,8 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
 def connector_loads(recording: Recording) -> Iterator[Outcome]:
     """The connector loads, and no handler takes a turn away."""
     for loaded in recording.marks(marks.LoadedMark):
-        if loaded.ok is not False:
-            yield PASS
-            continue
         host = marks.name_host(loaded)
-        yield fail(
+        yield pass_if(loaded.ok is not False) or fail(
             message=f"the connector cannot be loaded by {host}"
             + (f": {loaded.words}" if loaded.words else "")
             + recording.host_age,
@@ -146,10 +143,10 @@ def _empty_registration(recording: Recording) -> Finding | None:
         return None
     if any(call.operation in FIRST_CALLS for call in recording.calls):
         return None
-    if recording.timeline.switches.was_bypassed:
-        return None  # a connector that is switched off may register nothing
-    if any(recording.timeline.switches.any_at(mark.seq) for mark in registered):
-        return None  # nor one whose daemon is disturbed just then
+    # A connector that is switched off, or whose daemon is disturbed just then, may register nothing.
+    switches = recording.timeline.switches
+    if switches.was_bypassed or any(switches.any_at(mark.seq) for mark in registered):
+        return None
     host = marks.name_host(registered[0], "the host")
     return fail(
         message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
@@ -189,10 +186,9 @@ def _dead_hooks(recording: Recording) -> Finding | None:
 
 def _lost_turn(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
-    what, expected = (
-        ("ended the harness", "the harness continues") if _ended_the_harness(step, handler)
-        else ("cancelled the user's turn", "the turn takes place")
-    )  # fmt: skip
+    what, expected = "cancelled the user's turn", "the turn takes place"
+    if _ended_the_harness(step, handler):
+        what, expected = "ended the harness", "the harness continues"
     return fail(
         *_calls_of(recording, step, handler),
         message=f"{where}{handler.event} {what}, although nothing disturbed it",
@@ -215,12 +211,9 @@ def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark)
 def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
     """When its harness has ended, nothing of the connector goes on."""
     for mark in recording.marks(marks.LeftMark):
-        if mark.command is None:
-            yield PASS
-            continue
         after = "" if mark.after_s is None else f" {mark.after_s:g} s"
         memory = "" if mark.memory_mb is None else f", with {mark.memory_mb:.0f} MB of memory"
-        yield warn(
+        yield pass_if(mark.command is None) or warn(
             message=f"`{mark.command}` keeps running{after} after its harness closed its pipes and ended{memory}",
             expected="a process that exits when its input ends",
             received="still there",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.files.json_values import only_text
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, subjects_of, undecided, warn
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -116,15 +116,12 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
         if named is None or str(call.raw_key).count(":") < 2:
             continue
         sent = call.body_text("agentId")
-        if sent in (None, named):
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message="the key names one agent, agentId another",
-                pointer=in_body("agentId"),
-                expected=named,
-            )
+        yield pass_if(sent in (None, named)) or warn(
+            call,
+            message="the key names one agent, agentId another",
+            pointer=in_body("agentId"),
+            expected=named,
+        )
 
 
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
@@ -137,18 +134,15 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
         if not sent:
             continue
         harnesses = ("", recording.declared.harness, call.body.get("harness"))
-        wrong = next((v for v in sent if v.strip() in harnesses), None)
-        if wrong is None:
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message="a blank agent id" if not wrong.strip() else "the harness name is used as agent id",
-                pointer=in_body("agentId") if wrong == body else "/request/headers",
-                expected="a Signet agent id",
-                received=wrong,
-                fold="blank" if not wrong.strip() else "harness name",
-            )
+        wrong = [v for v in sent if v.strip() in harnesses]
+        yield pass_if(not wrong) or warn(
+            call,
+            message="the harness name is used as agent id" if wrong[0].strip() else "a blank agent id",
+            pointer=in_body("agentId") if wrong[0] == body else "/request/headers",
+            expected="a Signet agent id",
+            received=wrong[0],
+            fold="harness name" if wrong[0].strip() else "blank",
+        )
 
 
 def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
@@ -175,9 +169,8 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
         key = normalised_key(only_text(call.body.get("sessionKey")))
         session = timeline.session_at(call.seq) if key is None else timeline.session_of(key)
         hooks = recording.hooks_of.get(key, ()) if key is not None else ()
-        wanted = timeline.agent_of(session) or next(
-            (hook.agent for hook in hooks if hook.operation == facts.START), None
-        )
+        started = next((hook.agent for hook in hooks if hook.operation == facts.START), None)
+        wanted = timeline.agent_of(session) or started
         if wanted is None:
             continue
         named = call.body_text("agentId") or facts.pattern_agent(only_text(call.body.get("sessionKey"))) or "default"
@@ -320,12 +313,9 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
         return
     expected = recording.declared.harness if recording.declared.harness is not None else named[0][1]
     for call, harness in named:
-        if harness == expected:
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message="the harness name changes: the daemon no longer recognises the session",
-                pointer=in_body("harness"),
-                expected=expected,
-            )
+        yield pass_if(harness == expected) or warn(
+            call,
+            message="the harness name changes: the daemon no longer recognises the session",
+            pointer=in_body("harness"),
+            expected=expected,
+        )

@@ -11,7 +11,17 @@ from urllib.parse import unquote
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.files.json_values import list_in, object_in
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import (
+    PASS,
+    Outcome,
+    fail,
+    in_body,
+    judge_cut,
+    pass_if,
+    subjects_of,
+    undecided,
+    warn,
+)
 
 MAX_UNCONFIRMED = 25
 MAX_POLLS = 20
@@ -55,20 +65,19 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
             owner = recording.timeline.foreign_session(call)
             if owner is None:
                 yield PASS
-                continue
-            if _has_its_own_recall(recording, call):
+            elif _has_its_own_recall(recording, call):
                 yield undecided(
                     call, message=f"this recall may be one of {owner} that arrived after the turn of {owner} had ended"
                 )
-                continue
-            yield warn(
-                call,
-                message=f"a recall has the key of another session ({owner}): its results count as shown there",
-                pointer=in_body("sessionKey"),
-                expected="sessionKey of the session whose turn it is",
-                received=call.key,
-                fold="foreign",
-            )
+            else:
+                yield warn(
+                    call,
+                    message=f"a recall has the key of another session ({owner}): its results count as shown there",
+                    pointer=in_body("sessionKey"),
+                    expected="sessionKey of the session whose turn it is",
+                    received=call.key,
+                    fold="foreign",
+                )
         elif call.key is not None and _could_not_be_opened(recording, call):
             yield undecided(
                 call, message="a fault disturbed the start of this session, so the connector may have no other key"
@@ -204,17 +213,15 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
             continue
         identifier = call.memory_id.strip()
         reserved = identifier.lower() in NO_IDS
-        if len(segments) > 1 or reserved or re.search(r"[\s?#]", identifier):
-            yield fail(
-                call,
-                message=f"{identifier[:60]!r} is not a memory id" if not len(segments) > 1 else "the id is not encoded",
-                pointer="/request/path",
-                expected="one encoded path segment that names a memory",
-                received=call.path,
-                fold="reserved" if reserved else "not encoded",
-            )
-        else:
-            yield PASS
+        is_one_id = len(segments) == 1 and not reserved and not re.search(r"[\s?#]", identifier)
+        yield pass_if(is_one_id) or fail(
+            call,
+            message=f"{identifier[:60]!r} is not a memory id" if len(segments) == 1 else "the id is not encoded",
+            pointer="/request/path",
+            expected="one encoded path segment that names a memory",
+            received=call.path,
+            fold="reserved" if reserved else "not encoded",
+        )
 
 
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
@@ -225,31 +232,25 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
         reason = call.body_text("reason")
         if reason is None and call.operation == facts.DELETE:
             reason = text_or_none(call.query.get("reason"))
-        if reason is not None:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message=f"{call.operation} without a reason is refused",
-                pointer=in_body("reason"),
-                expected="a non-blank string",
-            )
+        yield pass_if(reason is not None) or fail(
+            call,
+            message=f"{call.operation} without a reason is refused",
+            pointer=in_body("reason"),
+            expected="a non-blank string",
+        )
 
 
 def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
     """if_version is a positive integer, and a forget has none."""
     for call in subjects_of(recording, "SIG-MEM-004"):
         if call.operation == facts.FORGET:
-            if "if_version" in call.body:
-                yield fail(
-                    call,
-                    message="if_version is refused on a batch forget",
-                    pointer=in_body("if_version"),
-                    expected="no if_version",
-                    fold="batch",
-                )
-            else:
-                yield PASS
+            yield pass_if("if_version" not in call.body) or fail(
+                call,
+                message="if_version is refused on a batch forget",
+                pointer=in_body("if_version"),
+                expected="no if_version",
+                fold="batch",
+            )
             continue
         sent = [(in_body("if_version"), call.body["if_version"])] if "if_version" in call.body else []
         if "if_version" in call.query:
@@ -257,18 +258,16 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
         for index, patch in enumerate(list_in(call.body.get("patches")) if call.operation == facts.MODIFY else ()):
             if "if_version" in object_in(patch):
                 sent.append((in_body("patches", index, "if_version"), patch["if_version"]))
-        wrong = next(((pointer, value) for pointer, value in sent if not _is_version(value)), None)
-        if wrong is not None:
-            yield fail(
+        wrong = [(pointer, value) for pointer, value in sent if not _is_version(value)]
+        if sent:
+            yield pass_if(not wrong) or fail(
                 call,
                 message="if_version is not a positive whole number",
-                pointer=wrong[0],
+                pointer=wrong[0][0],
                 expected="1, 2, 3, …",
-                received=wrong[1],
+                received=wrong[0][1],
                 fold="not a number",
             )
-        elif sent:
-            yield PASS
 
 
 def _is_version(value: object) -> bool:
@@ -290,17 +289,13 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
             # The preview may have been asked for in another session.
             if many or asked:
                 recording = recording.whole
-                if call.body_text("confirm_token") in tokens:
-                    yield PASS
-                else:
-                    yield fail(
-                        call,
-                        message=f"a forget of more than {MAX_UNCONFIRMED} rows without the confirmToken of a preview",
-                        pointer=in_body("confirm_token"),
-                        expected="the confirmToken of an earlier forget answer",
-                    )
-        token = call.answer_value("confirmToken")
-        if (token := text_or_none(token)) is not None:
+                yield pass_if(call.body_text("confirm_token") in tokens) or fail(
+                    call,
+                    message=f"a forget of more than {MAX_UNCONFIRMED} rows without the confirmToken of a preview",
+                    pointer=in_body("confirm_token"),
+                    expected="the confirmToken of an earlier forget answer",
+                )
+        if (token := text_or_none(call.answer_value("confirmToken"))) is not None:
             tokens.add(token)
 
 
@@ -347,6 +342,4 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
 
 
 def _is_terminal(call: Call) -> bool:
-    if not call.delivered:
-        return False
-    return call.status == 404 or call.answer_value("status") in TERMINAL
+    return call.delivered and (call.status == 404 or call.answer_value("status") in TERMINAL)

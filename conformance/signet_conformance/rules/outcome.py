@@ -62,6 +62,11 @@ pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)
 """A subject conforms, and there is something to tell of it."""
 
 
+def pass_if(conforms: object) -> Literal[Verdict.PASS] | None:
+    """Say PASS of a subject that conforms; None, so that a finding can follow after `or`, of one that does not."""
+    return PASS if conforms else None
+
+
 def undecided(*calls: Call, message: str, fold: str = "") -> Finding:
     """The recording does not tell: neither conforming nor a breach. `fold` is the kind of what looks like a breach."""
     return _finding(Verdict.INCONCLUSIVE, *calls, message=message, fold=fold)

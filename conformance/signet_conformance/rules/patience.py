@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set as AbstractSet
 from typing import Any
 
 from msgspec import Struct
 
 from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording
 from signet_conformance.rules.model.given import InjectedText, Standing, expect_injected, injected_texts, turn_given
-from signet_conformance.rules.outcome import PASS, Outcome, undecided, warn
+from signet_conformance.rules.outcome import Outcome, pass_if, undecided, warn
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
 
@@ -45,7 +45,7 @@ def answer_in_time_is_used(recording: Recording) -> Iterator[Outcome]:
         if slow.held_s is None:
             yield from _stopped_first(slow)
         else:
-            yield from _in_time(slow, slow.held_s, unused.get(slow.call.seq))
+            yield from _in_time(slow, slow.held_s, unused=slow.call.seq in unused)
 
 
 def _slow_calls(recording: Recording) -> Iterator[_Slow]:
@@ -74,7 +74,7 @@ def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
     return float(delay_s) if delay_s < bound_s * _LATE_ANSWER else None
 
 
-def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterator[Outcome]:
+def _in_time(slow: _Slow, held_s: float, *, unused: bool) -> Iterator[Outcome]:
     """Judge what became of an answer that was held back for half of what the connector has."""
     call, limit_s = slow.call, 2 * held_s
     said = f"{call.operation}, whose answer came after {held_s:.1f} s of {slow.bound_s:g} s that the connector declares"
@@ -94,12 +94,9 @@ def _in_time(slow: _Slow, held_s: float, unused: InjectedText | None) -> Iterato
             yield _breach(slow, f"{said}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
     elif call.error == "client_closed":
         yield undecided(call, message=f"{said}: the connector gave up at the moment at which it came")
-    elif unused is not None:
-        yield _breach(
-            slow, f"{said}, was not used: the model does not get what it injected, as it does elsewhere", "not used"
-        )
     else:
-        yield PASS
+        problem = f"{said}, was not used: the model does not get what it injected, as it does elsewhere"
+        yield pass_if(not unused) or _breach(slow, problem, "not used")
 
 
 def _stopped_first(slow: _Slow) -> Iterator[Outcome]:
@@ -134,13 +131,13 @@ def _breach(slow: _Slow, message: str, received: str) -> Outcome:
     )
 
 
-def _unused(recording: Recording) -> Mapping[int, InjectedText]:
-    """The texts of answers that do not stand where those of the same operation stand that nothing held back."""
+def _unused(recording: Recording) -> AbstractSet[int]:
+    """The calls whose texts do not stand where those of the same operation stand that nothing held back."""
     if recording.model is None:
-        return {}
+        return frozenset()
     standing = [(text, _standing(recording, text)) for text in injected_texts(recording)]
     usual = {text.call.operation for text, here in standing if text.call.fault is None and here is Standing.HELD}
-    return {text.call.seq: text for text, here in standing if here is Standing.LACKED and text.call.operation in usual}
+    return {text.call.seq for text, here in standing if here is Standing.LACKED and text.call.operation in usual}
 
 
 def _standing(recording: Recording, text: InjectedText) -> Standing | None:

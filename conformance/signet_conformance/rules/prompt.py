@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set as AbstractSet
 from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.trace.marks import StepName
 
@@ -21,15 +21,14 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     for repeated in submitted_twice(recording):
         settled.update(repeated.exchanges)
         yield repeated
-    turns = recording.timeline.turns
     for late, transcript, _ in answered_before(recording):
-        if is_in_its_turn(turns, late):
+        if is_in_its_turn(recording, late):
             continue
         settled.add(late.seq)
         message = "submitted late: a transcript shows that the model had already answered this text"
         yield _late(late, transcript, message=message, pointer=in_body("lastAssistantMessage"))
     twice = frozenset(settled)
-    for turn in turns:
+    for turn in recording.timeline.turns:
         for outcome in _marked_turn(recording, turn):
             if isinstance(outcome, Finding):
                 if outcome.fold == "twice" and twice.issuperset(outcome.exchanges):
@@ -87,16 +86,15 @@ def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
                     break
 
 
-def is_in_its_turn(turns: Sequence[Turn], call: Call) -> bool:
+def is_in_its_turn(recording: Recording, call: Call) -> bool:
     """Whether marks tell that a prompt was sent in the turn that its text is of, before the model was asked.
 
     A transcript may then show an earlier turn of the same words.
     """
-    return any(
-        turn.model_seq is not None and call.seq < turn.model_seq and turn.plain_text in plain(call.text)
-        for turn in turns
-        if any(call.seq == prompt.seq for prompt in turn.prompts)
-    )
+    turn = recording.timeline.turn_of(call)
+    if turn is None or turn.model_seq is None or call.seq > turn.model_seq:
+        return False
+    return turn.plain_text in plain(call.text)
 
 
 def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
@@ -158,20 +156,20 @@ def _same_text(first: Call, second: Call) -> bool:
     return plain(first.text) == plain(second.text)
 
 
-def _first_told(recording: Recording) -> Iterator[Call]:
-    """The first prompt of each key whose answer says whether its session was known: by its own the daemon knows it."""
-    seen = set[str | None]()
+def _keys_known(recording: Recording) -> AbstractSet[str | None]:
+    """The keys of which the daemon knew the session at their first prompt that tells: by that prompt it knows it."""
+    first_told: dict[str | None, object] = {}
     for call in recording.of(PROMPT):
-        if call.key not in seen and call.accepted and call.answer_value("sessionKnown") is not None:
-            seen.add(call.key)
-            yield call
+        if call.accepted and call.answer_value("sessionKnown") is not None:
+            first_told.setdefault(call.key, call.answer_value("sessionKnown"))
+    return {key for key, told in first_told.items() if told is True}
 
 
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     """A prompt uses a session key that was started."""
     starts = recording.of(START)
     started = {c.key for c in starts if c.key is not None}
-    known = {call.key for call in _first_told(recording) if call.answer_value("sessionKnown") is True}
+    known = _keys_known(recording)
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(PROMPT, cut=True):
         if call.cut:
@@ -243,17 +241,14 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if pending is not None and call.operation == PROMPT and is_of_one_turn(recording, pending, call):
                 continue
             if pending is not None and call.operation in (START, PROMPT):
-                if call.operation == START:
-                    yield PASS
-                else:
-                    yield warn(
-                        pending,
-                        call,
-                        message="answered sessionKnown:false, and no start follows before the next prompt",
-                        pointer="/response/body/json/sessionKnown",
-                        expected="session-start of this key before its next prompt",
-                        received=False,
-                    )
+                yield pass_if(call.operation == START) or warn(
+                    pending,
+                    call,
+                    message="answered sessionKnown:false, and no start follows before the next prompt",
+                    pointer="/response/body/json/sessionKnown",
+                    expected="session-start of this key before its next prompt",
+                    received=False,
+                )
                 pending = None
             unknown = call.accepted and call.answer_value("sessionKnown") is False
             if call.operation == PROMPT and unknown and not call.answer_value("skipped"):
@@ -275,14 +270,11 @@ def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
     for call in sorted(prompts, key=lambda c: c.t0):
         ends = [t for t in ends if t > call.t0]
         ends.append(call.t1)
-        if len(ends) > MAX_IN_FLIGHT:
-            yield fail(
-                call,
-                message="more prompts in flight than the daemon accepts",
-                pointer="/request/path",
-                expected=f"at most {MAX_IN_FLIGHT} at once",
-                received=len(ends),
-                fold="in flight",
-            )
-        else:
-            yield PASS
+        yield pass_if(len(ends) <= MAX_IN_FLIGHT) or fail(
+            call,
+            message="more prompts in flight than the daemon accepts",
+            pointer="/request/path",
+            expected=f"at most {MAX_IN_FLIGHT} at once",
+            received=len(ends),
+            fold="in flight",
+        )

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from signet_conformance.facts import EXEC, EXEC_JOB, GET, HEALTH, START, Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, pass_if, route_of, subjects_of, undecided, warn
 from signet_conformance.rules.prompt import submitted_twice
 from signet_conformance.trace.marks import StepName
 
@@ -82,16 +82,13 @@ def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
         if start.key is None or not start.delivered or start.status != CONFLICT:
             continue
         later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
-        if later:
-            yield warn(
-                *later[:20],
-                start,
-                message="hooks continue for a session whose start was refused with 409",
-                expected="no lifecycle hook of this key on this runtime path",
-                received=f"{len(later)} more",
-            )
-        else:
-            yield PASS
+        yield pass_if(not later) or warn(
+            *later[:20],
+            start,
+            message="hooks continue for a session whose start was refused with 409",
+            expected="no lifecycle hook of this key on this runtime path",
+            received=f"{len(later)} more",
+        )
 
 
 def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:

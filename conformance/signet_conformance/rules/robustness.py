@@ -8,7 +8,7 @@ from math import inf
 from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
-from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, pass_if, undecided, warn
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -124,13 +124,9 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
                 received=f"{duration:.1f} s",
                 fold=str(call.operation),
             )
-        elif call.error == "client_closed":
-            yield PASS
         else:
-            yield undecided(
-                call,
-                message=f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound",
-            )
+            why = f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound"
+            yield pass_if(call.error == "client_closed") or undecided(call, message=why)
 
 
 def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | None:
@@ -213,17 +209,14 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
         return
     name = "the bypass" if bypass.variable in (None, "SIGNET_BYPASS") else bypass.variable
     hooks = [c for c in recording.calls if c.is_hook]
-    if hooks:
-        yield fail(
-            *hooks[:20],
-            message=f"hook requests are sent although {name} is set",
-            pointer="/request/path",
-            expected="no request to /api/hooks/",
-            received=f"{len(hooks)} requests",
-            fold="" if name != bypass.variable else name,
-        )
-    else:
-        yield PASS
+    yield pass_if(not hooks) or fail(
+        *hooks[:20],
+        message=f"hook requests are sent although {name} is set",
+        pointer="/request/path",
+        expected="no request to /api/hooks/",
+        received=f"{len(hooks)} requests",
+        fold="" if name != bypass.variable else name,
+    )
 
 
 def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:

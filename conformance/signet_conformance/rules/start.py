@@ -12,7 +12,7 @@ from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, subjects_of, undecided, warn
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
@@ -94,10 +94,8 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
         folder = recording.timeline.folder_of(call)
         if folder is None:
             yield undecided(call, message="no mark says in which folder the host ran, or which folder it passed on")
-        elif is_folder(project, folder):
-            yield PASS
         else:
-            yield warn(
+            yield pass_if(is_folder(project, folder)) or warn(
                 call,
                 message="project is not the user's working folder",
                 pointer=in_body("project"),
@@ -193,9 +191,7 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     recording = recording.whole if native else recording
     for call in calls:
         agent = call.body_text("agentId")
-        marked = not call.body.keys().isdisjoint(SUB_AGENT_MEMBERS) and any(
-            call.body_text(name) for name in SUB_AGENT_MEMBERS
-        )
+        marked = any(call.body_text(name) for name in SUB_AGENT_MEMBERS)
         foreign = agent is not None and agent not in declared
         if not marked and not (foreign and agent in native):
             continue
@@ -203,15 +199,13 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
             yield undecided(
                 call, message="no agent is declared: a native id cannot be distinguished from a Signet agent"
             )
-        elif foreign:
-            yield fail(
+        else:
+            yield pass_if(not foreign) or fail(
                 call,
                 message="a native sub-agent id is sent as agentId: its memories are stored in a separate scope",
                 pointer=in_body("agentId"),
                 expected=f"agentId absent or one of {sorted(declared)}, the native id in harnessAgentId",
             )
-        else:
-            yield PASS
 
 
 def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
@@ -229,8 +223,8 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
                 received=None,
                 fold="no runtime path",
             )
-        elif not started:
-            yield fail(
+        else:
+            yield pass_if(started) or fail(
                 call,
                 message="claimOnly for a key that was never started",
                 pointer=in_body("claimOnly"),
@@ -238,8 +232,6 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
                 received=call.key,
                 fold="unstarted key",
             )
-        else:
-            yield PASS
 
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from signet_conformance.facts import REDACTION, Call, Recording
 from signet_conformance.files.json_values import escape
-from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, fail, pass_if, route_of, undecided
 from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, StepName
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
@@ -22,13 +22,10 @@ _BEARER = re.compile(r"Bearer \S+")
 
 def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
     """The token travels as "Bearer <token>" in Authorization, and nowhere else."""
-    clean: set[object] = set()
     own = cache(partial(_own_tokens, recording))
     for call in recording.calls:
-        authorizations: list[str] = []
-        if call.header("authorization") is not None:
-            authorizations = [v for name, v in call.exchange.request.headers if name.lower() == "authorization"]
-        stray = _stray_token(call, own) if _may_hold_token(call, clean) else None
+        authorizations = [v for name, v in call.exchange.request.headers if name.lower() == "authorization"]
+        stray = _stray_token(call, own) if _may_hold_token(call) else None
         if stray is not None and stray.unreadable:
             yield undecided(
                 call,
@@ -49,47 +46,23 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 fold=stray.place,
             )
         elif authorizations:
-            wrong = next((value for value in authorizations if not _BEARER.fullmatch(value)), None)
-            if wrong is None:
-                yield PASS
-            else:
-                yield fail(
-                    call,
-                    message="Authorization is not `Bearer <token>`",
-                    pointer="/request/headers",
-                    expected="Bearer <token>",
-                    received=wrong.split(" ", 1)[0][:20] + " …",
-                )
+            wrong = [value for value in authorizations if not _BEARER.fullmatch(value)]
+            yield pass_if(not wrong) or fail(
+                call,
+                message="Authorization is not `Bearer <token>`",
+                pointer="/request/headers",
+                expected="Bearer <token>",
+                received=wrong[0].split(" ", 1)[0][:20] + " …",
+            )
 
 
-def _may_hold_token(call: Call, clean: set[object]) -> bool:
-    """False only where no token can stand: one pass over flat strings, for the walk through all is slow.
-
-    `clean` collects headers that hold none: they are the same in most requests.
-    """
+def _may_hold_token(call: Call) -> bool:
+    """False only where no token can stand: one look at all texts together is quicker than a search in each."""
     request = call.exchange.request
-    if "%" in request.path:
-        return True
-    texts = [request.path]
-    for name, value in request.query:
-        texts += (name, value)
-    if request.headers not in clean:
-        if any(_hinted(value) for name, value in request.headers if name.lower() != "authorization"):
-            return True
-        clean.add(request.headers)
-    body = None if request.body is None else request.body.value
-    if isinstance(body, str):
-        texts.append(body)
-    elif isinstance(body, dict):
-        texts += body
-        for member in body.values():
-            if type(member) is str:
-                texts.append(member)
-            elif isinstance(member, (dict, list)) and member:
-                line = call.exchange.raw.decode("utf-8", "surrogatepass")
-                return "\\u" in line or _hinted(line)
-    elif body is not None:
-        return True
+    texts = [unquote(request.path), *(text for pair in request.query for text in pair)]
+    texts += [value for name, value in request.headers if name.lower() != "authorization"]
+    if request.body is not None:
+        texts += [text for _, text in strings(request.body.value)]
     return _hinted("\n".join(texts))
 
 
@@ -260,7 +233,6 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
                 message="a request without the token that the connector was given",
                 pointer="/request/headers",
                 expected="Authorization: Bearer <token>",
-                received=None,
                 fold=route_of(call),
             )
 
@@ -308,14 +280,11 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
             # Of a cut body the line keeps some text.
             kind = "text" if request.body.kind == "cut" else request.body.kind
             places += [(f"/request/body/{kind}{p}", s) for p, s in strings(request.body.value)]
-        leak = next(((p, c) for p, s in places for c in canaries if c and c in s), None)
-        if leak is None:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message=f"the secret {canaries[leak[1]]!r} occurs in a request",
-                pointer=leak[0],
-                expected="no secret value",
-                received=leak[1],
-            )
+        pointer, leak = next(((p, c) for p, s in places for c in canaries if c and c in s), ("", ""))
+        yield pass_if(not leak) or fail(
+            call,
+            message=f"the secret {canaries[leak]!r} occurs in a request",
+            pointer=pointer,
+            expected="no secret value",
+            received=leak,
+        )

@@ -228,18 +228,11 @@ def _other_value(
     told = [content_of(members) for _, members in sent]
     call, members = sent[0]
     if not any(_holds(each, text) for each in told):
-        if any(REDACTION in each for each in (text, *told)):
-            return step.undecided(call, "the text was redacted")
         if members.get("content") is None and not step.undisturbed:
             return step.undecided(call, NOT_WHOLE)
-        return step.fail(
-            call,
-            "the memory gets a text that differs from the one given to the tool",
-            pointer=in_body("content"),
-            expected=text_in(wanted.get("content")),
-            received=members.get("content"),
-            fold="other text",
-        )
+        message = "the memory gets a text that differs from the one given to the tool"
+        expected, received = text_in(wanted.get("content")), members.get("content")
+        return step.other_text(call, (text, *told), message, expected=expected, received=received)
     return _other_members(step, sent, wanted)
 
 

@@ -124,7 +124,7 @@ class AskedStep(Struct, frozen=True):
             return self.undecided(self.calls[0], NOT_WHOLE)
         done = "changed" if self.mark.tool == "memory_modify" else "forgotten"
         message = f"{len(ids)} of the memories that the tool was given are not {done}"
-        return self.fail(self.calls[0], message, expected=list_some(ids), received=None, fold="missing id")
+        return self.fail(self.calls[0], message, expected=list_some(ids), fold="missing id")
 
 
 class SaidBefore:
@@ -199,11 +199,6 @@ def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
             yield identifier_in(patch.get("id")), patch, in_body("patches", place, "id")
 
 
-def ids_changed(call: Call) -> set[str]:
-    """The ids that a request changes."""
-    return {identifier for identifier, _, _ in sent_changes(call)}
-
-
 def is_executed(call: Call) -> bool:
     """Whether a request forgets memories, and does not only show which."""
     return call.operation == FORGET and call.body.get("mode") == "execute"
@@ -221,7 +216,8 @@ def ids_harmed(call: Call) -> set[str]:
     if not call.accepted:
         return set()
     by_filter = {_BY_FILTER} if is_executed(call) and not ids_forgotten(call) else set()
-    return ids_forgotten(call) | ids_changed(call) | by_filter
+    changed = {identifier for identifier, _, _ in sent_changes(call)}
+    return ids_forgotten(call) | changed | by_filter
 
 
 def ids_superseded(call: Call) -> set[str]:

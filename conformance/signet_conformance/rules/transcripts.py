@@ -176,9 +176,7 @@ def _transcript(recording: Recording, call: Call) -> Transcript:
     held: dict[int, Transcript] = recording.memo.setdefault(transcripts_of, {})
     if call.seq not in held:
         spoken = turns(call.body.get("transcript"))
-        once = set(spoken)
-        if len(once) < len(spoken):
-            once = {turn for turn, count in Counter(spoken).items() if count == 1}
+        once = {turn for turn, count in Counter(spoken).items() if count == 1}
         _remember(held, call.seq, Transcript(call, spoken, once))
     return held[call.seq]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import text_in
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, route_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, pass_if, route_of, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
 
@@ -29,16 +29,13 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
             )
         elif call.cut:
             yield judge_cut(call)
-        elif body is not None and (body.object is not None):
-            yield PASS
         else:
-            received = None if body is None else body.value
-            yield fail(
+            yield pass_if(body is not None and body.object is not None) or fail(
                 call,
                 message="the request has no body" if body is None else "the body is not a JSON object",
                 pointer="/request/body",
                 expected="a JSON object",
-                received=received,
+                received=None if body is None else body.value,
                 fold=route_of(call),
             )
 
@@ -49,17 +46,15 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
         if call.exchange.request.body is None or call.method == "GET":
             continue
         sent = call.header("content-type")
-        if sent is not None and sent.split(";", 1)[0].strip().lower() == "application/json":
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message="a body without content-type" if sent is None else "a body with another content-type",
-                pointer="/request/headers",
-                expected="content-type: application/json",
-                received=sent,
-                fold="none" if sent is None else "another",
-            )
+        media_type = (sent or "").split(";", 1)[0].strip().lower()
+        yield pass_if(media_type == "application/json") or warn(
+            call,
+            message="a body without content-type" if sent is None else "a body with another content-type",
+            pointer="/request/headers",
+            expected="content-type: application/json",
+            received=sent,
+            fold="none" if sent is None else "another",
+        )
 
 
 def route_is_served(recording: Recording) -> Iterator[Outcome]:
@@ -92,10 +87,8 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
-        header, claims = (
-            _as_the_daemon_reads(call, facts.PATH_HEADER),
-            call.operation in facts.LIFECYCLE | facts.CLAIM_CHECKING,
-        )
+        header = _as_the_daemon_reads(call, facts.PATH_HEADER)
+        claims = call.operation in facts.LIFECYCLE | facts.CLAIM_CHECKING
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
@@ -130,30 +123,24 @@ def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
         body, header = text_in(call.body.get("runtimePath")), call.header(facts.PATH_HEADER)
         if not (body and header):
             continue
-        if header == body:
-            yield PASS
-        else:
-            yield fail(
-                call,
-                message="header and body name different runtime paths: the daemon takes the header",
-                pointer=in_body("runtimePath"),
-                expected=header,
-            )
+        yield pass_if(header == body) or fail(
+            call,
+            message="header and body name different runtime paths: the daemon takes the header",
+            pointer=in_body("runtimePath"),
+            expected=header,
+        )
 
 
 def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
     """A lifecycle hook with a session key carries a runtime path, in its header or its body."""
     for call in recording.keyed_hooks:
-        if call.runtime_path is not None:
-            yield PASS
-        else:
-            yield warn(
-                call,
-                message=f"{call.operation} names a session but no runtime path: the session is never claimed",
-                pointer="/request/headers",
-                expected=f"{facts.PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
-                received=call.header(facts.PATH_HEADER) or call.body.get("runtimePath"),
-            )
+        yield pass_if(call.runtime_path is not None) or warn(
+            call,
+            message=f"{call.operation} names a session but no runtime path: the session is never claimed",
+            pointer="/request/headers",
+            expected=f"{facts.PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
+            received=call.header(facts.PATH_HEADER) or call.body.get("runtimePath"),
+        )
 
 
 def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
@@ -192,17 +179,13 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
     for call in recording.requests:
         if not call.is_hook:
             continue
-        if call.header("x-signet-no-hooks") == "1":
-            yield fail(
-                call,
-                message="x-signet-no-hooks: 1 makes the daemon answer with an empty success: it stores and"
-                " injects nothing",
-                pointer="/request/headers",
-                expected="no such header",
-                received="1",
-            )
-        else:
-            yield PASS
+        yield pass_if(call.header("x-signet-no-hooks") != "1") or fail(
+            call,
+            message="x-signet-no-hooks: 1 makes the daemon answer with an empty success: it stores and injects nothing",
+            pointer="/request/headers",
+            expected="no such header",
+            received="1",
+        )
 
 
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:

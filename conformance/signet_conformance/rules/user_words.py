@@ -32,7 +32,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     turns = recording.timeline.turns
     for late, transcript, newer_follow in answered_before(recording):
         # Where marks tell what the user said in a step, that is the measure; that it comes late is SIG-PROMPT-003's.
-        if newer_follow and not is_in_its_turn(turns, late) and not _is_what_was_said(recording, turns, late):
+        if newer_follow and not is_in_its_turn(recording, late) and not _is_what_was_said(recording, late):
             settled.add(late.seq)
             if loses_words(recording, late):
                 continue
@@ -92,9 +92,10 @@ def _summaries(recording: Recording) -> AbstractSet[str]:
     return {words_of(each) for each in told if isinstance(each, str)}
 
 
-def _is_what_was_said(recording: Recording, turns: Sequence[Turn], call: Call) -> bool:
+def _is_what_was_said(recording: Recording, call: Call) -> bool:
     """Whether a submission holds the text of the step in which it was sent."""
-    return any(call in turn.prompts and is_said(recording, call.text or "", turn.plain_text) for turn in turns)
+    turn = recording.timeline.turn_of(call)
+    return turn is not None and is_said(recording, call.text or "", turn.plain_text)
 
 
 def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:

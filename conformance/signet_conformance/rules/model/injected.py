@@ -19,7 +19,7 @@ from signet_conformance.rules.model.requests import (
     says,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, turns, turns_of
-from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, pass_if, unclear, warn_harness
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -116,18 +116,15 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
             continue
         allowed = {line: sum(_in_text(line, other) for other in texts) for line in text.lines}
         counted = {line: occurrences(line, request.context) for line in text.lines}
-        if all(counted[line] > allowed[line] for line in text.lines):
-            most = max(counted.values())
-            yield warn_harness(
-                text.call,
-                asked=[request],
-                message="an injected text reaches the model more often than it was injected",
-                expected=f"{text.text.strip()[:200]!r}, {_often(max(allowed.values()))}",
-                received=f"{_often(most)} in one request",
-                fold="more often than injected",
-            )
-        else:
-            yield PASS
+        repeats = all(counted[line] > allowed[line] for line in text.lines)
+        yield pass_if(not repeats) or warn_harness(
+            text.call,
+            asked=[request],
+            message="an injected text reaches the model more often than it was injected",
+            expected=f"{text.text.strip()[:200]!r}, {_often(max(allowed.values()))}",
+            received=f"{_often(max(counted.values()))} in one request",
+            fold="more often than injected",
+        )
 
 
 def _in_text(line: str, text: InjectedText) -> int:
@@ -325,19 +322,16 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         following = [each for each in later if _goes_on(each, first, turn)]
         if header.lasts == ONE_REQUEST or not following:
             continue
-        lacking = next((each for each in following if wanted.standing_in(each) is Standing.LACKED), None)
-        if lacking is None:
-            yield PASS
-        else:
-            yield warn_harness(
-                text.call,
-                asked=[first, lacking],
-                message="text injected for a turn is in its first request to the model, but not in later requests"
-                " of that turn",
-                expected=f"each request of the turn to hold {text.text.strip()[:200]!r}",
-                received=lacking.excerpt,
-                fold=f"{text.call.operation} dropped",
-            )
+        lacking = [each for each in following if wanted.standing_in(each) is Standing.LACKED]
+        yield pass_if(not lacking) or warn_harness(
+            text.call,
+            asked=[first, lacking[0]],
+            message="text injected for a turn is in its first request to the model, but not in later requests"
+            " of that turn",
+            expected=f"each request of the turn to hold {text.text.strip()[:200]!r}",
+            received=lacking[0].excerpt,
+            fold=f"{text.call.operation} dropped",
+        )
 
 
 def _goes_on(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
@@ -366,18 +360,15 @@ def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
         lines = () if later is None else _own_lines(recording, text, later.main[0])
         if later is None or not lines:
             continue
-        if _stands_as_new(lines, later, later.main[0]):
-            yield warn_harness(
-                text.call,
-                asked=[later.main[0]],
-                message=f"text injected for step {turn.step.index}, in which the model was never asked, reaches"
-                f" the model in step {later.step.index} as if it belonged there",
-                expected="nothing from a turn that was stopped or failed",
-                received=text.text.strip()[:200],
-                fold="of a turn before",
-            )
-        else:
-            yield PASS
+        yield pass_if(not _stands_as_new(lines, later, later.main[0])) or warn_harness(
+            text.call,
+            asked=[later.main[0]],
+            message=f"text injected for step {turn.step.index}, in which the model was never asked, reaches"
+            f" the model in step {later.step.index} as if it belonged there",
+            expected="nothing from a turn that was stopped or failed",
+            received=text.text.strip()[:200],
+            fold="of a turn before",
+        )
 
 
 def _own_lines(recording: Recording, text: InjectedText, request: ModelCall) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from signet_conformance.files.json_values import objects_in, text_in
-from signet_conformance.trace.model import Body, Exchange
+from signet_conformance.trace.model import Exchange
 
 _REDACTED = re.compile(r"<redacted:[^>\s]{1,40}>")
 _ESCAPED_BLANK = re.compile(r"\\+[nrt]")
@@ -231,7 +231,7 @@ def read_request(exchange: Exchange, shift: float) -> ModelCall | None:
     if api is None or request.method != "POST":
         return None
     t0 = exchange.t0 + shift
-    document = _document(request.body)
+    document = None if request.body is None else request.body.object
     if document is None:
         return ModelCall(exchange, api, t0, whole=False)
     read = list(_READERS[api](document))
@@ -247,10 +247,6 @@ def read_request(exchange: Exchange, shift: float) -> ModelCall | None:
         tools=tuple(_tool_names(document.get("tools"))),
         chained=bool(document.get("previous_response_id")),
     )
-
-
-def _document(body: Body | None) -> Mapping[str, Any] | None:
-    return None if body is None else body.object
 
 
 def _text(content: Any) -> str:

@@ -114,9 +114,8 @@ def _is_done(call: Call) -> bool | None:
         return None
     if not call.accepted:
         return False
-    if call.operation == facts.GET:
-        return True
-    return True if call.answer_value("status") in ("updated", "deleted") else None
+    is_done = call.operation == facts.GET or call.answer_value("status") in ("updated", "deleted")
+    return True if is_done else None
 
 
 def _answered(call: Call) -> str:
@@ -127,12 +126,9 @@ def _answered(call: Call) -> str:
 
 def _asks_for(call: Call) -> str:
     """What tells a call of a tool from others: the query, or what is to be kept."""
-    value = (
-        call.query.get("q")
-        if call.operation == facts.MEMORY_SEARCH
-        else call.body.get("query", call.body.get("content"))
-    )
-    return plain_words(text_in(value))
+    if call.operation == facts.MEMORY_SEARCH:
+        return plain_words(text_in(call.query.get("q")))
+    return plain_words(text_in(call.body.get("query", call.body.get("content"))))
 
 
 def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:

@@ -176,7 +176,9 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
 def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
     """The model answers the user's turn while the daemon is away, and no later than the declared bounds allow."""
     away = [turn for turn in turns(recording) if _is_away(recording, turn) and not turn.stopped]
-    undisturbed = _undisturbed(recording)
+    undisturbed = [
+        turn for turn in turns(recording) if not recording.timeline.switches.any_between(turn.low, turn.over)
+    ]
     bounds = recording.declared.bounds_s
     for turn in away:
         wait = _waited(turn)
@@ -217,7 +219,6 @@ def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
         asked=turn.asked,
         message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
         expected=f"an answer to {turn.text[:200]!r}",
-        received=None,
         fold="no answer",
     )
 
@@ -241,7 +242,3 @@ def _is_away(recording: Recording, turn: ModelTurn) -> bool:
 def _is_first(recording: Recording, turn: ModelTurn) -> bool:
     """Whether the user says something in the session for the first time: many a program starts only then."""
     return not any(other.session == turn.session and other.low < turn.low for other in turns(recording))
-
-
-def _undisturbed(recording: Recording) -> Sequence[ModelTurn]:
-    return [turn for turn in turns(recording) if not recording.timeline.switches.any_between(turn.low, turn.over)]
