@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -216,7 +216,6 @@ class StoredNeedle(NamedTuple):
 
     place: int
     text_hash: int
-    length: int
     piece: tuple[str, int] | None
     text: str | None
 
@@ -224,32 +223,31 @@ class StoredNeedle(NamedTuple):
     def of(cls, needle: str, place: int) -> StoredNeedle:
         """Describe a needle at a place."""
         piece = longest_piece(needle)
-        return cls(place, hash(needle), len(needle), piece, needle if piece is None else None)
+        return cls(place, hash(needle), piece, needle if piece is None else None)
 
 
 class StoredNeedles:
-    """Stored needles in arrays: about thirty bytes each, because a large recording may have a million."""
+    """Stored needles in arrays: about 25 bytes each, because a large recording may have a million."""
 
     def __init__(self, needles: Iterable[StoredNeedle]) -> None:
-        self._places, self._hashes, self._lengths = array("q"), array("q"), array("i")
+        self._places, self._hashes = array("q"), array("q")
         self._delimiters = bytearray()
         """For each needle the index of its delimiter; the number of delimiters if it has no piece."""
         self._pieces = array("q")
         self._texts: dict[int, str] = {}
-        for place, text_hash, length, piece, text in needles:
+        for place, text_hash, piece, text in needles:
             self._places.append(place)
             self._hashes.append(text_hash)
-            self._lengths.append(length)
             self._delimiters.append(len(_DELIMITERS) if piece is None else _DELIMITERS.index(piece[0]))
             self._pieces.append(0 if piece is None else piece[1])
             if text is not None:
                 self._texts[place] = text
 
     def __iter__(self) -> Iterator[StoredNeedle]:
-        columns = zip(self._places, self._hashes, self._lengths, self._delimiters, self._pieces, strict=True)
-        for place, text_hash, length, delimiter, piece in columns:
+        columns = zip(self._places, self._hashes, self._delimiters, self._pieces, strict=True)
+        for place, text_hash, delimiter, piece in columns:
             named_piece = None if delimiter == len(_DELIMITERS) else (_DELIMITERS[delimiter], piece)
-            yield StoredNeedle(place, text_hash, length, named_piece, self._texts.get(place))
+            yield StoredNeedle(place, text_hash, named_piece, self._texts.get(place))
 
 
 def longest_piece(needle: str) -> tuple[str, int] | None:
@@ -278,8 +276,8 @@ class Needles:
     """Finds which of many needles (injected texts) a text contains. A needle counts after the exchange with its number.
 
     There are three searches. Most needles are indexed by their longest piece, such as a line: the text is split in the
-    same way, and a needle is compared only if its piece occurs. If few needles are left without a long piece, they are
-    searched for one by one. If many are left, the text is cut into blocks of equal length. Wherever a needle occurs, it
+    same way, and a needle is compared only if its piece occurs. If few needles are without a long piece, they are
+    searched for one by one. If many are, the text is cut into blocks of equal length. Wherever a needle occurs, it
     covers a whole block, at one of as many neighbouring offsets as a block has characters; so each needle is indexed by
     what it has at these offsets.
 
@@ -294,27 +292,14 @@ class Needles:
     def __init__(
         self, seqs: Mapping[str, int], stored: Iterable[StoredNeedle] = (), fetch: Callable[[int], str] | None = None
     ) -> None:
-        self._seqs = dict(sorted(seqs.items(), key=lambda item: item[1]))
+        self._seqs = seqs
         self._fetch = fetch
-        self._least = min(map(len, seqs), default=0)
         self._by_piece: dict[str, dict[int, str | int | list[str | int]]] = {}
-        remaining = iter(stored)
-        first_places = {
-            each.text or self._fetched(each.place): each.place for each in islice(remaining, _MAX_PLAIN + 1)
-        }
-        self._seqs.update({needle: place // self.PLACES for needle, place in first_places.items()})
-        unindexed = self._seqs
-        if len(unindexed) > _MAX_PLAIN:
-            unindexed = {
-                needle: seq
-                for needle, seq in unindexed.items()
-                if not self._index(longest_piece(needle), len(needle), first_places.get(needle, needle))
-            }
-            for each in remaining:
-                if not self._index(each.piece, each.length, each.place):
-                    unindexed[str(each.text)] = each.place // self.PLACES
-        if fetch is not None:
-            self._seqs = unindexed
+        unindexed = {needle: seq for needle, seq in seqs.items() if not self._index(longest_piece(needle), needle)}
+        for each in stored:
+            if not self._index(each.piece, each.place):
+                unindexed[str(each.text)] = each.place // self.PLACES
+        self._unindexed = unindexed
         self._plain = unindexed if len(unindexed) <= _MAX_PLAIN else {}
         self._shortest = min(map(len, unindexed), default=2)
         self._block = size = max(1, min(self._shortest // 2, _MAX_BLOCK_CHARS))
@@ -332,20 +317,13 @@ class Needles:
 
     def may_occur(self, hashes: Mapping[str, Sequence[int]]) -> bool:
         """Return False only if no stored needle occurs in texts with these hashes of pieces, by delimiter."""
-        in_memory = [longest_piece(needle) for needle in self._seqs]
-        if any(piece is None or piece[0] not in hashes or piece[1] in hashes[piece[0]] for piece in in_memory):
-            return True
-        return any(
+        return bool(self._unindexed) or any(
             delimiter not in hashes or not pieces.keys().isdisjoint(hashes[delimiter])
             for delimiter, pieces in self._by_piece.items()
         )
 
-    def _fetched(self, place: int) -> str:
-        return "" if self._fetch is None else self._fetch(place)
-
-    def _index(self, piece: tuple[str, int] | None, length: int, place: str | int) -> bool:
+    def _index(self, piece: tuple[str, int] | None, place: str | int) -> bool:
         """Index a needle by its piece. Return False if it has none."""
-        self._least = min(self._least, length) if self._least else length
         if piece is None:
             return False
         # Hardly any piece belongs to two needles. If two hashes collide, the comparison with the needle decides.
@@ -357,23 +335,16 @@ class Needles:
 
     def first_in(self, text: str, before: int) -> int | None:
         """The number of an exchange before `before` that injected a needle in the text, or None."""
-        if len(text) < self._least:
-            return None
+        numbers = [seq for needle, seq in self._plain.items() if seq < before and needle in text]
         for delimiter, pieces in self._by_piece.items():
-            text_hashes = set(map(hash, text.split(delimiter)))
-            if pieces.keys().isdisjoint(text_hashes):
-                continue
-            numbers = [
+            numbers += [
                 seq
-                for piece in pieces.keys() & text_hashes
+                for piece in pieces.keys() & set(map(hash, text.split(delimiter)))
                 for seq, needle in self._needles_of(pieces[piece])
                 if seq < before and needle() in text
             ]
-            if numbers:
-                return min(numbers)
-        for needle, seq in self._plain.items():
-            if seq < before and needle in text:
-                return seq
+        if numbers:
+            return min(numbers)
         if not self._by_block or len(text) < self._shortest:
             return None
         size = self._block
@@ -385,8 +356,8 @@ class Needles:
             if block not in self._by_block:
                 continue
             for offset, needle in (self._by_block[block], *self._others.get(block, ())):
-                if start >= offset and self._seqs[needle] < before and text.startswith(needle, start - offset):
-                    return self._seqs[needle]
+                if start >= offset and self._unindexed[needle] < before and text.startswith(needle, start - offset):
+                    return self._unindexed[needle]
         return None
 
     def _needles_of(self, places: str | int | list[str | int]) -> Iterator[tuple[int, Callable[[], str]]]:
