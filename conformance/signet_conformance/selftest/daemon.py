@@ -1,8 +1,9 @@
 """`python -m signet_conformance.selftest.daemon`: the embedded daemon, with the change of a mutant or variants.
 
-It prints one JSON line with its url, like the embedded daemon. On standard input a line `{"mutant": ID}` or
-`{"variants": [ID]}` sets the change, `{"mutant": null}` removes it. The answer to each is a line with the variants that
-changed a message since the line before. The daemon ends with its standard input.
+It prints one JSON line with its url, like the embedded daemon. On standard input a line
+`{"mutant": ID, "variants": [ID]}` sets the changes, in place of those before; either member may be absent, and a mutant
+be null. The answer to each is a line with what changed a message since the line before. The daemon ends with its
+standard input.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import httpx
 import uvicorn
@@ -43,18 +43,14 @@ class BrokenDaemon:
 
     @property
     def applied(self) -> Sequence[str]:
-        """The variants that changed a message since :meth:`vary_as`."""
+        """The mutant and the variants that changed a message since :meth:`change_as`."""
         return self._changed.applied
 
-    def break_as(self, name: str | None) -> None:
-        """Set the change of a mutant; None removes it. Raises UsageError for an unknown id."""
-        self._changed = Chain([] if name is None else [(name, mutant(name).change)], self._inner, self._secret)
-
-    def vary_as(self, names: Sequence[str]) -> None:
-        """Set the changes of variants. Raises UsageError for an unknown id."""
-        self._changed = Chain(
-            [(name, change) for name in names for change in variant(name).changes], self._inner, self._secret
-        )
+    def change_as(self, broken_as: str | None = None, varied_as: Sequence[str] = ()) -> None:
+        """Set the change of a mutant and those of variants, in place of the ones before. Raises UsageError."""
+        changes = [] if broken_as is None else [(broken_as, mutant(broken_as).change)]
+        changes += [(name, change) for name in varied_as for change in variant(name).changes]
+        self._changed = Chain(changes, self._inner, self._secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -75,13 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.daemon")
     parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
     parser.add_argument("--daemon-version", default="0.145", choices=VERSIONS)
-    parser.add_argument("--workspace", type=Path, metavar="DIR", help="default: a temporary one")
     given = parser.parse_args(arguments)
-    settings = DaemonSettings(workspace=given.workspace, version=given.daemon_version)
     try:
-        daemon = create_app(settings)
+        daemon = create_app(DaemonSettings(version=given.daemon_version))
         app = BrokenDaemon(daemon)
-        app.break_as(given.mutant)
+        app.change_as(given.mutant)
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
@@ -113,11 +107,8 @@ def _obey(app: BrokenDaemon, line: str) -> None:
     applied = list(app.applied)
     try:
         asked = json.loads(line)
-        if "variants" in asked:
-            app.vary_as(asked["variants"])
-        else:
-            app.break_as(asked["mutant"])
-    except (ValueError, LookupError, TypeError, SignetConformanceError) as problem:
+        app.change_as(asked.get("mutant"), asked.get("variants", ()))
+    except (ValueError, AttributeError, TypeError, SignetConformanceError) as problem:
         _write({"ok": False, "error": str(problem)})
     else:
         _write({"ok": True, "applied": applied})

@@ -14,6 +14,7 @@ import urllib.parse
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -203,15 +204,6 @@ _LONG = 300_000
 _KEPT_CONTROLS = "\t\n"
 
 
-def _swapped_turns(transcript: str) -> str:
-    """Put each reply before the prompt that it answers."""
-    lines = transcript.split("\n")
-    for index in range(len(lines) - 1):
-        if json.loads(lines[index]).get("role") == "user" and json.loads(lines[index + 1]).get("role") == "assistant":
-            lines[index], lines[index + 1] = lines[index + 1], lines[index]
-    return "\n".join(lines)
-
-
 Turn = Mapping[str, Any]
 
 
@@ -229,19 +221,18 @@ def _of_each_turn(change: Callable[[Turn], Turn]) -> Callable[[str], str]:
     return _of_turns(lambda turns: map(change, turns))
 
 
-def _named_speakers(transcript: str) -> str:
-    speakers = {"user": "User", "assistant": "Assistant"}
-    return "\n".join(f"{speakers[turn['role']]}: {turn['content']}" for turn in _turns(transcript))
+def _of_lines(user: str, assistant: str, between: str = "\n") -> Callable[[str], str]:
+    """A rewriter of transcripts that puts the words for its speaker before each turn."""
+    speakers = {"user": user, "assistant": assistant}
+    return lambda transcript: between.join(speakers[turn["role"]] + turn["content"] for turn in _turns(transcript))
 
 
-def _human_speakers(transcript: str) -> str:
-    return _named_speakers(transcript).replace("User: ", "human: ").replace("Assistant: ", "ASSISTANT: ")
-
-
-def _bold_speakers(transcript: str) -> str:
-    # Markdown, in which the daemon finds no turns.
-    speakers = {"user": "User", "assistant": "Assistant"}
-    return "\n\n".join(f"**{speakers[turn['role']]}:** {turn['content']}" for turn in _turns(transcript))
+def _with_swapped_turns(turns: list[Turn]) -> list[Turn]:
+    """Put each reply before the prompt that it answers."""
+    for place, (turn, following) in enumerate(pairwise(turns.copy())):
+        if (turn["role"], following["role"]) == ("user", "assistant"):
+            turns[place], turns[place + 1] = following, turn
+    return turns
 
 
 def _with_tool_turns(turns: list[Turn]) -> Iterator[Turn]:
@@ -272,10 +263,11 @@ def _without_controls(text: str) -> str:
 
 
 REWRITERS: Mapping[str, Callable[[str], str]] = {
-    "swapped_turns": _swapped_turns,
-    "named_speakers": _named_speakers,
-    "human_speakers": _human_speakers,
-    "bold_speakers": _bold_speakers,
+    "swapped_turns": _of_turns(_with_swapped_turns),
+    "named_speakers": _of_lines("User: ", "Assistant: "),
+    "human_speakers": _of_lines("human: ", "ASSISTANT: "),
+    # Markdown, in which the daemon finds no turns.
+    "bold_speakers": _of_lines("**User:** ", "**Assistant:** ", between="\n\n"),
     "nested_turns": _of_each_turn(lambda turn: {"type": turn["role"], "message": turn}),
     "turns_in_parts": _of_each_turn(lambda turn: {**turn, "content": [{"type": "text", "text": turn["content"]}]}),
     "turns_of_lines": _of_turns(_turns_of_lines),

@@ -1,7 +1,7 @@
 """`python -m signet_conformance.selftest.harness --mutant ID`: the reference harness with one change.
 
 It speaks the driver protocol like the harness. With `--variant ID` in place of `--mutant` it has the changes of each
-variant. `MutatingTransport` changes the requests to the daemon, `ChangedModels` those to the model.
+variant. `Chain` changes the requests to the daemon, `ChangedModels` those to the model.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import httpx
 
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
 from signet_conformance.errors import SignetConformanceError
-from signet_conformance.selftest.mutants import NOTHING, Change, mutant, variant
-from signet_conformance.selftest.transport import Chain, MutatingTransport
+from signet_conformance.selftest.mutants import Change, mutant, variant
+from signet_conformance.selftest.transport import Chain
 from signet_reference_harness import driver
 from signet_reference_harness.config import HarnessConfig, certificates_for
 from signet_reference_harness.daemon_client.wire import transport_to
@@ -173,12 +173,16 @@ class _Asked:
         """Set the system prompt."""
         self.options = replace(self.options, system_prompt=system, stable_prompt=0)
 
-    def append(self, text: str) -> bool:
-        """Put a text behind what the user said last."""
+    def reword(self, change: Callable[[str], str]) -> bool:
+        """Change what the user said last."""
         place = max(n for n, message in enumerate(self.messages) if message.role == "user")
         said = self.messages[place]
-        self.messages[place] = replace(said, content=f"{said.content}\n\n{text}")
+        self.messages[place] = replace(said, content=change(said.content))
         return True
+
+    def append(self, text: str) -> bool:
+        """Put a text behind what the user said last."""
+        return self.reword(lambda said: f"{said}\n\n{text}")
 
 
 def _drop(asked: _Asked, change: Change) -> bool:
@@ -201,15 +205,12 @@ def _once(asked: _Asked, change: Change) -> bool:
 
 def _words(asked: _Asked, _change: Change) -> bool:
     """Leave out the last word of what the user said."""
-    place = max(n for n, message in enumerate(asked.messages) if message.role == "user")
-    said = asked.messages[place]
-    asked.messages[place] = replace(said, content=said.content.rpartition(" ")[0])
-    return True
+    return asked.reword(lambda said: said.rpartition(" ")[0])
 
 
 def _echo(asked: _Asked, _change: Change) -> bool:
     """Say again what the user said last."""
-    return asked.append([message for message in asked.messages if message.role == "user"][-1].content)
+    return asked.reword(lambda said: f"{said}\n\n{said}")
 
 
 def _unheard(asked: _Asked, change: Change) -> bool:
@@ -342,50 +343,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--start-at-prompt", action="store_true", help="as for the harness itself")
     given = parser.parse_args(arguments)
     try:
-        change = NOTHING if given.mutant is None else mutant(given.mutant).of_connector
         changes = [(name, change) for name in given.variant for change in variant(name).changes]
+        if given.mutant is not None and (change := mutant(given.mutant).of_connector):
+            changes.append((given.mutant, change))
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
-    every = [change, *(each for _, each in changes)]
-    for variable in (name for each in every if each.get("do") == "environment" for name in each["unset"]):
-        os.environ.pop(variable, None)
-    processes = [_start_process(each) for each in every if each.get("do") == "process"]
-    of_model = [(given.mutant or "", change)] if change.get("do") == "model" else []
-    of_model += [named for named in changes if named[1]["do"] == "model"]
-    changes = [named for named in changes if named[1]["do"] != "model"]
-    models = _models(of_model)
-    if change.get("do") in ("environment", "model") or processes:
-        change = NOTHING
-    secret = os.environ.get(PLANTED_VARIABLE)
-    daemon = transport_to(HarnessConfig.from_environment(os.environ).origin)
-    if change.get("do") == "host":
-        with seen_by_host(change):
-            return driver.main(daemon, models, starts_at_prompt=given.start_at_prompt)
-    hosts = [(name, change) for name, change in changes if change["do"] == "host"]
-    at_once = [named for named in changes if named[1]["do"] in ("environment", "process")]
-    if not given.variant:
-        port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
-        transport = MutatingTransport(change, daemon, secret, port)
-        return driver.main(transport, models, starts_at_prompt=given.start_at_prompt)
-    chain = Chain([named for named in changes if named not in hosts and named not in at_once], daemon, secret)
+    of_models: list[tuple[str, Change]] = []
+    of_daemon: list[tuple[str, Change]] = []
     with contextlib.ExitStack() as seen:
-        for _, shown in hosts:
-            seen.enter_context(seen_by_host(shown))
+        for name, change in changes:
+            match change["do"]:
+                case "environment":
+                    for variable in change["unset"]:
+                        os.environ.pop(variable, None)
+                case "process":
+                    _start_process(change)
+                case "host":
+                    seen.enter_context(seen_by_host(change))
+                case "model":
+                    of_models.append((name, change))
+                case _:
+                    of_daemon.append((name, change))
+        daemon = transport_to(HarnessConfig.from_environment(os.environ).origin)
+        port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
+        chain = Chain(of_daemon, daemon, os.environ.get(PLANTED_VARIABLE), port)
+        models = _models(of_models)
         status = driver.main(chain.transport, models, starts_at_prompt=given.start_at_prompt)
     if (out := os.environ.get(APPLIED_VARIABLE)) is not None:
-        applied = {name for name, _ in changes} - chain.idle
+        applied = {name for name, change in changes if change["do"] != "model"} - chain.idle
         applied |= models.applied if isinstance(models, ChangedModels) else set()
         Path(out).write_text(json.dumps(sorted(applied)), "utf-8")
     return status
 
 
-def _start_process(change: Change) -> subprocess.Popen[bytes]:
+_started: list[subprocess.Popen[bytes]] = []
+"""Kept until this process ends, since their standard input ends then."""
+
+
+def _start_process(change: Change) -> None:
     """Start the process of a `process` change. Its standard input ends when this process ends."""
     command = [sys.executable, "-c", _GOING_ON, str(change["seconds"]), *change.get("words", ())]
-    return subprocess.Popen(
+    started = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    _started.append(started)
 
 
 def _models(changes: Sequence[tuple[str, Change]]) -> Models:

@@ -5,7 +5,7 @@ A mutant must be killed by the requirement that it breaks, alone; a conforming c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field as member
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.text import Text
 from signet_conformance.contract import MUST, catalogue
 from signet_conformance.engine import JudgedTrace, run_judgements
 from signet_conformance.errors import printable
-from signet_conformance.finding import BREACHES, Verdict
+from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.reports.terminal import MAX_WIDTH, STRONG, VERDICT_STYLES, Paragraph, draw, one_line
 from signet_conformance.rules import daemon_rules, harness_rules, rules, run_rules
 from signet_conformance.selftest.mutants import FILE, Mutant, Mutants, mutants
@@ -32,7 +32,7 @@ class Grade:
     trial: Trial
     breached: Mapping[str, Verdict]
     complaints: Sequence[str] = ()
-    decided: frozenset[str] = frozenset()
+    decided: AbstractSet[str] = frozenset()
 
     @property
     def killed(self) -> bool:
@@ -113,11 +113,12 @@ def grade(performed: PerformedTrial, controls: Mapping[str, JudgedTrace]) -> Gra
     """Grade a trial. `controls` are its base's own traces at the usual contract, by scenario."""
     if performed.judged is None or performed.error is not None:
         return Grade(performed.trial, {}, [f"could not be performed: {performed.error}"])
-    breached = dict(_breached(performed.judged))
+    every = {**performed.judged.judgements, **performed.judged.daemon, **performed.judged.harness}
+    breached = {name: judgement.verdict for name, judgement in every.items() if judgement.verdict in BREACHES}
+    decided = breached.keys() | {name for name, judgement in every.items() if judgement.verdict is Verdict.PASS}
     mutant = performed.trial.mutant
-    decided = _decided(performed.judged)
     if performed.trial.variants:
-        return Grade(performed.trial, breached, list(_blame(performed, performed.judged, breached)), decided)
+        return Grade(performed.trial, breached, list(_blame(performed, every, breached)), decided)
     if mutant is None:
         tolerated = mutants().tolerated.get(performed.trial.scenario.name, {})
         blamed = [f"breaks {name}" for name in breached if name not in tolerated]
@@ -144,29 +145,19 @@ def is_control(performed: PerformedTrial) -> bool:
     return performed.trial.is_control and usual and performed.judged is not None
 
 
-def _decided(judged: JudgedTrace) -> frozenset[str]:
-    every = {**judged.judgements, **judged.daemon, **judged.harness}
-    return frozenset(name for name, judgement in every.items() if judgement.verdict in (*BREACHES, Verdict.PASS))
-
-
-def _breached(judged: JudgedTrace) -> Iterator[tuple[str, Verdict]]:
-    for name, judgement in {**judged.judgements, **judged.daemon, **judged.harness}.items():
-        if judgement.verdict in BREACHES:
-            yield name, judgement.verdict
-
-
-def _blame(performed: PerformedTrial, judged: JudgedTrace, breached: Mapping[str, Verdict]) -> Iterator[str]:
+def _blame(
+    performed: PerformedTrial, judgements: Mapping[str, Judgement], breached: Mapping[str, Verdict]
+) -> Iterator[str]:
     """Yield complaints about variants: a breach, no change, a requirement that did not judge."""
-    verdicts = {**judged.judgements, **judged.daemon, **judged.harness}
     allowed = {name for variant in performed.trial.variants for name in variant.allowed}
     for name, verdict in breached.items():
         if name not in allowed or verdict is not Verdict.WARN:
-            yield f"conforms, and {name} says {verdict}: {verdicts[name].message}"
+            yield f"conforms, and {name} says {verdict}: {judgements[name].message}"
     for variant in performed.trial.variants:
         if variant.id not in performed.applied:
             yield f"{variant.id} changed nothing"
         for name in variant.rows:
-            judgement = verdicts.get(name)
+            judgement = judgements.get(name)
             if judgement is None or judgement.verdict is Verdict.NOT_APPLICABLE:
                 yield f"{variant.id} was not judged by {name}, which it names"
         for name in variant.allowed:

@@ -23,7 +23,6 @@ VARIANTS_FILE = "schemas/variants.json"
 CONNECTOR, DAEMON, HARNESS = "connector", "daemon", "harness"
 Change = Mapping[str, Any]
 """One change, as in schemas/mutants.schema.json; `do` is its kind."""
-NOTHING: Change = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,8 @@ class Base:
         """Return True if a mutant is tried in it."""
         if mutant.side != CONNECTOR or mutant.id in self.leaves:
             return False
-        given = {"requirements": [mutant.breaks], "scenarios": [mutant.scenario], "operations": _operations(mutant)}
+        operations = names_in(mutant.change.get("on", []))
+        given = {"requirements": [mutant.breaks], "scenarios": [mutant.scenario], "operations": operations}
         return any(
             fnmatchcase(name, pattern)
             for kind, names in given.items()
@@ -82,9 +82,9 @@ class Base:
         )
 
 
-def _operations(mutant: Mutant) -> Sequence[str]:
-    on = mutant.change.get("on", ())
-    return [on] if isinstance(on, str) else on
+def names_in(value: str | list[str]) -> list[str]:
+    """The names in a member of a change, which may be one or several."""
+    return [value] if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,12 @@ def mutant(name: str) -> Mutant:
     for row in document("mutants.json")["mutants"]:
         if row["id"] == name:
             return Mutant(**row)
-    raise UsageError(
-        f"there is no mutant {printable(json.dumps(name), 80)}", where="--mutant", remedy="see schemas/mutants.json"
-    )
+    raise _unknown("mutant", name, FILE)
+
+
+def _unknown(kind: str, name: str, file: str) -> UsageError:
+    shown = printable(json.dumps(name), 80)
+    return UsageError(f"there is no {kind} {shown}", where=f"--{kind}", remedy=f"see {file}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,7 @@ def variant(name: str) -> Variant:
     """Return the variant of an id. Raises UsageError for an unknown id."""
     known = variants().variants.get(name)
     if known is None:
-        unknown = printable(json.dumps(name), 80)
-        raise UsageError(f"there is no variant {unknown}", where="--variant", remedy=f"see {VARIANTS_FILE}")
+        raise _unknown("variant", name, VARIANTS_FILE)
     return known
 
 
@@ -178,7 +180,6 @@ def grouped(wanted: Sequence[Variant]) -> Sequence[tuple[Variant, ...]]:
     """Group the variants that are performed together; one without a group is alone."""
     groups: dict[tuple[str, ...], list[Variant]] = {}
     for variant in wanted:
-        alone = variant.group is None
-        name = (variant.id,) if alone else (str(variant.group), variant.scenario, variant.contract, variant.side)
+        name = (variant.group or variant.id, variant.scenario, variant.contract, variant.side)
         groups.setdefault(name, []).append(variant)
     return [tuple(group) for group in groups.values()]

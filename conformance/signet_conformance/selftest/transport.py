@@ -16,7 +16,7 @@ import httpx
 
 from signet_conformance.files.json_values import value_at
 from signet_conformance.selftest.edits import Memory, Outgoing, WholeAnswer, edited_answer, edited_request, spelled
-from signet_conformance.selftest.mutants import Change
+from signet_conformance.selftest.mutants import Change, names_in
 
 _CALL = """
 import sys, urllib.error, urllib.request
@@ -43,9 +43,16 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         secret: str | None = None,
         default_port: int = 0,
     ) -> None:
+        self._change = change
         self._inner = inner
         self._memory = Memory(secret)
         self._default_port = default_port
+        self._seen = 0
+        self._silent = False
+        self.applied = False
+        """Whether a request that it concerns was sent."""
+        self._held: list[tuple[Outgoing, httpx.Request]] = []
+        self._behind: set[asyncio.Future[WholeAnswer]] = set()
         self._performers = {
             "edit": self._edit,
             "answer": self._answer,
@@ -60,22 +67,6 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "spell": self._spell,
             "stray": self._stray,
         }
-        self.change = change
-
-    @property
-    def change(self) -> Change:
-        """The change; setting one begins its counts anew."""
-        return self._change
-
-    @change.setter
-    def change(self, change: Change) -> None:
-        self._change = change
-        self._seen = 0
-        self._silent = False
-        self.applied = False
-        """Whether a request that it concerns was sent."""
-        self._held: list[tuple[Outgoing, httpx.Request]] = []
-        self._behind: set[asyncio.Future[WholeAnswer]] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request, changed if the change concerns it."""
@@ -95,7 +86,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         finally:
             self._memory.note_request(outgoing)
         self._memory.note_answer(answer)
-        if self._held and not concerned and outgoing.operation in _names(self._change["until"]):
+        if self._held and not concerned and outgoing.operation in names_in(self._change["until"]):
             await self._send_held()
         return answer.to_httpx(request)
 
@@ -105,7 +96,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
 
     def _concerns(self, request: Outgoing) -> bool:
         change = self._change
-        if "on" not in change or not ("*" in (names := _names(change["on"])) or request.operation in names):
+        if "on" not in change or not ("*" in (names := names_in(change["on"])) or request.operation in names):
             return False
         if "session" in change and self._memory.place_of(request) != change["session"]:
             return False
@@ -213,13 +204,14 @@ class Chain:
         changes: Sequence[tuple[str, Change]],
         inner: httpx.AsyncBaseTransport,
         secret: str | None = None,
+        default_port: int = 0,
     ) -> None:
         others = [named for named in changes if named[1]["do"] != "spell"]
         spelling = [named for named in changes if named[1]["do"] == "spell"]
         self._parts: list[tuple[str, MutatingTransport]] = []
         # The last one made is the outermost, and gets a request first.
         for name, change in reversed([*others, *spelling]):
-            part = inner = MutatingTransport(change, inner, secret)
+            part = inner = MutatingTransport(change, inner, secret, default_port)
             self._parts.append((name, part))
         self.transport = inner
 
@@ -232,10 +224,6 @@ class Chain:
     def idle(self) -> frozenset[str]:
         """The names with a change that concerned no request yet."""
         return frozenset(name for name, part in self._parts if not part.applied)
-
-
-def _names(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
 
 
 def _is_awaited(wanted: object, answer: WholeAnswer) -> bool:

@@ -144,7 +144,7 @@ def scenario_of(change: Mutant | Variant) -> Scenario:
 def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Trial]:
     """Return the trials of these mutants and variants, those of the reference first."""
     return [
-        *_controls(wanted),
+        *_controls(wanted, whole=len(wanted) == len(mutants().mutants)),
         *(
             Trial(mutant.id, scenario_of(mutant), mutant.contract, mutant, side=mutant.side, face=mutant.face)
             for mutant in wanted
@@ -156,11 +156,7 @@ def trials(wanted: Sequence[Mutant], odd: Sequence[Variant] = ()) -> Sequence[Tr
 
 def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
     tried = [mutant for mutant in wanted if base.is_tried_with(mutant)]
-    needed = {(mutant.contract, mutant.scenario, mutant.face) for mutant in tried}
-    if len(wanted) == len(mutants().mutants) or any(mutant.breaks in run_rules() for mutant in tried):
-        needed |= {(CONTRACT, scenario.name, None) for scenario in reference_scenarios()}
-    for contract, name, face in sorted(needed, key=str):
-        yield Trial(f"{base.id}-{_where(contract, name, face)}", scenarios()[name], contract, base=base, face=face)
+    yield from _controls(tried, whole=len(wanted) == len(mutants().mutants), base=base)
     for mutant in tried:
         yield Trial(f"{base.id}-{mutant.id}", scenario_of(mutant), mutant.contract, mutant, base=base, face=mutant.face)
 
@@ -173,14 +169,15 @@ def of_variants(group: tuple[Variant, ...]) -> Trial:
     return Trial(f"variant-{name}", scenario_of(first), first.contract, variants=group, side=first.side)
 
 
-def _controls(wanted: Sequence[Mutant]) -> Iterator[Trial]:
-    whole = len(wanted) == len(mutants().mutants)
-    needed = {(mutant.contract, mutant.scenario, mutant.face, mutant.side == HARNESS) for mutant in wanted}
-    if whole or any(mutant.breaks in run_rules() for mutant in wanted):
+def _controls(tried: Sequence[Mutant], *, whole: bool, base: Base | None = None) -> Iterator[Trial]:
+    """The reference or a base in the scenarios of mutants, or with the `whole` selftest in every scripted one."""
+    needed = {(mutant.contract, mutant.scenario, mutant.face, mutant.side == HARNESS) for mutant in tried}
+    if whole or any(mutant.breaks in run_rules() for mutant in tried):
         needed |= {(CONTRACT, scenario.name, None, False) for scenario in reference_scenarios()}
+    who = "reference" if base is None else base.id
     for contract, name, face, with_model in sorted(needed, key=str):
-        trial = f"reference-{_where(contract, name, face)}{'-model' if with_model else ''}"
-        yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR, face=face)
+        trial = f"{who}-{_where(contract, name, face)}{'-model' if with_model else ''}"
+        yield Trial(trial, scenarios()[name], contract, side=HARNESS if with_model else CONNECTOR, base=base, face=face)
 
 
 def _where(contract: str, scenario: str, face: str | None) -> str:
@@ -258,36 +255,31 @@ class _Bench:
         self._model = model
         self._canary = f"canary-{secrets.token_hex(12)}"
         self._daemon: LineProcess | None = None
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        try:
-            home = self._home = self._stack.enter_context(temporary_folder("signet-selftest-"))
-            target = targets.load("reference")
-            token = f"sig_sk_{secrets.token_hex(20)}"
+        with ExitStack() as stack:
+            home = self._home = stack.enter_context(temporary_folder("signet-selftest-"))
             self._recorded_daemon = RecordedDaemon(
-                target,
-                self._daemon_at(home),
+                targets.load("reference"),
+                self._daemon_at(home, stack),
                 home,
                 canary=self._canary,
-                token=token,
+                token=f"sig_sk_{secrets.token_hex(20)}",
                 model=self._model,
                 left_behind=LeftBehind(_PATIENCE_S, sys.maxsize),
             )
-            self._stack.callback(self._recorded_daemon.close)
+            stack.callback(self._recorded_daemon.close)
             self._recorded_daemon.start()
             # In place of the daemon's default one, which another run of the kit may hold.
             self._port = free_port()
-            self._stack.enter_context(DefaultPort(self._port))
-        except BaseException:
-            self._stack.close()
-            raise
+            stack.enter_context(DefaultPort(self._port))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._stack.close()
 
-    def _daemon_at(self, home: Path) -> str:
+    def _daemon_at(self, home: Path, stack: ExitStack) -> str:
         """Return the choice of daemon: its own embedded one, or one launched here that can be broken.
 
         Only its own is restarted by a scenario that restarts its daemon.
@@ -297,7 +289,7 @@ class _Bench:
         # -P keeps a folder that happens to hold a module of the same name from being run in its place.
         command = [sys.executable, "-P", "-m", "signet_conformance.selftest.daemon", "--daemon-version", self._contract]
         self._daemon = LineProcess("the broken daemon", command, env=clean_environment(home))
-        self._stack.callback(self._daemon.close)
+        stack.callback(self._daemon.close)
         return str(self._daemon.receive(_READY_S)["url"])
 
     def launch(self, trial: Trial) -> ConnectorDriver:
@@ -318,11 +310,8 @@ class _Bench:
         out = folder / f"{trial.name}.jsonl"
         profile = self._recorded_daemon.target.profile.model_copy(update={"face": trial.face})
         self._recorded_daemon.target = replace(self._recorded_daemon.target, profile=profile)
-        if self._daemon is not None and trial.needs_broken_daemon and trial.variants:
-            self._change_daemon({"variants": [variant.id for variant in trial.variants]})
-        elif self._daemon is not None:
-            name = trial.mutant.id if trial.mutant is not None and trial.needs_broken_daemon else None
-            self._change_daemon({"mutant": name})
+        name = None if trial.mutant is None else trial.mutant.id
+        self._change_daemon({"mutant": name, "variants": [variant.id for variant in trial.variants]})
         try:
             scenario = in_host(trial.scenario, trial.face)
             scenario = with_own_summaries(scenario, trial.name) if trial.needs_model else scenario
@@ -332,6 +321,7 @@ class _Bench:
             return PerformedTrial(trial, None, str(failure))
 
     def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
+        """Change the daemon that can be broken; return its answer, which is empty if there is none."""
         if self._daemon is None:
             return {}
         answer = self._daemon.ask(how, _READY_S)
@@ -342,8 +332,8 @@ class _Bench:
     def _applied(self, trial: Trial) -> tuple[str, ...]:
         if not trial.variants:
             return ()
-        if trial.needs_broken_daemon:
-            return tuple(self._change_daemon({"mutant": None}).get("applied", ()))
+        if self._daemon is not None:
+            return tuple(self._change_daemon({})["applied"])
         try:
             return tuple(json.loads((self._home / f"{trial.name}.json").read_bytes()))
         except (OSError, ValueError):
