@@ -100,15 +100,11 @@ def _query(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _responses(answer: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The schema of an answer decides by its status: each branch says what the bodies with that status are."""
-    seen = False
     for branch in answer.get("allOf", ()):
         status = _status(branch.get("if", {}).get("properties", {}).get("status", {}))
         body = branch.get("then", {}).get("properties", {}).get("body")
         if status is not None and body is not None:
-            seen = True
             yield status, {"description": f"{answer['title']}, {status}", "content": {_JSON: {"schema": body}}}
-    if not seen:
-        yield "default", {"description": answer["title"]}
 
 
 def _status(condition: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from math import inf
 
 from msgspec import Struct
@@ -60,19 +60,14 @@ class RouteTable:
                 self._literal[route.method, route.path] = route
         self.operations = frozenset(route.operation for route in routes if route.operation is not None)
         self._routes = routes
-        self._known: dict[tuple[str, str], Route | None] = {}
+        self._known = lru_cache(maxsize=4096)(self._find)
 
     def find(self, method: str, path: str) -> Route | None:
         """The route that serves method and path, a literal one before a pattern; None when none does."""
-        try:
-            return self._known[method, path]
-        except KeyError:
-            route = self._find(method, served_path(path))
-            if len(self._known) < 4096:
-                self._known[method, path] = route
-            return route
+        return self._known(method, path)
 
     def _find(self, method: str, path: str) -> Route | None:
+        path = served_path(path)
         # A real daemon answers HEAD wherever it serves GET, and a CORS preflight wherever it serves anything.
         methods = {"HEAD": ("HEAD", "GET", "*"), "OPTIONS": ("OPTIONS", "POST", "GET", "PATCH", "DELETE", "PUT", "*")}
         wanted = methods.get(method, (method, "*"))

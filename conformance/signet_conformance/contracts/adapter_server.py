@@ -6,6 +6,7 @@ driver is `http-adapter`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,20 +74,16 @@ class AdapterServerContract:
         """The server, with a daemon that records what it is asked."""
         if not self.command:
             raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
-        daemon = fakes.RecordingDaemon()
-        environment = pytest.MonkeyPatch()
-        for name in [name for name in os.environ if name.startswith("SIGNET_")]:
-            environment.delenv(name)
-        environment.setenv("SIGNET_DAEMON_URL", daemon.origin)
-        try:
+        with contextlib.ExitStack() as held:
+            daemon = fakes.RecordingDaemon()
+            held.callback(daemon.stop)
+            environment = held.enter_context(pytest.MonkeyPatch.context())
+            for name in [name for name in os.environ if name.startswith("SIGNET_")]:
+                environment.delenv(name)
+            environment.setenv("SIGNET_DAEMON_URL", daemon.origin)
             server = driver.AdapterServer(self.command, "http://127.0.0.1:{port}", daemon.origin)
-            try:
-                yield RunningServer(daemon, server, self.bound_s, self.paths)
-            finally:
-                server.close()
-        finally:
-            environment.undo()
-            daemon.stop()
+            held.callback(server.close)
+            yield RunningServer(daemon, server, self.bound_s, self.paths)
 
     def test_a_start_claims_the_session(self, served: RunningServer) -> None:
         """A call of onSessionStart is a session-start with harness, key and project."""

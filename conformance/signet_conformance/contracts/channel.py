@@ -14,6 +14,24 @@ PIECES = ("The port ", "is 50051.")
 PATIENCE_S = 10.0
 
 
+def _in_a_new_channel(test: Callable[[Any, Channel], Awaitable[None]]) -> Callable[[Any], None]:
+    """Make a test of a coroutine, which is given a new channel; the channel is released after it."""
+
+    async def open_and_release(suite: ChannelContract) -> None:
+        channel = await suite.opened()
+        try:
+            await test(suite, channel)
+        finally:
+            await suite.release(channel)
+
+    def run(suite: ChannelContract) -> None:
+        finished(open_and_release(suite))
+
+    # Not as functools.wraps does it: pytest would look for a fixture called channel.
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
 class ChannelContract:
     """Subclass it, and override `opened`, `say`, `shown` and `leave`; `release` if there is something to give back.
 
@@ -39,109 +57,75 @@ class ChannelContract:
     async def release(self, channel: Any) -> None:
         """Give back what :meth:`opened` took, after each test, whether the other side has gone or not."""
 
-    def test_it_says_its_kind(self) -> None:
+    @_in_a_new_channel
+    async def test_it_says_its_kind(self, channel: Channel) -> None:
         """`kind` is a word such as terminal."""
+        demand(isinstance(channel.kind, str) and channel.kind.strip(), f"kind is {channel.kind!r}, not a word")
 
-        async def work(channel: Channel) -> None:
-            demand(isinstance(channel.kind, str) and channel.kind.strip(), f"kind is {channel.kind!r}, not a word")
-
-        self._with(work)
-
-    def test_what_is_said_is_received_in_order(self) -> None:
+    @_in_a_new_channel
+    async def test_what_is_said_is_received_in_order(self, channel: Channel) -> None:
         """Each turn is a UserTurn with the words of the other side, as they were said."""
+        for text in SAID:
+            turn = await self._received(channel, text)
+            demand(isinstance(turn, UserTurn), f"receive() gave a {type(turn).__name__}, not a UserTurn")
+            demand(turn.content == text, f"{text!r} was said, and {turn.content!r} received")
+            await channel.send(AgentOutput(content="Yes."))
 
-        async def work(channel: Channel) -> None:
-            for text in SAID:
-                turn = await self._received(channel, text)
-                demand(isinstance(turn, UserTurn), f"receive() gave a {type(turn).__name__}, not a UserTurn")
-                demand(turn.content == text, f"{text!r} was said, and {turn.content!r} received")
-                await channel.send(AgentOutput(content="Yes."))
-
-        self._with(work)
-
-    def test_an_answer_is_shown_as_it_comes(self) -> None:
+    @_in_a_new_channel
+    async def test_an_answer_is_shown_as_it_comes(self, channel: Channel) -> None:
         """Each piece is shown before the next is there, and the whole is shown once."""
+        await self._received(channel, SAID[0])
+        await channel.send(AgentOutput(content=PIECES[0], streaming=True))
+        await self._until_shown(channel, PIECES[0].strip(), "a piece of an answer")
+        await channel.send(AgentOutput(content=PIECES[1], streaming=True))
+        await channel.send(AgentOutput(content="".join(PIECES)))
+        await self._until_shown(channel, "".join(PIECES), "an answer")
+        times = _spaced(await self.shown(channel)).count("".join(PIECES))
+        demand(times == 1, f"the answer is shown {times} times")
 
-        async def work(channel: Channel) -> None:
-            await self._received(channel, SAID[0])
-            await channel.send(AgentOutput(content=PIECES[0], streaming=True))
-            await self._until_shown(channel, PIECES[0].strip(), "a piece of an answer")
-            await channel.send(AgentOutput(content=PIECES[1], streaming=True))
-            await channel.send(AgentOutput(content="".join(PIECES)))
-            await self._until_shown(channel, "".join(PIECES), "an answer")
-            times = _spaced(await self.shown(channel)).count("".join(PIECES))
-            demand(times == 1, f"the answer is shown {times} times")
-
-        self._with(work)
-
-    def test_why_there_is_no_answer_is_shown(self) -> None:
+    @_in_a_new_channel
+    async def test_why_there_is_no_answer_is_shown(self, channel: Channel) -> None:
         """The error of an output reaches the other side."""
+        await self._received(channel, SAID[0])
+        await channel.send(AgentOutput(error="the model is away"))
+        await self._until_shown(channel, "the model is away", "the error of an output")
 
-        async def work(channel: Channel) -> None:
-            await self._received(channel, SAID[0])
-            await channel.send(AgentOutput(error="the model is away"))
-            await self._until_shown(channel, "the model is away", "the error of an output")
-
-        self._with(work)
-
-    def test_the_end_is_told_once(self) -> None:
+    @_in_a_new_channel
+    async def test_the_end_is_told_once(self, channel: Channel) -> None:
         """A callback of on_close is called once when the other side has gone, however often a turn is asked for."""
+        told: list[str] = []
+        channel.on_close(lambda: told.append("closed"))
+        demand(not told, "the handler was called though the channel is open")
+        await self._closed(channel)
+        await _assert_refused(channel)
+        demand(told == ["closed"], f"the handler was called {len(told)} times")
 
-        async def work(channel: Channel) -> None:
-            told: list[str] = []
-            channel.on_close(lambda: told.append("closed"))
-            demand(not told, "the handler was called though the channel is open")
-            await self._closed(channel)
-            await _assert_refused(channel)
-            demand(told == ["closed"], f"the handler was called {len(told)} times")
-
-        self._with(work)
-
-    def test_a_late_handler_is_told_at_once(self) -> None:
+    @_in_a_new_channel
+    async def test_a_late_handler_is_told_at_once(self, channel: Channel) -> None:
         """A callback given to on_close after the end is called at once."""
+        await self._closed(channel)
+        told: list[str] = []
+        channel.on_close(lambda: told.append("closed"))
+        demand(told == ["closed"], f"a handler that came after the end was called {len(told)} times")
 
-        async def work(channel: Channel) -> None:
-            await self._closed(channel)
-            told: list[str] = []
-            channel.on_close(lambda: told.append("closed"))
-            demand(told == ["closed"], f"a handler that came after the end was called {len(told)} times")
-
-        self._with(work)
-
-    def test_nothing_is_received_after_the_end(self) -> None:
+    @_in_a_new_channel
+    async def test_nothing_is_received_after_the_end(self, channel: Channel) -> None:
         """A receive() that waits, and each one after it, raises ChannelClosedError."""
+        waiting = asyncio.create_task(_assert_refused(channel))
+        await asyncio.sleep(0)
+        await self.leave(channel)
+        await waiting
+        await _assert_refused(channel)
 
-        async def work(channel: Channel) -> None:
-            waiting = asyncio.create_task(_assert_refused(channel))
-            await asyncio.sleep(0)
-            await self.leave(channel)
-            await waiting
-            await _assert_refused(channel)
-
-        self._with(work)
-
-    def test_what_is_sent_after_the_end_is_dropped(self) -> None:
+    @_in_a_new_channel
+    async def test_what_is_sent_after_the_end_is_dropped(self, channel: Channel) -> None:
         """Sending after the other side has gone raises nothing."""
-
-        async def work(channel: Channel) -> None:
-            outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
-            await self._received(channel, SAID[0])
-            await self.leave(channel)
-            await _send_all(channel, *outputs)
-            await _assert_refused(channel)
-            await _send_all(channel, *outputs)
-
-        self._with(work)
-
-    def _with(self, work: Callable[[Channel], Awaitable[None]]) -> None:
-        async def work_and_release() -> None:
-            channel = await self.opened()
-            try:
-                await work(channel)
-            finally:
-                await self.release(channel)
-
-        finished(work_and_release())
+        outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
+        await self._received(channel, SAID[0])
+        await self.leave(channel)
+        await _send_all(channel, *outputs)
+        await _assert_refused(channel)
+        await _send_all(channel, *outputs)
 
     async def _received(self, channel: Channel, text: str) -> UserTurn:
         """The turn that follows when the other side says `text`."""

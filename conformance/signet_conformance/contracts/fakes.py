@@ -45,12 +45,8 @@ def undeclared(what: str) -> NoReturn:
 
 def finished(work: Coroutine[Any, Any, Given]) -> Given:
     """What `work` gives. The test fails when it takes longer than a minute."""
-
-    async def within_bound() -> Given:
-        return await asyncio.wait_for(work, LONGEST_S)
-
     try:
-        return asyncio.run(within_bound())
+        return asyncio.run(asyncio.wait_for(work, LONGEST_S))
     except TimeoutError:
         pytest.fail(f"it was not done within {LONGEST_S:g} s", pytrace=False)
 

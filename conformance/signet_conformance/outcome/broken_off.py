@@ -72,8 +72,7 @@ class Shortfall(Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """List every scenario that is missing from the verdicts, and the next step."""
-        if (interruption := self._interruption(MAX_NAMES)) is not None:
-            yield interruption
+        yield from self._interruption(MAX_NAMES)
         if self.broken:
             yield f"{len(self.broken)} of {self.of} scenarios broke off (exit 4); the verdicts are those of the others:"
         alike: dict[str, list[BrokenOff]] = {}
@@ -98,8 +97,7 @@ class Shortfall(Struct, frozen=True):
 
     def notes(self) -> Iterator[str]:
         """List these for reports, one fact a note."""
-        if (interruption := self._interruption(len(self.left))) is not None:
-            yield interruption
+        yield from self._interruption(len(self.left))
         if self.broken:
             yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
         for broken in self.broken:
@@ -110,11 +108,10 @@ class Shortfall(Struct, frozen=True):
         if self.left and self.why:
             yield f"given up: {self.why}; not performed: {', '.join(self.left)}"
 
-    def _interruption(self, most: int) -> str | None:
-        if self.interrupted_after is None:
-            return None
-        left = first_of(self.left, most)
-        return f"interrupted after {self.interrupted_after} of {self.of} scenarios; not performed: {left}"
+    def _interruption(self, most: int) -> Iterator[str]:
+        if self.interrupted_after is not None:
+            left = first_of(self.left, most)
+            yield f"interrupted after {self.interrupted_after} of {self.of} scenarios; not performed: {left}"
 
 
 def broke_off(trace: Trace) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,8 +86,23 @@ class KnownFailures(Struct, frozen=True):
 
     def write_audit(self, known: KnownInRun, verdicts: Verdicts) -> None:
         """Write a line for each failure that was let pass. Raises UsageError when that is not possible."""
-        for path, line in audit_lines(known, verdicts, user_name(), datetime.now(UTC)):
-            _append(path, line)
+        from signet_conformance.outcome.baseline_documents import AuditLine
+
+        when, who = datetime.now(UTC).isoformat(timespec="seconds"), user_name()
+        for (requirement, target), (file, entry) in known.covered.items():
+            line = AuditLine(
+                format="signet-audit/1",
+                when=when,
+                who=who,
+                what="flaky" if file.flaky else "override",
+                requirement=requirement,
+                target=target,
+                verdict=verdicts[target][requirement],
+                why=entry.reason,
+                owner=entry.owner,
+                expires=entry.expires,
+            )
+            _append(audit_path(file.path), f"{json.dumps(line.to_json())}\n")
 
     def write(self, verdicts: Verdicts) -> str | None:
         """Write the baseline of a run with these verdicts, if it was asked for; what was written in words, or None."""
@@ -156,7 +171,7 @@ def _expiry(text: str | None, where: str) -> date:
 def user_name() -> str:
     """The system's name of the current user."""
     try:
-        return getpass.getuser()
+        return getpass.getuser().strip() or "unknown"
     except (OSError, KeyError):
         return "unknown"
 
@@ -274,23 +289,3 @@ def baseline_document(entries: Iterable[Entry]) -> str:
 def audit_path(path: str) -> Path:
     """The file beside a baseline that takes its audit lines."""
     return Path(f"{path}.audit.jsonl")
-
-
-def audit_lines(known: KnownInRun, verdicts: Verdicts, who: str, when: datetime) -> Iterator[tuple[Path, str]]:
-    """A line for each failure that was let pass: who, when, what, why; with the file that takes it."""
-    from signet_conformance.outcome.baseline_documents import AuditLine
-
-    for (requirement, target), (file, entry) in known.covered.items():
-        line = AuditLine(
-            format="signet-audit/1",
-            when=when.isoformat(timespec="seconds"),
-            who=who if who.strip() else "unknown",
-            what="flaky" if file.flaky else "override",
-            requirement=requirement,
-            target=target,
-            verdict=verdicts[target][requirement],
-            why=entry.reason,
-            owner=entry.owner,
-            expires=entry.expires,
-        )
-        yield audit_path(file.path), f"{json.dumps(line.to_json())}\n"

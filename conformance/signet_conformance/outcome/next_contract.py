@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from signet_conformance.contract import (
     catalogue_place,
@@ -87,12 +88,10 @@ class NewerJudging:
             now = judged.judgements.get(name)
             if later.verdict not in BREACHES or (now is not None and now.verdict in BREACHES):
                 continue
-            before = self._breaches.get(name)
-            worst = min([later.verdict, *([before.verdict] if before else [])], key=FOLDING_ORDER.index)
-            shown = before or NewerBreach(
-                worst, 0, later.findings[0].message if later.findings else later.message, judged.trace.path
-            )
-            self._breaches[name] = NewerBreach(worst, shown.traces + 1, shown.message, shown.path)
+            message = later.findings[0].message if later.findings else later.message
+            shown = self._breaches.get(name) or NewerBreach(later.verdict, 0, message, judged.trace.path)
+            worst = min(shown.verdict, later.verdict, key=FOLDING_ORDER.index)
+            self._breaches[name] = replace(shown, verdict=worst, traces=shown.traces + 1)
 
     def newer(self) -> NewerContract | None:
         """Breaches of the next contract; None if the release is judged by the newest that fits."""

@@ -6,13 +6,14 @@ outages, the first is drawn without one, the next ones with an outage each, and 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from msgspec import json
 
 from signet_conformance.scenarios.features import HALVES, Features
 from signet_conformance.scenarios.scenario import Scenario
@@ -28,6 +29,8 @@ _HOOKS = {
     "prompt": "/api/hooks/user-prompt-submit",
     "end": "/api/hooks/session-end",
 }
+_Event = tuple[str, str, str | None]
+"""Session, kind of a step, and the fault met in it."""
 _KIND_OF = {path: kind for kind, path in _HOOKS.items() if kind != "resume"}
 
 
@@ -46,11 +49,7 @@ class Outage:
     shows: tuple[tuple[str, str | None], ...]
 
 
-def _outage(row: Mapping[str, Any]) -> Outage:
-    return Outage(**{**row, "shows": tuple((step, fault) for step, fault in row["shows"])})
-
-
-OUTAGES = tuple(map(_outage, json.loads(Path(__file__).with_suffix(".json").read_bytes())))
+OUTAGES = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Outage, ...])
 
 
 def obstacle(outage: Outage, features: Features) -> str | None:
@@ -84,22 +83,17 @@ def outage_of(features: Features, number: int) -> Outage | None:
 def recorded_outages(recorded: Trace) -> Counter[str]:
     """Return the names of the outages of a recording: an exchange carries the fault, or nothing listened."""
     events = list(_recorded_events(recorded))
-    sessions = dict.fromkeys(session for session, _, _ in events)
-    return Counter(
-        outage.name
-        for outage in OUTAGES
-        if any(_contains(_of_session(events, session), outage) for session in sessions)
-    )
+    return Counter(outage.name for outage in OUTAGES if _show(events, outage))
 
 
-def _recorded_events(recorded: Trace) -> Iterator[tuple[str, str, str | None]]:
+def _recorded_events(recorded: Trace) -> Iterator[_Event]:
     """Yield session, kind and the fault met, for each step, or for each hook in it that met a fault."""
     refusing: set[str] = set()
     step: StepMark | None = None
     is_refused = False
     met: list[tuple[str, str]] = []
 
-    def step_events() -> Iterator[tuple[str, str, str | None]]:
+    def step_events() -> Iterator[_Event]:
         if step is not None and step.step is not None and step.session is not None:
             session = step.session
             own: str | None = REFUSED if is_refused else None
@@ -125,20 +119,16 @@ def _recorded_events(recorded: Trace) -> Iterator[tuple[str, str, str | None]]:
 
 def holds(scenario: Scenario, outage: Outage) -> bool:
     """Return True if the steps of a scenario lead a connector into an outage."""
-    events = list(_planned_events(scenario))
-    return any(_contains(_of_session(events, session), outage) for session in _sessions(scenario))
+    return _show(list(_planned_events(scenario)), outage)
 
 
-def _sessions(scenario: Scenario) -> Sequence[str]:
-    return list(dict.fromkeys(step.session for step in scenario.steps if isinstance(step, ConnectorStep)))
+def _show(events: Sequence[_Event], outage: Outage) -> bool:
+    """Return True if a session has the steps of an outage, in their order."""
+    each_session = [_of_session(events, session) for session in dict.fromkeys(session for session, _, _ in events)]
+    return any(all(wanted in rest for wanted in outage.shows) for rest in each_session)
 
 
-def _contains(events: Iterable[tuple[str, str | None]], outage: Outage) -> bool:
-    rest = iter(events)
-    return all(wanted in rest for wanted in outage.shows)
-
-
-def _of_session(events: Iterable[tuple[str, str, str | None]], session: str) -> Iterator[tuple[str, str | None]]:
+def _of_session(events: Iterable[_Event], session: str) -> Iterator[tuple[str, str | None]]:
     """Yield kind and fault of a session's events; the start of another session is `next`."""
     for other, kind, met in events:
         if other == session:
@@ -147,7 +137,7 @@ def _of_session(events: Iterable[tuple[str, str, str | None]], session: str) -> 
             yield "next", met
 
 
-def _planned_events(scenario: Scenario) -> Iterator[tuple[str, str, str | None]]:
+def _planned_events(scenario: Scenario) -> Iterator[_Event]:
     fault: SwitchFaultOn | None = None
     for step in scenario.steps:
         if isinstance(step, SwitchFaultOn):
