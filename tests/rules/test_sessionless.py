@@ -53,6 +53,16 @@ def test_prompt_without_a_key_is_undecided_where_there_is_no_session(tmp_path: P
     )
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("sessionless_prompt", "INCONCLUSIVE"), ("start", "FAIL")])
+def test_end_without_a_key_is_blamed_where_there_is_a_session(tmp_path: Path, kind: str, expected: str) -> None:
+    """Beside an open session it ends nothing, unless the harness knows of no session there."""
+    opened = [step("start", 0, agent="atlas-agent"), hook("session-start", agentId="atlas-agent")]
+    aside = step(kind, 1, agent="beacon-agent", text="Is it closed?", reply="It is.")
+    end = hook("session-end", sessionKey=None, agentId="beacon-agent")
+    judged = judge(build(tmp_path / "trace.jsonl", [*opened, aside, end], HEADER))
+    assert judged.judgements["SIG-END-002"].verdict == expected
+
+
 def test_text_of_a_turn_without_a_session_is_judged(tmp_path: Path) -> None:
     """What the user said there arrives as it was said."""
     assert verdicts(tmp_path, "sessionless_prompt", agent="beacon-agent", text="Is it")["SIG-PROMPT-012"] == "FAIL"
