@@ -56,7 +56,7 @@ HANDOVER = "handover"
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 NOTED_S = 20.0
-"""A run says what it waits for after so many seconds without an answer, or after a sixth of the step's bound."""
+"""Seconds without an answer after which a run says what it waits for; of a long step, a sixth of its bound."""
 _MOST = 64 * 1024
 """How many characters of a program's own words are read; messages show the first few hundred."""
 

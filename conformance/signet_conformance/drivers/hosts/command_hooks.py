@@ -168,7 +168,7 @@ class CommandHooks:
         self._hooks = together(self._sources)
         self._runs: list[HookRun] = []
         self._given: list[Mapping[str, str]] = []
-        self._refused = bool(self._sources) and all(source.file.refusal is not None for source in self._sources)
+        self._refused = bool(self._sources) and all(source.refusal is not None for source in self._sources)
 
     @property
     def _name(self) -> str:
@@ -178,16 +178,16 @@ class CommandHooks:
         """The hooks that are installed, whether the harness takes their file, and what is remarkable about it."""
         said, files = [], []
         for source in self._sources:
-            words = source.file.refusal
+            words = source.refusal
             if words is not None:
                 said.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
-            elif source.file.unread:
-                members = ", ".join(source.file.unread)
+            elif source.unread:
+                members = ", ".join(source.unread)
                 words = f"no hook in it has a form that the harness reads; its top-level members are {members}"
             row = {"file": source.name, "accepted": words is None}
             files.append(row if words is None else {**row, "words": words})
         twice = doubled(self._sources)
-        refused = any(source.file.refusal is not None for source in self._sources)
+        refused = any(source.refusal is not None for source in self._sources)
         unknown = list(
             registry.unknown_events({e: [hook.command for hook in self._hooks[e]] for e in self._hooks}, self._face)
         )

@@ -57,15 +57,18 @@ class HookFile:
     `hooks`: those that can be read, also from a refused file, so that a run shows what else is wrong.
     `unread`: the names of the top members, if no hook has the harness's form, but the file names a command or an
     operation of the daemon.
+    `name`: what messages call it.
     """
 
+    name: str
     hooks: Mapping[str, Sequence[Hook]]
     refusal: str | None = None
     unread: Sequence[str] = ()
 
 
-def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
-    """Read the hooks of a settings file by event."""
+def read_hook_file(path: Path, face: Mapping[str, Any], of: str = "") -> HookFile:
+    """Read the hooks of a settings file by event; `of` says in its name what it belongs to."""
+    name = f"{path.name}{of}"
     kind = path.suffix[1:].upper() or "JSON"
     # A harness with a strict parser refuses a file that names a member twice.
     members = _without_duplicates if "hook_file" in face else None
@@ -76,9 +79,9 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
         else:
             data = json.loads(text, object_pairs_hook=members, parse_constant=_reject_constant)
     except OSError as failure:
-        return HookFile({}, f"cannot be read: {failure.strerror}")
+        return HookFile(name, {}, f"cannot be read: {failure.strerror}")
     except (ValueError, RecursionError) as failure:
-        return HookFile({}, f"is not {kind}: {failure}")
+        return HookFile(name, {}, f"is not {kind}: {failure}")
     hooks: dict[str, list[Hook]] = {}
     for event, matcher, hook in _configured(data):
         if isinstance(hook.get("command"), str):
@@ -87,7 +90,7 @@ def read_hook_file(path: Path, face: Mapping[str, Any]) -> HookFile:
         isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_BY) or _names_a_command(data))
     )
     unread = list(data) if is_unread else ()
-    return HookFile(hooks, _refusal(data, kind, face), unread)
+    return HookFile(name, hooks, _refusal(data, kind, face), unread)
 
 
 def _names_a_command(data: dict[str, Any]) -> bool:
@@ -191,24 +194,16 @@ _DOES_NOTHING = ": "
 """The beginning of each hook command that the kit writes for another tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookSource:
-    """A file of hooks with the name that messages give it."""
-
-    name: str
-    file: HookFile
-
-
-def hook_sources(home: Path, settings: Path, face: Mapping[str, Any]) -> Sequence[HookSource]:
+def hook_sources(home: Path, settings: Path, face: Mapping[str, Any]) -> Sequence[HookFile]:
     """Read the hooks of the settings and of each enabled plugin. Without any file, the settings are missing."""
     plugins = [
-        HookSource(f"{path.name} of the plugin {plugin}", read_hook_file(path, face))
+        read_hook_file(path, face, f" of the plugin {plugin}")
         for plugin, root in enabled_plugins(home, face)
         if (path := _plugin_file(root, face, "hooks")).is_file()
     ]
     if plugins and not settings.exists():
         return plugins
-    return [HookSource(settings.name, read_hook_file(settings, face)), *plugins]
+    return [read_hook_file(settings, face), *plugins]
 
 
 def enabled_plugins(home: Path, face: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
@@ -248,24 +243,24 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         return {}
 
 
-def together(sources: Sequence[HookSource]) -> Mapping[str, Sequence[Hook]]:
+def together(sources: Sequence[HookFile]) -> Mapping[str, Sequence[Hook]]:
     """Return the hooks of all sources by event: a harness runs all of them.
 
     Hooks that the kit wrote for other tools are left out: they do nothing, and are not the connector's.
     """
     hooks: dict[str, list[Hook]] = {}
     for source in sources:
-        for event, configured in source.file.hooks.items():
+        for event, configured in source.hooks.items():
             if own := [hook for hook in configured if not hook.command.startswith(_DOES_NOTHING)]:
                 hooks.setdefault(event, []).extend(own)
     return hooks
 
 
-def doubled(sources: Sequence[HookSource]) -> Sequence[str]:
+def doubled(sources: Sequence[HookFile]) -> Sequence[str]:
     """Describe hooks that are installed twice for an event and matcher: a line for each set of files that hold them."""
     places: dict[tuple[str, str, str | None], list[str]] = {}
     for source in sources:
-        for event, configured in source.file.hooks.items():
+        for event, configured in source.hooks.items():
             for hook in configured:
                 places.setdefault((event, hook.command, hook.matcher), []).append(source.name)
     events: dict[tuple[str, ...], list[str]] = {}
