@@ -119,6 +119,17 @@ def test_what_is_handed_over_after_a_clear_has_the_present_key(
 
 
 @of_the_host
+@pytest.mark.parametrize(("mode", "verdict"), [("conforming", Verdict.PASS), ("drops-tags", Verdict.WARN)])
+def test_prompt_that_begins_with_a_tag_is_submitted(
+    mode: str, verdict: Verdict, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """A plugin that takes what the user wrote for injected text, and drops it, is found out."""
+    target = made("pi", mode=mode, module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    (told,) = recorded(target, ["after-compaction"])
+    assert engine.judge(trace.read(told)).verdicts["SIG-PROMPT-011"] is verdict
+
+
+@of_the_host
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
