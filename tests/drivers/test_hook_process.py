@@ -133,6 +133,23 @@ def test_timeout_ends_the_whole_group(tmp_path: Path) -> None:
     os.close(descriptor)
 
 
+def test_what_a_hook_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
+    """A harness waits for the hook alone: it may leave the rest of its work to a process that it started."""
+    go, told, pid = (tmp_path / name for name in ("go", "told", "pid"))
+    os.mkfifo(go)
+    left = f"{{ read line < {go}; echo $line > {told}; }} > /dev/null 2>&1 & echo $! > {pid}"
+    assert run_hook(Hook(left, 60.0), TOLD, dict(os.environ), tmp_path).status == 0
+    descriptor = os.pidfd_open(int(pid.read_text()))
+    writing = os.open(go, os.O_RDWR)
+    os.write(writing, b"the end\n")
+    ended = select.poll()
+    ended.register(descriptor, select.POLLIN)
+    assert ended.poll(60_000)
+    assert told.read_text() == "the end\n"
+    os.close(descriptor)
+    os.close(writing)
+
+
 def test_flood_is_cut(tmp_path: Path) -> None:
     """A hook that floods its output ends like any other, and only the first part is kept."""
     run = run_hook(Hook("head -c 20000000 /dev/zero | tr '\\0' x", 60.0), TOLD, dict(os.environ), tmp_path)

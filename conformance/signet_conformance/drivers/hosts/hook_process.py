@@ -80,7 +80,8 @@ def run_hook(
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
     finally:
-        signal_group(child.pid, signal.SIGKILL)
+        if status is None:
+            signal_group(child.pid, signal.SIGKILL)
         child.wait()
         late_ms = lateness.end()
     took = round((time.perf_counter() - began) * 1000, 3)
@@ -131,6 +132,6 @@ class _Drain:
                     self._kept += chunk
 
     def text(self) -> str:
-        # The group is dead; only a process that left it could still hold the pipe.
+        # What the hook left in the background, as harnesses let it, may still hold the pipe.
         self._thread.join(2.0)
         return bytes(self._kept).decode("utf-8", "replace")
