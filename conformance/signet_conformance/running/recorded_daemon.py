@@ -236,23 +236,9 @@ class RecordedDaemon:
         suffix that separates the sessions and projects of this one from those of the others. `part` marks it as one
         of a part of the scenarios of a run. Raises NothingTestedError if the connector cannot be started.
         """
-        played = self._played
         answers = self._answers
         model = PlayedModel(answers) if answers is not None and apart is None and self._plays else None
-        header = {
-            "target": self.target.name,
-            "declared": self.target.declared.to_json(),
-            "connector_release": self.target.release,
-            "host": played.get("host"),
-            "host_release": played.get("release"),
-            **self._about_model(answers),
-        }
-        self._recorder.ask(
-            {"op": "trace", "out": str(out), "header": header, "model": model and model_side(str(out))},
-            mark(ScenarioMark(name=scenario.name, title=scenario.title)),
-            *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
-            *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
-        )
+        self._open_recording(scenario, out, with_model=model is not None)
         error: str | None = None
         loaded = True
         performance: StepPerformer | None = None
@@ -299,6 +285,23 @@ class RecordedDaemon:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
         return error
 
+    def _open_recording(self, scenario: Scenario, out: Path, *, with_model: bool) -> None:
+        played = self._played
+        header = {
+            "target": self.target.name,
+            "declared": self.target.declared.to_json(),
+            "connector_release": self.target.release,
+            "host": played.get("host"),
+            "host_release": played.get("release"),
+            **self._about_model(),
+        }
+        self._recorder.ask(
+            {"op": "trace", "out": str(out), "header": header, "model": model_side(str(out)) if with_model else None},
+            mark(ScenarioMark(name=scenario.name, title=scenario.title)),
+            *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
+            *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
+        )
+
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
         self._recorder.ask(*map(mark, loaded_marks(about, self._played)))
@@ -317,8 +320,8 @@ class RecordedDaemon:
                 return face_of_harness(real.program.name, real.release).data.answers
         return find_face(self.target).data.answers if self._plays else None
 
-    def _about_model(self, answers: AnswerPlaces | None) -> Mapping[str, Any]:
-        if answers is not None:
+    def _about_model(self) -> Mapping[str, Any]:
+        if (answers := self._answers) is not None:
             return answers.in_header()
         # The reference, whose model the self-test records: what its hooks were told is system text in each request.
         return {"lasts": "turn", "in_prompt": True} if self._has_model else {}

@@ -321,7 +321,7 @@ class _Bench:
             return PerformedTrial(trial, None, str(failure))
 
     def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
-        """Change the daemon that can be broken; return its answer, which is empty if there is none."""
+        """Change the daemon that can be broken and return its answer; an empty one without such a daemon."""
         if self._daemon is None:
             return {}
         answer = self._daemon.ask(how, _READY_S)

@@ -92,7 +92,7 @@ class AnswerInProgress:
         return self._calls[key].id if key in self._calls else None
 
     def count(self, read: object, written: object) -> None:
-        """Take the tokens that the provider counts. What it does not say as a whole number stays as it was."""
+        """Note the tokens that the provider counts. A count that is no whole number is left out."""
         self.usage = Usage(
             whole_number(read) or self.usage.input_tokens, whole_number(written) or self.usage.output_tokens
         )
@@ -140,7 +140,7 @@ class AnswerInProgress:
 
 
 def whole_number(value: object) -> int:
-    """A provider's count; 0 for what is no count, since nothing depends on it but the sum that is shown."""
+    """Return a provider's count, or 0 for what is no count: nothing depends on it but the sum that is shown."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
