@@ -169,3 +169,27 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     said = remarks(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
     assert "SessionStart: the command holds what looks like a secret" in said
+
+
+@pytest.mark.parametrize(
+    ("matchers", "remark"),
+    [
+        (["start"], "SessionStart: no hook runs: 'start' matches none of clear, startup"),
+        (["start", "begin"], "SessionStart: no hook runs: 'begin', 'start' matches none of clear, startup"),
+        (["start", "clear"], None),
+        (["start.*"], None),
+        ([None], None),
+    ],
+)
+def test_an_event_without_a_hook_that_runs_is_remarked_on(matchers: Sequence[str | None], remark: str | None) -> None:
+    """The face says with which sources its sessions start; a hook for none of them never runs."""
+    starts = [{"event": "SessionStart", "source": source} for source in ("startup", "clear")]
+    face = {**FACE, "matchers": {"SessionStart": "source"}, "steps": {"start": starts}}
+    hooks = {"SessionStart": [Hook("signet", 5.0, matcher) for matcher in matchers]}
+    assert remarks(hooks, face) == ([] if remark is None else [remark])
+
+
+def test_a_matcher_is_not_remarked_on_where_the_step_says_with_what_it_is_compared() -> None:
+    """Which tool is called is known in the step alone."""
+    face = {**FACE, "matchers": {"PreToolUse": "tool_name"}, "steps": {"tool": [{"event": "PreToolUse"}]}}
+    assert remarks({"PreToolUse": [Hook("signet", 5.0, "Edit")]}, face) == []

@@ -187,7 +187,19 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
                 said.append(f"{event}: the matcher {hook.matcher!r} is no regular expression, and matches nothing")
             if _SECRET.search(hook.command):
                 said.append(f"{event}: the command holds what looks like a secret")
+        fired = _occasions(event, face)
+        if fired and not any(hook.matches(occasion) for hook in configured for occasion in fired):
+            matchers = ", ".join(sorted({repr(hook.matcher) for hook in configured}))
+            said.append(f"{event}: no hook runs: {matchers} matches none of {', '.join(fired)}")
     return said
+
+
+def _occasions(event: str, face: Mapping[str, Any]) -> Sequence[str]:
+    """What a matcher of an event is compared with in the steps of a face; none if the face leaves one to the step."""
+    member = face.get("matchers", {}).get(event)
+    actions = (action for actions in face.get("steps", {}).values() for action in actions)
+    fired = {action.get(member) for action in actions if action.get("event") == event}
+    return [] if None in fired else sorted(fired)
 
 
 _DOES_NOTHING = ": "
