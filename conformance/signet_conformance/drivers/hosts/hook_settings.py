@@ -195,7 +195,7 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
 
 
 def _occasions(event: str, face: Mapping[str, Any]) -> Sequence[str]:
-    """What a matcher of an event is compared with in the steps of a face; none if the face leaves one to the step."""
+    """List the values that a face has for the matchers of an event. Empty if one is known only in the step."""
     member = face.get("matchers", {}).get(event)
     actions = (action for actions in face.get("steps", {}).values() for action in actions)
     fired = {action.get(member) for action in actions if action.get("event") == event}
