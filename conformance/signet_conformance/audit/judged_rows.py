@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from signet_conformance.audit.manifest import Job, ManifestEntry
+from signet_conformance.audit.manifest import BatchJob, ManifestEntry
 from signet_conformance.audit.rows import VERDICT_LISTS, Breach, BreachRow, RecordingRow, Row, SaveRow, SessionRow
 from signet_conformance.audit.stores import ObjectLostError, copy, is_remote
 from signet_conformance.children.spread import batches
@@ -53,7 +53,7 @@ _MOST_SESSIONS = 2000
 _encoder = msgspec.json.Encoder()
 
 
-def judge_batch(job: Job) -> bytes:
+def judge_batch(job: BatchJob) -> bytes:
     """Judge a batch and return its rows as JSON lines, recording by recording.
 
     The same job gives the same bytes, on any machine, however often.
@@ -72,7 +72,7 @@ def _size(entry: ManifestEntry) -> int:
     return (entry.size + (entry.model_size or 0)) * (1 if entry.place.endswith(SUFFIX) else _UNPACKED_TIMES)
 
 
-def _rows_of(entries: Sequence[ManifestEntry], job: Job, hashes: Hashes) -> Iterator[Row]:
+def _rows_of(entries: Sequence[ManifestEntry], job: BatchJob, hashes: Hashes) -> Iterator[Row]:
     read_ones: dict[str, tuple[Trace, datetime | None]] = {}
     lost: dict[str, RecordingRow] = {}
     for entry in entries:

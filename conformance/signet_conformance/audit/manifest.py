@@ -47,7 +47,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
     model_size: int | None = None
 
 
-class Job(Struct, frozen=True):
+class BatchJob(Struct, frozen=True):
     """A batch as the process gets it that judges it, on this machine or on another."""
 
     salt: str
@@ -75,9 +75,9 @@ class Manifest(Struct, frozen=True):
         """The entries as batches, always the same ones."""
         return batches(self.entries, lambda entry: entry.size, BATCH, BATCH_BYTES)
 
-    def job(self, batch: Sequence[ManifestEntry]) -> Job:
-        """What it takes to judge a batch."""
-        return Job(self.salt, self.terms.since, self.terms.contract, batch)
+    def job(self, batch: Sequence[ManifestEntry]) -> BatchJob:
+        """Return a batch with all that its judge needs."""
+        return BatchJob(self.salt, self.terms.since, self.terms.contract, batch)
 
     def places(self) -> Mapping[str, ManifestEntry]:
         """The entries by their ids."""

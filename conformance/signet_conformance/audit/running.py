@@ -13,12 +13,12 @@ from typing import Any, Self
 from signet_conformance import __version__
 from signet_conformance.audit import import_extra
 from signet_conformance.audit.judged_rows import judge_batch
-from signet_conformance.audit.manifest import Job, Manifest, ManifestEntry
+from signet_conformance.audit.manifest import BatchJob, Manifest, ManifestEntry
 from signet_conformance.audit.results import Batches
 from signet_conformance.children.spread import LostWorkerError, Workers
 from signet_conformance.errors import KitError, SignetConformanceError, UsageError, printable
 
-NumberedJob = tuple[int, Job]
+NumberedJob = tuple[int, BatchJob]
 
 
 def judge_all(
@@ -44,7 +44,7 @@ def judge_here(items: Iterable[NumberedJob]) -> Iterator[tuple[int, bytes]]:
     return ((number, judge_batch(job)) for number, job in items)
 
 
-class AuditWorkers(Workers[Job, bytes]):
+class AuditWorkers(Workers[BatchJob, bytes]):
     """Some processes that judge batches; begun before the data sets are listed, while this process has no thread."""
 
     def __init__(self, count: int) -> None:
