@@ -112,7 +112,7 @@ export interface OwnTarget {
     [k: string]: string;
   };
   /**
-   * a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used
+   * a list such as ["bun", "node"]: programs that can run the connector's module; the first one found is used (default: bun for TypeScript, else what the harness uses for plugins)
    *
    * @minItems 1
    */
