@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from subprocess import PIPE
+from typing import IO, cast
 
 import pytest
 
@@ -19,7 +21,7 @@ from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
 from tests.support.trace_parts import exchange, trace
 
-WAITS = "import sys; sys.stdin.read()"
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -30,14 +32,16 @@ def start() -> Iterator[Start]:
 
     def start(mark: str, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", WAITS, *words]
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, MARK: mark})
+        child = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env={**os.environ, MARK: mark})
         started.append(child)
+        # Popen returns a moment before the system shows the environment of the new program.
+        cast("IO[bytes]", child.stdout).readline()
         return child
 
     yield start
     for child in started:
-        child.kill()
-        child.communicate()
+        with child:
+            child.kill()
 
 
 def no_request() -> float:
