@@ -230,7 +230,11 @@ def show_recording(
 
     entry = read_manifest(Path(out)).places().get(recording)
     if entry is None:
-        raise UsageError(f"there is no recording {printable(recording, 40)}", where=out, remedy="an id of its results")
+        raise UsageError(
+            f"no recording of this audit has the id {printable(recording, 40)}",
+            where=out,
+            remedy="name an id from its results",
+        )
     place = entry.place
     with TemporaryDirectory(prefix="signet-audit-") as folder:
         if stores.is_remote(place):

@@ -279,8 +279,8 @@ class _Run:
         return [each for each in in_order if each.error is not None]
 
     def _broken(self) -> Sequence[BrokenOff]:
-        unstarted = [chunk for chunk in self._chunks if chunk.unstarted is not None]
-        return [*map(self._broken_off, self._cut_short()), *map(self._unstarted, unstarted)]
+        unstarted = [(chunk.number, *chunk.unstarted) for chunk in self._chunks if chunk.unstarted is not None]
+        return [*map(self._broken_off, self._cut_short()), *itertools.starmap(self._unstarted, unstarted)]
 
     def _broken_off(self, performed: _Performed) -> BrokenOff:
         scenario = performed.scenario
@@ -288,10 +288,8 @@ class _Run:
         told = performed.watched.describe(scenario, performed.error or "", self._target, replay)
         return replace(told, refused=self._refused_at_last(scenario))
 
-    def _unstarted(self, chunk: Chunk) -> BrokenOff:
-        assert chunk.unstarted is not None  # noqa: S101 - the caller picks such chunks
-        watched, error = chunk.unstarted
-        sessions = Scenario(f"generated sessions, part {chunk.number + 1}", "", ())
+    def _unstarted(self, number: int, watched: WatchedDriver, error: str) -> BrokenOff:
+        sessions = Scenario(f"generated sessions, part {number + 1}", "", ())
         return watched.describe(sessions, error, self._target, self.request.replay_sessions(self.invocation))
 
     def _refused_at_last(self, scenario: Scenario) -> str:

@@ -92,7 +92,7 @@ class AnswerInProgress:
         return self._calls[key].id if key in self._calls else None
 
     def count(self, read: object, written: object) -> None:
-        """Note the tokens that the provider counts. A count that is no whole number is left out."""
+        """Note the provider's token counts; ignore a count that is not a whole number."""
         self.usage = Usage(
             whole_number(read) or self.usage.input_tokens, whole_number(written) or self.usage.output_tokens
         )
