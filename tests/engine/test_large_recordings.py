@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -255,6 +256,25 @@ def test_broken_line_is_told_by_whichever_worker_meets_it(tmp_path: Path, monkey
     with nothing_is_held(), pytest.raises(TraceError) as caught:
         judge(read(name), workers=2)
     assert str(caught.value.where).endswith("a.jsonl:5")
+
+
+@pytest.mark.parametrize("how", ["cut", "written over"])
+def test_change_of_a_file_that_is_read_is_told(how: str, tmp_path: Path) -> None:
+    """A line that can no longer be read is blamed on whoever wrote to the file meanwhile."""
+    name = tmp_path / "a.jsonl"
+    line = b'{"kind":"exchange","seq":2,"t0":0,"t1":1,"request":{"method":"GET","path":"/health"}}\n'
+    name.write_bytes(HEADER + line)
+    with nothing_is_held():
+        exchanges = read(name).exchanges
+        with name.open("r+b") as stream:
+            if how == "cut":
+                stream.truncate(len(HEADER) + 40)
+            else:
+                stream.write(HEADER + bytes(20))
+        os.utime(name, ns=(0, 0))
+        with pytest.raises(TraceError, match="the file changed while it was read") as caught:
+            exchanges[0]
+    assert caught.value.where == f"{name}:2"
 
 
 def test_rules_by_exchange_and_by_session_are_built_in() -> None:

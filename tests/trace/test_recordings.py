@@ -14,7 +14,7 @@ import zstandard
 
 from signet_conformance.errors import TraceError
 from signet_conformance.trace import Trace, read, recordings
-from signet_conformance.trace.recordings import MODEL_SUFFIX, daemon_side, model_side, recordings_in
+from signet_conformance.trace.recordings import MODEL_SUFFIX, daemon_side, model_side, open_recording, recordings_in
 
 PACKED = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
 
@@ -134,3 +134,39 @@ def test_packed_recordings_of_a_folder(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl.gz", "c.jsonl.zst", "c.model.jsonl.zst", "d.json.gz"):
         (tmp_path / name).touch()
     assert [path.name for path in recordings_in(tmp_path)] == ["a.jsonl", "b.jsonl.gz", "c.jsonl.zst"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        pytest.param(lambda _: None, "not JSON", id="unchanged"),
+        pytest.param(
+            lambda path: path.write_bytes(b"{"),
+            "the file changed while it was read, and has 1 bytes instead of 3: not JSON",
+            id="cut",
+        ),
+        pytest.param(
+            lambda path: os.utime(path, ns=(0, 0)), "the file changed while it was read: not JSON", id="written over"
+        ),
+    ],
+)
+def test_damage_is_told_with_what_happened_to_the_file(
+    tmp_path: Path, change: Callable[[Path], None], expected: str
+) -> None:
+    """A line that cannot be read is the recording's fault, or that of whoever writes to the file."""
+    name = tmp_path / "a.jsonl"
+    name.write_bytes(b"{}\n")
+    with open_recording(str(name), beyond=100) as recording:
+        change(name)
+        damage = recording.damage("not JSON", f"{name}:1")
+    assert (damage.message, damage.where) == (expected, f"{name}:1")
+    assert damage.remedy.startswith("remove the line" if expected == "not JSON" else "check it again")
+
+
+def test_change_of_a_packed_file_damages_nothing(tmp_path: Path) -> None:
+    """What was unpacked of it before is what is read."""
+    name = tmp_path / "a.jsonl.gz"
+    name.write_bytes(gzip.compress(b"{}\n"))
+    with open_recording(str(name), beyond=100) as recording:
+        name.write_bytes(b"")
+        assert recording.damage("not JSON", f"{name}:1").message == "not JSON"

@@ -8,12 +8,13 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
-from typing import IO, overload
+from typing import overload
 
 from signet_conformance.errors import TraceError, printable
 from signet_conformance.trace.glance import Glance, Glances, SessionGroups
 from signet_conformance.trace.lines import BrokenLineError, LineReader
 from signet_conformance.trace.model import Exchange
+from signet_conformance.trace.recordings import OpenRecording
 
 _PIECE_BYTES = 1024 * 1024
 """How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer.
@@ -31,9 +32,10 @@ class FileExchanges(Sequence[Exchange]):
     with the exchanges.
     """
 
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream = stream
-        weakref.finalize(self, stream.close)
+    def __init__(self, recording: OpenRecording, name: str) -> None:
+        self._recording = recording
+        self._stream = recording.stream
+        weakref.finalize(self, recording.stream.close)
         self._name = name
         self._offsets = array("q")
         self._lengths = array("i")
@@ -166,11 +168,7 @@ class FileExchanges(Sequence[Exchange]):
             raise self._failed(at, broken) from None
 
     def _failed(self, at: int, why: Exception) -> TraceError:
-        return TraceError(
-            str(why),
-            where=f"{printable(self._name, 400)}:{self._lines[at]}",
-            remedy="remove the line, or record the session again",
-        )
+        return self._recording.damage(why, f"{printable(self._name, 400)}:{self._lines[at]}")
 
     def _bytes(self, offset: int, length: int) -> bytes:
         if hasattr(os, "pread"):

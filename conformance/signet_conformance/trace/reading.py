@@ -32,7 +32,6 @@ SHARED_BYTES = 4 * 1024 * 1024
 _BLANK_BYTES = 4096
 _TEXTS = ("created", "target", "upstream", "daemon_version", "side", "recorder", "kit", "lasts", *model.RELEASES)
 """The members of a header that are texts."""
-_REMEDY_LINE = "remove the line, or record the session again"
 _REMEDY_RECORD = "record it again with: signet-conformance record --upstream URL --out FILE"
 
 
@@ -124,7 +123,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
                     where=name,
                     remedy="copy the file again from where it was made",
                 )
-            file_exchanges = FileExchanges(recording.stream, name) if recording.size > held_bytes else None
+            file_exchanges = FileExchanges(recording, name) if recording.size > held_bytes else None
             whole = _read(recording, name, file_exchanges, workers)
             if whole.marks and recording.size <= HELD_BYTES:
                 # What marks tell has to be known of the whole recording, whoever judges it.
@@ -179,7 +178,9 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
             if header is not None and not raw.endswith(b"\n"):
                 warnings.append(f"{where}: the last line is torn and was left out ({broken}); the rest counts")
                 break
-            raise _damage(broken, where, is_header=header is None) from None
+            if header is None:
+                raise TraceError(f"not a {model.FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
+            raise recording.damage(broken, where) from None
         if isinstance(entry, model.Exchange) and entry.pending:
             taken.pending[entry.seq] = entry, begins, len(raw)
             continue
@@ -225,12 +226,6 @@ class _Taken:
         for waiting in self.pending.values():
             if waiting[0].seq not in seen:
                 self.take(*waiting)
-
-
-def _damage(broken: BrokenLineError, where: str, *, is_header: bool) -> TraceError:
-    if is_header:
-        return TraceError(f"not a {model.FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD)
-    return TraceError(str(broken), where=where, remedy=_REMEDY_LINE)
 
 
 def _gaps(exchange: model.Exchange) -> Sequence[model.Gap]:

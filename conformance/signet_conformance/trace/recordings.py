@@ -83,12 +83,26 @@ PACKINGS = (Packing("gzip", ".gz", b"\x1f\x8b", _gzip), Packing("zstd", ".zst", 
 class OpenRecording(Struct):
     """An open recording: a stream at its first byte that can be read anywhere, and how many bytes it holds.
 
-    `cut_short` is the name of the packing where the packed data ends early, else None.
+    `cut_short` is the name of the packing where the packed data ends early, else None. `modified_ns` is when the file
+    was last written before it was opened; None if the stream is a copy of the file.
     """
 
     stream: IO[bytes]
     size: int
     cut_short: str | None = None
+    modified_ns: int | None = None
+
+    def damage(self, why: object, where: str) -> TraceError:
+        """Why a line cannot be read, and whether somebody wrote to the file while it was read."""
+        status = os.fstat(self.stream.fileno()) if self.modified_ns is not None else None
+        if status is None or (status.st_size, status.st_mtime_ns) == (self.size, self.modified_ns):
+            return TraceError(str(why), where=where, remedy="remove the line, or record the session again")
+        sizes = "" if status.st_size == self.size else f", and has {status.st_size:,} bytes instead of {self.size:,}"
+        return TraceError(
+            f"the file changed while it was read{sizes}: {why}",
+            where=where,
+            remedy="check it again when no program writes to it, or check a copy",
+        )
 
 
 @contextmanager
@@ -103,7 +117,7 @@ def open_recording(name: str, *, beyond: int) -> Iterator[OpenRecording]:
         beginning = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
         packing = next((each for each in PACKINGS if beginning.startswith(each.magic)), None)
         if packing is None and stat.S_ISREG(status.st_mode):
-            recording = OpenRecording(stream, status.st_size)
+            recording = OpenRecording(stream, status.st_size, modified_ns=status.st_mtime_ns)
         else:
             spool = stack.enter_context(SpooledTemporaryFile(HELD_BYTES))
             cut_short = None
