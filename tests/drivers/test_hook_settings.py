@@ -140,3 +140,5 @@ def test_a_matcher_that_is_no_regular_expression_matches_nothing() -> None:
     assert not hook.matches("startup")
     (line,) = remarks({"Stop": [hook]}, face("codex-0.169"))
     assert line == "Stop: the matcher '[' is no regular expression, and matches nothing"
+    (line,) = remarks({"SessionStart": [hook]}, face("claude-code-2.1"))
+    assert line == "SessionStart: the matcher '[' is no regular expression, and matches nothing"

@@ -14,8 +14,10 @@ import pytest
 from signet_conformance import targets
 from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent, WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
+from signet_conformance.scenarios.scenario import Scenario
 
 START = {"step": "start", "session": "s1"}
+END = {"step": "end", "session": "s1"}
 ANSWERS = """
 import json, sys
 for line in sys.stdin:
@@ -29,9 +31,9 @@ for line in sys.stdin:
 
 
 @contextmanager
-def driver(program: str, folder: Path, timeout_s: float = 60.0) -> Iterator[DriverProcess]:
-    """A program behind the driver."""
-    target = replace(targets.load("reference"), name="mine", command=(sys.executable, "-c", program))
+def driver(program: str, folder: Path, timeout_s: float = 60.0, kind: str = "reference") -> Iterator[DriverProcess]:
+    """A program behind the driver, as that of the target `kind`."""
+    target = replace(targets.load(kind), name="mine", command=(sys.executable, "-c", program))
     driven = DriverProcess(target, {}, str(folder), timeout_s)
     try:
         yield driven
@@ -145,6 +147,29 @@ def test_error_while_greeting_is_about_loading(tmp_path: Path) -> None:
         driven.hello()
     assert raised.value.how is DriverFault.REFUSED
     assert "capabilities" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "at_fault"),
+    [
+        ("hermes-agent", DriverFault.DEFECT, "the kit; please report this as a defect"),
+        ("reference", DriverFault.REFUSED, "the driver program, or the connector in it"),
+    ],
+)
+def test_error_in_the_code_of_a_host_is_the_kits(tmp_path: Path, kind: str, how: DriverFault, at_fault: str) -> None:
+    """A host of the kit says where in its own code an error arose; what a user's driver says is not believed."""
+    error = {"type": "KeyError", "message": "'acme'", "at": "python_plugin.py:310"}
+    program = f"answer = {{'id': request['id'], 'ok': False, 'error': {error}}}"
+    with driver(ANSWERS % program, tmp_path, kind=kind) as driven:
+        watched = WatchedDriver(driven)
+        watched.hello()
+        with pytest.raises(BrokenOffError) as raised:
+            watched.perform(START, lambda _event: None)
+    told = watched.describe(
+        Scenario.from_json({"name": "one", "steps": [START, END]}, "here"), "", targets.load(kind), ""
+    )
+    assert (raised.value.how, told.fault) == (how, at_fault)
+    assert ("KeyError: 'acme', at python_plugin.py:310 of the kit's host" in told.reason) == (kind != "reference")
 
 
 def test_program_that_ends_when_greeted_was_never_started(tmp_path: Path) -> None:

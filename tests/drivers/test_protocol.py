@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,12 @@ import pytest
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.contract import document
+from signet_conformance.drivers.hosts.protocol import own_place
+from signet_conformance.targets.kinds import HOSTS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAGE = EXAMPLES.parent / "docs" / "driver-protocol.md"
+KIT = HOSTS.parents[1]
 VALIDATOR = jsonschema_rs.validator_for(document("driver/signet-driver-1.schema.json"))
 PROGRAMS = {
     "python": [sys.executable, str(EXAMPLES / "driver-python" / "driver.py")],
@@ -94,3 +97,34 @@ def test_program_speaks_the_protocol(program: str, tmp_path: Path) -> None:
 def test_what_is_no_message(line: Mapping[str, Any]) -> None:
     """A line of a wrong shape fits no part of the schema."""
     assert not VALIDATOR.is_valid(line)
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ([KIT / "host.py"], "host.py:1"),
+        ([KIT / "host.py", Path(json.__file__)], "host.py:1"),
+        ([KIT / "host.py", Path("/home/acme/plugin.py")], None),
+        ([KIT / "host.py", Path("/home/acme/plugin.py"), KIT / "tools.py"], None),
+    ],
+    ids=["its own", "in a library", "in the connector", "called by the connector"],
+)
+def test_error_is_a_hosts_own_where_no_code_of_a_connector_ran(files: Sequence[Path], place: str | None) -> None:
+    """Each file runs the next one; the last one fails."""
+    rest = [compile("exec(rest.pop())", str(file), "exec") for file in reversed(files)]
+    with pytest.raises(IndexError) as raised:
+        exec(rest.pop(), {"rest": rest})  # noqa: S102 - as if it were the code of these files
+    assert own_place(raised.value.with_traceback(raised.tb.tb_next)) == place
+
+
+@pytest.mark.parametrize("host", ["python_plugin.py", "node_host.mjs"])
+def test_host_says_where_in_its_own_code_an_error_arose(host: str, tmp_path: Path) -> None:
+    """Here it lacks its options, or the module that its face names plays no harness."""
+    (tmp_path / "face.json").write_text('{"code": "turns.mjs"}')
+    (tmp_path / "plugin.mjs").write_text("export const plugin = () => ({});\n")
+    node = ["node", str(HOSTS / host), "face.json", str(tmp_path / "plugin.mjs")]
+    command = node if host.endswith(".mjs") else [sys.executable, str(HOSTS / host), "{}"]
+    with LineProcess(host, command, env=clean_environment(tmp_path), cwd=str(tmp_path)) as child:
+        answer = child.ask({"id": 1, "op": "hello"}, 60.0)
+    assert VALIDATOR.is_valid(answer)
+    assert re.fullmatch(r"(python_plugin\.py|node_host\.mjs):\d+", answer["error"]["at"])

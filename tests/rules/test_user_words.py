@@ -149,10 +149,11 @@ def test_text_that_another_session_says_in_another_step_is_its_own(items: Sequen
 
 OTHER_TURNS = ("Fix the host", "Fix my host", "Fix the first host")
 GIVEN = "Write the notes of 3 May"
-AS_GIVEN = "the prompt does not arrive unchanged"
+AS_GIVEN = "another text arrives in place of the prompt"
 OTHER_TEXTS: Mapping[str, str] = {
     "> Fix the host <": "the text of another turn, in the host's envelope",
-    "> Fix my host <": AS_GIVEN,
+    "> Fix my host <": f"{AS_GIVEN}, with that of another turn in it",
+    "Prefix my hosts": AS_GIVEN,
     "> Fix the first host <": "the text of another turn, in the host's envelope",
     "Write th? notes ?f 3 May": "the prompt arrives with characters replaced",
     "Write th\ufffd notes of 3 May": "the prompt arrives with characters replaced",

@@ -68,6 +68,7 @@ class DriverFault(StrEnum):
     SILENT = "silent"
     REFUSED = "refused"
     GARBLED = "garbled"
+    DEFECT = "defect"
 
 
 class BrokenOffError(TargetError):
@@ -195,7 +196,9 @@ class DriverProcess:
             # No answer is ever late: a program that let a request time out is ended.
             raise self._broken(DriverFault.GARBLED, self._confusion(answer))
         if answer.get("ok") is not True:
-            raise self._broken(DriverFault.REFUSED, self._refusal(request, answer))
+            place = None if self._target.kind.own_program else object_in(answer.get("error")).get("at")
+            how = DriverFault.REFUSED if place is None else DriverFault.DEFECT
+            raise self._broken(how, self._refusal(request, answer, place))
         return object_in(answer.get("result"))
 
     def _send(self, request: Mapping[str, Any]) -> None:
@@ -238,15 +241,20 @@ class DriverProcess:
             remedy="give each answer the id of its request: docs/driver-protocol.md",
         )
 
-    def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> TargetError:
+    def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any], place: object) -> TargetError:
+        """The error of an answer; `place` is where in the kit's host it arose, None if not there."""
         told = _describe_error(answer.get("error"), typed=True)
         own = self._target.kind.own_program
         step = request.get("step")
-        if step is None:
-            what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
+        what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
+        if step is not None:
+            what = f"perform the step {printable(step.get('step'), 40)}"
+        if place is not None:
+            told += f", at {printable(place, 80)} of the kit's host"
+            remedy = "report this as a defect of the kit"
+        elif step is None:
             remedy = "fix what it names" + (": the driver program reports this" if own else "")
         else:
-            what = f"perform the step {printable(step.get('step'), 40)}"
             remedy = (
                 "let the driver program survive exceptions of the connector, as its harness does, and report them;"
                 " answer a step that it cannot play with skipped: docs/driver-protocol.md"
@@ -395,7 +403,9 @@ class WatchedDriver:
             reason = "; ".join(map(str.strip, error.splitlines()))
             return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
         own = target.kind.own_program
-        if broken.how is DriverFault.GARBLED:
+        if broken.how is DriverFault.DEFECT:
+            fault = _KIT
+        elif broken.how is DriverFault.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
         elif target.real is not None:
             title = target.real.program.profile.title

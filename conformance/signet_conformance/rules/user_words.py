@@ -130,15 +130,19 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
     elif beside:
         return undecided(call, message="a text that no step contains, beside the right one")
     else:
-        message, fold = _how_changed(text, wanted), "changed"
+        message, fold = _how_changed(text, wanted, others), "changed"
     return warn(call, message=message, pointer=text_pointer(call), expected=turn.text, fold=fold)
 
 
-def _how_changed(text: str, wanted: str) -> str:
+def _how_changed(text: str, wanted: str, others: AbstractSet[str]) -> str:
     form = normal_form(text, wanted)
     if form is not None:
         return f"the prompt arrives in another Unicode normalisation form ({form})"
-    return damage(text, wanted) or "the prompt does not arrive unchanged"
+    if change := damage(text, wanted):
+        return change
+    # A short text of another turn may stand in it by chance, so it is only mentioned.
+    is_held = any(other and re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text) for other in others)
+    return "another text arrives in place of the prompt" + (", with that of another turn in it" if is_held else "")
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")

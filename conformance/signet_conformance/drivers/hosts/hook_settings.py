@@ -187,9 +187,11 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
                 said.append(f"{event}: the matcher {hook.matcher!r} is no regular expression, and matches nothing")
             if _SECRET.search(hook.command):
                 said.append(f"{event}: the command holds what looks like a secret")
+        # A matcher that is no regular expression was named above.
+        readable = [hook for hook in configured if hook.matcher == "*" or hook.pattern is not None]
         fired = _occasions(event, face)
-        if fired and not any(hook.matches(occasion) for hook in configured for occasion in fired):
-            matchers = ", ".join(sorted({repr(hook.matcher) for hook in configured}))
+        if readable and fired and not any(hook.matches(occasion) for hook in readable for occasion in fired):
+            matchers = ", ".join(sorted({repr(hook.matcher) for hook in readable}))
             said.append(f"{event}: no hook runs: {matchers} matches none of {', '.join(fired)}")
     return said
 

@@ -136,6 +136,15 @@ export async function settle(limit = SETTLE_MS) {
   }
 }
 
+const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?:\d+)(?::\d+)?\)?$/gm;
+
+/** Where in the host's code an error arose; nothing if code outside its folder was involved. */
+function ownPlace(error, own) {
+  const places = [...String(error?.stack).matchAll(PLACE)].map(([, place]) => place);
+  if (!places.every((place) => place.startsWith(own))) return undefined;
+  return places[0]?.slice(own.length);
+}
+
 /**
  * Serve standard input until `exit` or its end.
  *
@@ -160,7 +169,8 @@ export async function serve(open, face) {
     } catch (error) {
       const type = error instanceof StepError ? error.name : (error?.name ?? "Error");
       if (!(error instanceof StepError)) console.error(error);
-      write({ id: request.id, ok: false, error: { type, message: String(error?.message ?? error) } });
+      const at = error instanceof StepError ? undefined : ownPlace(error, own);
+      write({ id: request.id, ok: false, error: { type, message: String(error?.message ?? error), at } });
     }
   };
   const perform = async (request) => {

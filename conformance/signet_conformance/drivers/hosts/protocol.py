@@ -7,8 +7,10 @@ import json
 import os
 import shlex
 import sys
+import sysconfig
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
@@ -120,6 +122,9 @@ class Peer:
                 except Exception as error:  # noqa: BLE001 - every request is answered, whatever the connector did
                     message = f"{error}"[:LONGEST_MESSAGE]
                     refusal = {"type": type(error).__name__, "message": message}
+                    if (place := own_place(error)) is not None:
+                        traceback.print_exc(file=sys.__stderr__)
+                        refusal["at"] = place
                     self._write({"id": request.get("id"), "ok": False, "error": refusal})
                 else:
                     took = round((time.perf_counter() - began) * 1000, 3)
@@ -182,6 +187,18 @@ class Peer:
 
     def _write(self, answer: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(answer).encode("ascii") + b"\n")
+
+
+_KIT = Path(__file__).resolve().parents[2]
+_LIBRARY = sysconfig.get_path("stdlib")
+
+
+def own_place(error: Exception) -> str | None:
+    """Where in the kit's code an error arose; None for a StepError, and if code of the connector was involved."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_LIBRARY)]
+    if isinstance(error, StepError) or not all(Path(frame.filename).is_relative_to(_KIT) for frame in frames):
+        return None
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else None
 
 
 def _result(host: Host | None, request: Mapping[str, Any]) -> Mapping[str, Any]:
