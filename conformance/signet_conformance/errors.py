@@ -43,8 +43,8 @@ def printable(value: object, limit: int = 120) -> str:
     return text
 
 
-def pip_install(extra: str) -> str:
-    """The pip command that installs an extra of the kit.
+def pip_install(extra: str | None = None) -> str:
+    """The pip command that installs the kit, with an extra.
 
     It names the clone or wheel that the kit was installed from, if any: a registry may lack the kit, or hold another.
     """
@@ -53,7 +53,7 @@ def pip_install(extra: str) -> str:
 
     url = str(noted_source().get("url", ""))
     source = unquote(urlsplit(url).path) if url.startswith("file://") else DISTRIBUTION
-    return f"pip install {shlex.quote(f'{source}[{extra}]')}"
+    return f"pip install {shlex.quote(source if extra is None else f'{source}[{extra}]')}"
 
 
 def noted_source() -> dict[str, Any]:

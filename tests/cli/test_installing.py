@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
+import signet_conformance
 from signet_conformance import errors
+from signet_conformance.contract import schemas_folder
 from signet_reference_harness import errors as harness_errors
 
 
@@ -38,3 +45,39 @@ def test_the_source_of_the_kit_is_named(monkeypatch: pytest.MonkeyPatch, direct_
     monkeypatch.setattr(metadata, "distribution", lambda _: Installed(direct_url))
     assert errors.pip_install("codings") == command
     assert harness_errors.pip_install("codings") == command
+
+
+def test_the_kit_itself_is_installed_from_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "distribution", lambda _: Installed(json.dumps({"url": "file:///src/kit"})))
+    assert errors.pip_install() == "pip install /src/kit"
+
+
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        (None, "the schemas folder is missing"),
+        ("operations.json", "cannot be read"),
+        ("requirements/END.json", "cannot be read"),
+        ("versions/0.145.json", "cannot be read"),
+        ("routes/0.145.json", "cannot be read"),
+    ],
+)
+def test_a_damaged_installation_is_named_with_its_remedy(tmp_path: Path, damaged: str | None, message: str) -> None:
+    """A file of the kit that is gone or cut is told as such, not as a crash."""
+    package = tmp_path / "signet_conformance"
+    source = Path(str(signet_conformance.__file__)).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("_schemas", "__pycache__"))
+    if damaged is not None:
+        shutil.copytree(schemas_folder(), package / "_schemas")
+        (package / "_schemas" / damaged).write_bytes(b"{")
+    program = "import sys; from signet_conformance.cli import main; sys.exit(main())"
+    words = ["run", "reference", "--scenarios", "0"]
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    where = package if damaged is None else package / "_schemas" / damaged
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"error: {where}: {message}" in done.stderr
+    assert done.stderr.rstrip().endswith("--force-reinstall")
+    assert "Traceback" not in done.stderr

@@ -169,6 +169,8 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
         (["reference", "--scenario", "none.json"], "none.json", "cannot be read"),
         (["reference", "-k", "SIG-NONE"], "-k/--only", "no requirement is called 'SIG-NONE'"),
         (["reference", "--coverage-fail-under", "200"], "--coverage-fail-under", "200"),
+        (["reference", "--coverage-fail-under", "half"], "--coverage-fail-under", "'half' is not a percentage"),
+        (["reference", "--coverage-fail-under", "nan"], "--coverage-fail-under", "'nan' is not a percentage"),
         (["reference", "--owner", "me"], "", "--write-baseline FILE"),
     ],
 )

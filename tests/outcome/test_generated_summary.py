@@ -200,3 +200,13 @@ def test_reader_is_told_what_was_shrunk(how: dict[str, Any], told: str) -> None:
 def test_unconfirmed_breach_has_no_replay_line() -> None:
     """What was not confirmed explains no failure."""
     assert not breach_lines([replace(BREACH, confirmed=False)], NAME)
+
+
+def test_steps_that_sessions_skipped_are_counted() -> None:
+    """Beside the outages that they held; a run without either has no such line."""
+    summary = GeneratedSummary(seed=3, outages={"401 on a prompt": 4}, skipped={"clear": 2, "fork": 1})
+    assert [*summary.coverage_lines()] == [
+        "generated sessions that held an outage: 401 on a prompt 4",
+        "steps of generated sessions that were skipped: clear 2, fork 1",
+    ]
+    assert [*GeneratedSummary(seed=3).coverage_lines()] == []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.facts import Recording
+from signet_conformance.rules import transcripts
 from signet_conformance.rules.transcripts import pairs_of, transcripts_of
 from tests.support.case_traces import KEYED, build
 
@@ -78,3 +79,16 @@ def test_transcripts_of_checkpoints_count_and_others_do_not(tmp_path: Path) -> N
     assert [known.call.seq for known in transcripts_of(recording)] == [1, 2, 5]
     assert [[place.call.seq for place in places] for places in pairs_of(recording, "s-41c7").values()] == [[1, 5]]
     assert pairs_of(recording, "no such key") == {}
+
+
+def test_transcripts_that_are_no_longer_remembered_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording may have more of them than are kept, and tells the same of each."""
+    monkeypatch.setattr(transcripts, "_MOST_HELD", 2)
+    items = [transcript(f"u{number} a{number}", sessionKey=f"s-{number}") for number in range(5)]
+    recording = Recording(build(tmp_path / "trace.jsonl", items))
+    for _ in range(2):
+        assert [known.turns[0][1] for known in transcripts_of(recording)] == [f"u{number}" for number in range(5)]
+        assert [len(pairs_of(recording, f"s-{number}")) for number in range(5)] == [1] * 5
+    assert {len(held) for held in recording.memo.values()} == {2}

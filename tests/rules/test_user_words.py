@@ -238,3 +238,40 @@ def test_late_submission_holds_what_was_said_in_its_step(text: str, verdict: str
     judgement = judge(trace, frozenset({"SIG-PROMPT-010"})).judgements["SIG-PROMPT-010"]
     assert judgement.verdict == verdict
     assert [finding.exchanges for finding in judgement.findings] == ([] if text == "a" else [(5, 9)])
+
+
+def test_words_that_are_lost_are_blamed_once(tmp_path: Path) -> None:
+    """A transcript that has the cut words too, with a newer turn, makes no stale text of them."""
+    items = [
+        *[step("start"), start(), step("prompt", text="Which Postgres version do we run?", reply="one")],
+        hook("user-prompt-submit", "k1", userMessage="Which Postgres version", lastAssistantMessage="one"),
+        *[step("prompt", text="b", reply="two"), hook("user-prompt-submit", "k1", userMessage="b"), step("end")],
+        hook("session-end", "k1", transcript="User: Which Postgres version\nAssistant: one\nUser: b\nAssistant: two"),
+    ]
+    trace = build(tmp_path / "trace.jsonl", items, shared=False)
+    judgements = judge(trace, frozenset({"SIG-PROMPT-010", "SIG-PROMPT-012"})).judgements
+    assert {name: judgement.verdict for name, judgement in judgements.items()} == {
+        "SIG-PROMPT-010": "PASS",
+        "SIG-PROMPT-012": "FAIL",
+    }
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_output_of_a_tool_is_no_turn_of_the_users(before: bool, tmp_path: Path) -> None:
+    """A turn of a transcript that holds a memory is what a tool gave back, if the tool was asked by then."""
+    recall = {"method": "POST", "path": "/api/memory/recall", "body": {"query": "exports"}}
+    tool = [
+        step("tool", tool="memory_search"),
+        {"request": recall, "response": {"status": 200, "body": {"results": [ROW]}}},
+    ]
+    told = "User: How are exports named?\nUser: Exports are named by tenant\nand month. (fact)\nAssistant: I do."
+    items = [
+        *[step("start"), start(), step("prompt", text="How are exports named?", reply="I do.")],
+        hook("user-prompt-submit", "k1", userMessage="How are exports named?"),
+        *(tool if before else []),
+        *[step("end"), hook("session-end", "k1", transcript=told)],
+        *([] if before else tool),
+    ]
+    trace = build(tmp_path / "trace.jsonl", items, shared=False)
+    (finding,) = judge(trace, frozenset({"SIG-END-013"})).judgements["SIG-END-013"].findings
+    assert finding.fold == ("tool output" if before else "not said")

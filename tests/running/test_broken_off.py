@@ -211,6 +211,20 @@ def test_scenarios_that_were_given_up_are_named() -> None:
     assert said in shortfall.notes()
 
 
+def test_scenarios_that_broke_off_alike_are_told_together() -> None:
+    """The first of a reason with its command, the others by name; those after the fifth are counted."""
+    alike = [BrokenOff(f"s{number}", f"step {number}", "no answer", (), "the connector", "x") for number in range(7)]
+    other = BrokenOff("other", "step 1", "no acme", (), "the connector", "y")
+    lines = list(Shortfall((*alike, other), 9).lines())
+    assert lines[1:4] == [
+        "  s0, step 0: no answer",
+        "    replay: x",
+        "    likewise s1, step 1, s2, step 2, s3, step 3, s4, step 4, s5, step 5 and 1 more",
+    ]
+    assert lines[4:6] == ["  other, step 1: no acme", "    replay: y"]
+    assert sum("likewise" in line for line in lines) == 1
+
+
 def ended(path: Path, error: str | None = None) -> trace.Trace:
     """A recording of a driven scenario that conforms and came to its end, or broke off."""
     mark = {"kind": "mark", "seq": 90, "name": "scenario_end", "data": {"name": path.stem, "error": error}}

@@ -17,9 +17,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from signet_conformance.errors import ContractError, printable
+from signet_conformance.errors import ContractError, pip_install, printable
 
-REINSTALL = "install the kit again: pip install --force-reinstall signet-conformance"
+
+def _reinstall() -> str:
+    return f"install the kit again: {pip_install()} --force-reinstall"
 
 
 @cache
@@ -29,7 +31,7 @@ def schemas_folder() -> Path:
     for folder in (package / "_schemas", package.parent.parent / "schemas"):
         if (folder / "operations.json").is_file():
             return folder
-    raise ContractError("the schemas folder is missing", where=str(package), remedy=REINSTALL)
+    raise ContractError("the schemas folder is missing", where=str(package), remedy=_reinstall())
 
 
 @cache
@@ -39,7 +41,7 @@ def document(name: str) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as failure:
-        raise ContractError(f"cannot be read: {failure}", where=str(path), remedy=REINSTALL) from None
+        raise ContractError(f"cannot be read: {failure}", where=str(path), remedy=_reinstall()) from None
 
 
 REFERENCE_DAEMON = "0.145.7"
@@ -110,7 +112,7 @@ Scope = Literal["exchange", "session", "recording"]
 Needs = Literal["trace", "process", "run"]
 """How much has to be seen: any trace, one from the start of the connector's process, or all traces of a run."""
 Side = Literal["connector", "daemon", "harness"]
-_REMEDY = f"fix the entry as schemas/requirements.schema.json describes it; of an installed kit, {REINSTALL}"
+_REMEDY = "fix the entry as schemas/requirements.schema.json describes it; of an installed kit, "
 
 
 class OlderWording(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -254,7 +256,7 @@ def read_area(file: Path) -> Area:
     try:
         area = _DECODER.decode(file.read_bytes())
     except (OSError, msgspec.DecodeError) as failure:
-        raise ContractError(_complaint(file, failure), where=str(file), remedy=_REMEDY) from None
+        raise ContractError(_complaint(file, failure), where=str(file), remedy=_REMEDY + _reinstall()) from None
     ids = [requirement.id for requirement in area.requirements]
     for number, name in enumerate(ids):
         of_area = _ID.fullmatch(name)
@@ -264,7 +266,7 @@ def read_area(file: Path) -> Area:
             problem = f"{name} is in it twice"
         else:
             continue
-        raise ContractError(problem, where=str(file), remedy=_REMEDY)
+        raise ContractError(problem, where=str(file), remedy=_REMEDY + _reinstall())
     return area
 
 
