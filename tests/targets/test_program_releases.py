@@ -91,6 +91,9 @@ def test_a_release_that_cannot_be_driven_is_named_with_its_reason(
     """The words are those of the run; where an end has no verdicts nothing is compared."""
     monkeypatch.setenv("SIGNET_CONFORMANCE_PROGRAMS", str(tmp_path / "programs"))
     npm(["0.1.0", "0.2.0"])
+    settings = tmp_path / "signet-conformance.toml"
+    settings.write_text('[targets.pi]\nmodule = "pi.mjs"\n')
+    settings.with_name("pi.mjs").touch()
     done = invoke("hosts", "--bisect", "0.1.0", "0.2.0", "--target", "pi")
     assert done.exit_code == 3
     told = " ".join(done.stdout.split())

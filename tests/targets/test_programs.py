@@ -55,6 +55,14 @@ def test_what_is_not_installed_is_not_applicable(place: Path, release: str | Non
     assert refused.value.exit_status == 3
 
 
+def test_no_program_is_installed_for_a_connector_that_is_missing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connector is looked for before a download that may take minutes."""
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TargetError, match="the connector pi is not found"):
+        with_harness(targets.load("pi", place), HarnessChoice("real", install=True), "--harness")
+    assert not (place / "pi").exists()
+
+
 def test_a_run_says_which_real_program_it_drives(place: Path) -> None:
     """Not the release whose face the fake lane plays."""
     _install(place, "openclaw", "2026.9.6")

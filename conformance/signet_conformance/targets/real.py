@@ -40,7 +40,7 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
     """Return the target as it is driven in the chosen harness.
 
     Raises UsageError for options that do not go together, TargetError if the kit knows no program of the target's
-    harness, and NothingTestedError if the program is not installed.
+    harness or is to install one without a connector to test, and NothingTestedError if the program is not installed.
     """
     if choice.harness in (None, FAKE):
         if choice.release is not None or choice.install or choice.every:
@@ -55,6 +55,9 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
             f"is {printable(choice.harness, 40)!r}", where=option, remedy=f"{FAKE} (the default) or {REAL}"
         )
     program = find_program_profile(program_of(target, option), choice.release)
+    if choice.install:
+        # Who lacks the connector learns it before minutes of downloads.
+        find_file(target)
     installation = install(program) if choice.install else program.find_installation(target.name)
     profile = target.profile.model_copy(update={"sessions": 0})
     return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
