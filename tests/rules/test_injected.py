@@ -177,5 +177,5 @@ def test_distant_needles_are_found_as_those_at_hand(
     number = known.first_in(text, before)
     right = {place // Needles.PLACES for needle, place in places.items() if needle in text}
     assert (number in right) if any(each < before for each in right) else number is None
-    hashes = {mark: hashes_of_pieces(text, mark) for mark in ("\n", ".", "x")}
+    hashes = {mark: hashes_of_pieces([text], mark) for mark in ("\n", ".", "x")}
     assert known.may_occur(hashes)

@@ -25,6 +25,7 @@ from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.report_files import report_of
 from signet_conformance.cli.shared_options import matching
 from signet_conformance.errors import UsageError, counted, printable
+from signet_conformance.files.json_values import texts_within
 from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.known_failures import user_name
 from signet_conformance.reports.report_document import Report, ReportTrace, read_report
@@ -177,18 +178,10 @@ def _describe_parts(parts: Mapping[str, str], requirement: str, verdict: str) ->
 
 
 def _texts(recording: str) -> Iterator[str]:
-    pending: list[Any] = []
     for line in recording.split("\n")[:-1]:
         try:
-            pending.append(json.loads(line))
+            value = json.loads(line)
         except ValueError:
             yield line
-    pending.reverse()
-    while pending:
-        value = pending.pop()
-        if isinstance(value, str) and len(value) >= _LONG_TEXT:
-            yield value
-        elif isinstance(value, dict):
-            pending += reversed(list(value.values()))
-        elif isinstance(value, list):
-            pending += reversed(value)
+        else:
+            yield from (text for text in texts_within(value, names=False) if len(text) >= _LONG_TEXT)

@@ -49,7 +49,7 @@ from signet_conformance.facts.recording import (
 from signet_conformance.facts.sessions import (
     OPENING as OPENING,
     PARENT_MEMBERS as PARENT_MEMBERS,
-    SUB_AGENT_MEMBERS as SUB_AGENT_MEMBERS,
     HostId as HostId,
+    names_sub_agent as names_sub_agent,
 )
 from signet_conformance.facts.timeline import Turn as Turn

@@ -32,7 +32,7 @@ from signet_conformance.trace.marks import KitMark, MarkT, StepMark, StepName, S
 OPENING = steps_for(START)
 """The steps that open a session."""
 PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
-SUB_AGENT_MEMBERS = ("harnessAgentId", *PARENT_MEMBERS)
+_SUB_AGENT_MEMBERS = frozenset({"harnessAgentId", *PARENT_MEMBERS})
 """The members by which a hook says that its session is a sub-agent's."""
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
@@ -230,7 +230,7 @@ class Sessions:
     @cached_property
     def _sessions(self) -> Mapping[str, str | None]:
         sessions: dict[str, str | None] = {}
-        for key, hooks in self._hooks_of().items():
+        for key, hooks in self._hooks_of().items() if self._marks else ():
             if key in self.told_sessions:
                 sessions[key] = self.told_sessions[key]
                 continue
@@ -331,16 +331,17 @@ class Sessions:
     @cached_property
     def _sub_agents(self) -> AbstractSet[str]:
         """The keys under which hooks say that a sub-agent works."""
-        return {
-            key
-            for key, hooks in self._hooks_of().items()
-            if any(text_or_none(hook.body.get(name)) is not None for hook in hooks for name in SUB_AGENT_MEMBERS)
-        }
+        return {key for key, hooks in self._hooks_of().items() if any(map(names_sub_agent, hooks))}
 
     def is_sessionless(self, call: Call) -> bool:
         """Whether the harness knew of no session in the turn of a call."""
         step = self.step_at(call.seq)
         return step is not None and step.step == StepName.SESSIONLESS_PROMPT
+
+
+def names_sub_agent(call: Call) -> bool:
+    """Whether a call says that its session is a sub-agent's."""
+    return any(call.body_text(name) is not None for name in _SUB_AGENT_MEMBERS & call.body.keys())
 
 
 def _only(values: Iterable[str | None]) -> str | None:

@@ -55,6 +55,23 @@ def parse_object(text: str | bytes) -> Mapping[str, Any]:
     return object_in(parse_value(text))
 
 
+def texts_within(value: object, *, names: bool = True) -> list[str]:
+    """The texts of a JSON value, whatever its depth; the names of members too, unless `names` is False."""
+    texts: list[str] = []
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, str):
+            texts.append(node)
+        elif isinstance(node, dict):
+            if names:
+                texts += node
+            pending += reversed(node.values())
+        elif isinstance(node, list):
+            pending += reversed(node)
+    return texts
+
+
 def merge(value: Any, over: Any) -> Any:
     """`value` with `over` laid upon it: objects are merged member by member, anything else is replaced."""
     if not isinstance(value, Mapping) or not isinstance(over, Mapping):

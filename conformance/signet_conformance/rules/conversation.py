@@ -328,7 +328,7 @@ class _MarkedOrder:
 
     def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
         """The first two turns of a transcript that took place the other way round, in their true order."""
-        if self._timeline.is_unmarked_sub_agent(transcript.call.key):
+        if not self.turns or self._timeline.is_unmarked_sub_agent(transcript.call.key):
             return None
         session = self._timeline.session_of(transcript.call.key)
         own = {

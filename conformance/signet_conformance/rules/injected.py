@@ -140,15 +140,13 @@ def _inject(source: Call) -> str | None:
 
 def injects_of_piece(piece: Recording) -> PieceInjects:
     """What a piece of a large recording injects and sends."""
-    subjects, pieces = array("q"), {delimiter: array("q") for delimiter in _MAIN_DELIMITERS}
-    for call, fields in _subjects(piece):
-        subjects.append(call.seq)
-        for _, text in fields:
-            for delimiter, hashes in pieces.items():
-                hashes.extend(hashes_of_pieces(text, delimiter))
+    subjects = list(_subjects(piece))
+    texts = [text for _, fields in subjects for _, text in fields]
+    pieces = {delimiter: array("q", hashes_of_pieces(texts, delimiter)) for delimiter in _MAIN_DELIMITERS}
     injecting = list(_injecting(piece))
     first_seq = injecting[0][0] if injecting else None
-    return PieceInjects(first_seq, StoredNeedles(_stored_needles(injecting)), subjects, pieces)
+    numbers = array("q", [call.seq for call, _ in subjects])
+    return PieceInjects(first_seq, StoredNeedles(_stored_needles(injecting)), numbers, pieces)
 
 
 def _injecting(recording: Recording) -> Iterator[tuple[int, str]]:
@@ -267,9 +265,10 @@ def longest_piece(needle: str) -> tuple[str, int] | None:
     return None
 
 
-def hashes_of_pieces(text: str, delimiter: str) -> list[int]:
-    """The hashes of a text's pieces between two delimiters, without those too short to index a needle."""
-    return [hash(piece) for piece in text.split(delimiter)[1:-1] if len(piece) >= _MIN_PIECE_CHARS]
+def hashes_of_pieces(texts: Iterable[str], delimiter: str) -> list[int]:
+    """The hashes of the pieces of texts between two delimiters, without those too short to index a needle."""
+    pieces = (text.split(delimiter)[1:-1] for text in texts if delimiter in text)
+    return [hash(piece) for each in pieces for piece in each if len(piece) >= _MIN_PIECE_CHARS]
 
 
 class Needles:

@@ -7,7 +7,17 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from signet_conformance.facts import COMPLETE, END, PROMPT, START, SUB_AGENT_MEMBERS, Call, Recording, text_or_none
+from signet_conformance.facts import (
+    COMPLETE,
+    END,
+    PARENT_MEMBERS,
+    PROMPT,
+    START,
+    Call,
+    Recording,
+    names_sub_agent,
+    text_or_none,
+)
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
@@ -191,9 +201,8 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     recording = recording.whole if native else recording
     for call in calls:
         agent = call.body_text("agentId")
-        marked = any(call.body_text(name) for name in SUB_AGENT_MEMBERS)
         foreign = agent is not None and agent not in declared
-        if not marked and not (foreign and agent in native):
+        if not names_sub_agent(call) and not (foreign and agent in native):
             continue
         if foreign and not declared:
             yield undecided(
@@ -342,9 +351,8 @@ def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> boo
 
     One that has an id at its harness need not name the session that it works for.
     """
-    named = {name: start.body_text(name) for name in SUB_AGENT_MEMBERS}
-    is_sub_agent = named.pop("harnessAgentId") is not None
-    parents = [parent for parent in named.values() if parent is not None]
+    is_sub_agent = start.body_text("harnessAgentId") is not None
+    parents = [parent for name in PARENT_MEMBERS if (parent := start.body_text(name)) is not None]
     later = recording.later(start)
     ended = any(hook.operation == END for hook in later)
     is_inside = old in map(normalised_key, parents) if parents else is_sub_agent

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from signet_conformance.facts import REDACTION, Call, Recording
-from signet_conformance.files.json_values import escape
+from signet_conformance.files.json_values import escape, texts_within
 from signet_conformance.rules.outcome import PASS, Outcome, fail, pass_if, route_of, undecided
 from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, StepName
 
@@ -24,7 +25,6 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
     """The token travels as "Bearer <token>" in Authorization, and nowhere else."""
     own = cache(partial(_own_tokens, recording))
     for call in recording.calls:
-        authorizations = [v for name, v in call.exchange.request.headers if name.lower() == "authorization"]
         stray = _stray_token(call, own) if _may_hold_token(call) else None
         if stray is not None and stray.unreadable:
             yield undecided(
@@ -45,8 +45,9 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 received=stray.text[:12] + "…",
                 fold=stray.place,
             )
-        elif authorizations:
-            wrong = [value for value in authorizations if not _BEARER.fullmatch(value)]
+        elif call.header("authorization") is not None:
+            sent = [value for name, value in call.exchange.request.headers if name.lower() == "authorization"]
+            wrong = [value for value in sent if not _BEARER.fullmatch(value)]
             yield pass_if(not wrong) or fail(
                 call,
                 message="Authorization is not `Bearer <token>`",
@@ -59,10 +60,10 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
 def _may_hold_token(call: Call) -> bool:
     """False only where no token can stand: one look at all texts together is quicker than a search in each."""
     request = call.exchange.request
-    texts = [unquote(request.path), *(text for pair in request.query for text in pair)]
+    texts = [unquote(request.path), *chain.from_iterable(request.query)]
     texts += [value for name, value in request.headers if name.lower() != "authorization"]
     if request.body is not None:
-        texts += [text for _, text in strings(request.body.value)]
+        texts += texts_within(request.body.value)
     return _hinted("\n".join(texts))
 
 
@@ -148,7 +149,7 @@ def _stray_tokens(call: Call, own: Callable[[], frozenset[str]]) -> Iterator[_St
     is_json = request.body.kind == "json"
     kind = "json" if is_json else "text"
     meant_as_json = "json" in (call.header("content-type") or "").lower()
-    for pointer, text in strings(request.body.value):
+    for pointer, text in _strings(request.body.value):
         for token in _tokens_in(text):
             unreadable = meant_as_json and not is_json and bool(_REDACTED.fullmatch(token)) and token not in own()
             names = pointer.split("/")
@@ -174,15 +175,16 @@ def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
     is_given = stray.text == recording.declared.given_token
     if not is_given and any(step.step == StepName.TOOL and step.arguments is None for step in steps):
         return False  # what a tool was given is not known
-    spoken = [said for step in steps for _, said in strings([step.text, step.reply, step.arguments, dict(step.other)])]
+    marked = [[step.text, step.reply, step.arguments, dict(step.other)] for step in steps]
+    spoken = texts_within(marked)
     if _REDACTED.fullmatch(stray.text):
         is_unnamed = is_given or stray.beside not in spoken
         return bool(steps) and is_unnamed and not any(map(_REDACTED.search, spoken))
     return bool(steps) and not any(stray.text in said for said in spoken)
 
 
-def strings(value: object, *, names: bool = True) -> Iterator[tuple[str, str]]:
-    """Every string of a JSON value with its pointer, those of its members' `names` too; whatever its depth."""
+def _strings(value: object) -> Iterator[tuple[str, str]]:
+    """Every text of a JSON value with its pointer, those of its members' names too; whatever its depth."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         pointer, node = pending.pop()
@@ -191,8 +193,7 @@ def strings(value: object, *, names: bool = True) -> Iterator[tuple[str, str]]:
         elif isinstance(node, dict):
             for name, child in node.items():
                 step = f"{pointer}/{escape(name)}"
-                if names:
-                    yield step, name
+                yield step, name
                 pending.append((step, child))
         elif isinstance(node, list):
             pending.extend((f"{pointer}/{index}", child) for index, child in enumerate(node))
@@ -279,7 +280,7 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
         if request.body is not None:
             # Of a cut body the line keeps some text.
             kind = "text" if request.body.kind == "cut" else request.body.kind
-            places += [(f"/request/body/{kind}{p}", s) for p, s in strings(request.body.value)]
+            places += [(f"/request/body/{kind}{p}", s) for p, s in _strings(request.body.value)]
         pointer, leak = next(((p, c) for p, s in places for c in canaries if c and c in s), ("", ""))
         yield pass_if(not leak) or fail(
             call,

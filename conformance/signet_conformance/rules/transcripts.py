@@ -66,7 +66,8 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
 
 def _entry_in(line: str) -> Mapping[str, Any] | None:
     """The entry of a JSON line that has a role and a content, or the message in it; None for any other line."""
-    entry = parse_value(line)
+    # To fail at parsing a line takes much longer than to see that it is no object.
+    entry = parse_value(line) if line.lstrip().startswith("{") else None
     if isinstance(entry, dict) and not {"role", "content"} <= entry.keys():
         entry = entry.get("message")
     return entry if isinstance(entry, dict) and {"role", "content"} <= entry.keys() else None

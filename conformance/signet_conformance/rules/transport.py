@@ -10,6 +10,8 @@ from signet_conformance.files.json_values import text_in
 from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, pass_if, route_of, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
+_CLAIMING = facts.LIFECYCLE | facts.CLAIM_CHECKING
+
 
 def body_is_object(recording: Recording) -> Iterator[Outcome]:
     """The body of every POST, PATCH and PUT is a JSON object."""
@@ -88,7 +90,6 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
         header = _as_the_daemon_reads(call, facts.PATH_HEADER)
-        claims = call.operation in facts.LIFECYCLE | facts.CLAIM_CHECKING
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
@@ -99,7 +100,7 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
                 expected="plugin or legacy",
                 received=header,
             )
-        elif claims and text_in(call.body.get("runtimePath")) not in ("", "plugin", "legacy"):
+        elif call.operation in _CLAIMING and text_in(call.body.get("runtimePath")) not in ("", "plugin", "legacy"):
             yield fail(
                 call,
                 message="runtimePath is neither plugin nor legacy: the daemon ignores it",

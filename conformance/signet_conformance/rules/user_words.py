@@ -60,7 +60,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             elif not loses_words(recording, call):
                 yield _another_text(recording, call, turn, others, beside=answered)
     rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
-    for call in rest:
+    # Of a large recording, each prompt's text would be read from its file.
+    for call in rest if _summaries(recording) else ():
         if _is_a_summary(recording, call, others):
             yield warn(
                 call,
@@ -81,8 +82,7 @@ _SUMMARY = "the summary of a compaction, submitted as the user's prompt"
 def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
     """Whether a submission holds a summary that the kit gave, and nothing that the user said."""
     text = plain(call.text)
-    summaries = (each for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
-    is_one = any(each in words_of(text) for each in summaries)
+    is_one = any(each in words_of(text) for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
     return is_one and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
 
 

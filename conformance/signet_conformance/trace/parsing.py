@@ -12,7 +12,6 @@ from msgspec.json import decode
 from signet_conformance.errors import printable
 
 MAX_DEPTH = 200
-_NO_BEGINNINGS = bytes(set(range(256)) - set(b"{["))
 
 JSONValue = Any
 """A parsed JSON value: dict, list, str, int, float, bool or None."""
@@ -33,8 +32,9 @@ def parse(raw: bytes) -> JSONValue:
 
 def is_shallow(raw: bytes) -> bool:
     """Whether so few objects and arrays begin in some JSON that it cannot be nested deeper than MAX_DEPTH."""
-    # One pass over both characters takes half as long as counting each of them.
-    return len(raw.translate(None, _NO_BEGINNINGS)) <= MAX_DEPTH
+    # Both characters are rare: to take them out is twice as fast as to count them.
+    rest = raw.replace(b"{", b"", MAX_DEPTH + 1).replace(b"[", b"", MAX_DEPTH + 1)
+    return len(raw) - len(rest) <= MAX_DEPTH
 
 
 def _looked_at_closely(raw: bytes) -> JSONValue:

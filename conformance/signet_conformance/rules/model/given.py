@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance.facts import BOUNDS, PARENT_MEMBERS, PROMPT, START, Call, Recording, once_a_recording
-from signet_conformance.files.json_values import objects_in
+from signet_conformance.files.json_values import objects_in, texts_within
 from signet_conformance.rules.model.requests import (
     ModelCall,
     is_beginning,
@@ -23,7 +23,6 @@ from signet_conformance.rules.model.requests import (
     says_left_out,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, model_requests, session_asking, turns, turns_of
-from signet_conformance.rules.tokens import strings
 from signet_conformance.trace.marks import StepMark, StepName
 
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
@@ -147,7 +146,7 @@ def heard_by(recording: Recording, session: str, before: float) -> str:
 def _answers(recording: Recording, session: str) -> Iterator[tuple[float, str]]:
     for call in recording.calls:
         if recording.timeline.may_be_of(call, session):
-            yield call.t1, padded(text for _, text in strings(call.answer, names=False))
+            yield call.t1, padded(texts_within(call.answer, names=False))
 
 
 _DROPPING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR, StepName.START})
