@@ -377,3 +377,50 @@ def test_a_hook_is_told_of_a_tool_before_it_is_called(runtime: str, made: Made, 
     asked = paths.index("/api/hooks/notifications")
     assert paths[asked + 1 :].index("/api/memory/recall") == 0
     assert tools.exchanges[asked].request.body.json["hook"] == "PreToolUse"
+
+
+def test_a_harness_that_names_events_and_members_otherwise(made: Made, tmp_path: Path) -> None:
+    """A face says under which names of its own; no hook is missed because other harnesses have other events."""
+    face = {
+        "format": "signet-face/1",
+        "harness": "moss",
+        "version": "1",
+        "checked": "against nothing",
+        "settings": ".moss.json",
+        "timeout_unit_s": 1,
+        "default_timeout_s": 30,
+        "constants": {},
+        "matchers": {},
+        "mcp": {"file": ".moss-mcp.json", "members": ["servers", "signet"]},
+        "names": {"conversation": "session_id", "summaryText": "compact_summary", "said": "prompt"},
+        "events": {
+            "Begin": ["conversation", "cwd"],
+            "Ask": ["conversation", "said"],
+            "Short": ["summaryText", "words"],
+        },
+        "steps": {
+            "start": [{"event": "Begin"}],
+            "prompt": [{"event": "Ask"}, {"model": True}],
+            "compact": [{"model": True}, {"event": "Short"}],
+        },
+        "turn_end": [],
+    }
+    (tmp_path / "moss.json").write_text(json.dumps(face))
+    hooks = {
+        event: [{"hooks": [{"type": "command", "command": "echo told; cat"}]}] for event in ("Begin", "Ask", "Short")
+    }
+    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+    declared = ["session-start", "user-prompt-submit", "session-end", "pre-compaction"]
+    target = made(
+        "claude-code", config=str(tmp_path / "hooks.json"), face=str(tmp_path / "moss.json"), capabilities=declared
+    )
+    compact = {"step": "compact", "session": "s1", "summary": "Orders become invoices."}
+    about, (start, prompt, compacted) = greeted(target, tmp_path / "home", [START, PROMPT, compact])
+    assert about["unheard"] == []
+    assert about["remarks"] == ["Short: hooks do not get words: the face has no value for it under names or constants"]
+    told = [json.loads(each["injected"].splitlines()[1]) for each in (start, prompt, compacted)]
+    assert told[0]["conversation"] == start["key"]
+    assert told[1:] == [
+        {"conversation": start["key"], "said": PROMPT["text"]},
+        {"summaryText": "Orders become invoices."},
+    ]

@@ -164,7 +164,9 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     hook = f'{{"type": "command", "command": "{command}", "timeout": 17000}}'
     path.write_text(f'{{"hooks": {{"SessionStart": [{{"hooks": [{hook}]}}], "Nonesuch": [{{"hooks": [{hook}]}}]}}}}')
     hooks = read_hook_file(path, FACE).hooks
-    unheard = lacking(hooks, ("session-start", "session-end", "health"))
+    steps = {"start": [{"event": "SessionStart"}], "end": [{"event": "SessionEnd", "reason": "exit"}]}
+    fires = {"steps": steps, "turn_end": [{"event": "Stop"}]}
+    unheard = lacking(hooks, ("session-start", "user-prompt-submit", "session-end", "health"), fires)
     assert unheard == ["no hook for SessionEnd or Stop, though session-end is declared"]
     said = remarks(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said

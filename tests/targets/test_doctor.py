@@ -73,6 +73,16 @@ def test_file_of_hooks(tmp_path: Path) -> None:
     assert not any(what.startswith("the program") for what in missing), "hooks of the author's own may call others"
 
 
+def test_file_of_hooks_needs_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands may be in any language; only the installer of a shipped connector needs a runtime."""
+    monkeypatch.setenv("PATH", "")
+    (tmp_path / "hooks.json").write_text("{}")
+    text = '[targets.mine]\ndriver = "command-hooks"\nface = "kimi-1"\nconfig = "hooks.json"\n'
+    assert [need.what for need in needs("mine", tmp_path, text) if need.found is None] == []
+    target = targets.load("mine", tmp_path)
+    assert target.kind.command_line(target)
+
+
 def lacking(folder: Path, text: str) -> str:
     """What the target `mine` with these settings lacks first, in words."""
     return next(f"{need.what}: {need.remedy}" for need in needs("mine", folder, text) if need.found is None)

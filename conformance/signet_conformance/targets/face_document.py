@@ -320,6 +320,12 @@ class FaceDocument(Document):
     """true if status 2 blocks only with text on standard error, and a decision only with a reason"""
     constants: dict[str, Any] = Field(default_factory=dict)
     """Members that have one and the same value in every hook's JSON."""
+    names: dict[str, Text] = Field(default_factory=dict)
+    """Member of a hook's JSON to the kit's name for it, where the harness has another one, such as
+    {"conversation_id": "session_id"}. The kit's names: session_id, transcript_path, cwd, hook_event_name, prompt,
+    turn_id, last_assistant_message, compact_summary; of a tool tool_name, tool_input, tool_use_id, tool_call_id,
+    tool_output, tool_response, duration_ms.
+    """
     tool_prefix: str = ""
     """The prefix of the name of a memory server's tool in the JSON of a hook."""
     tool_response: Literal["result", "content"] = "result"

@@ -116,14 +116,13 @@ def _own_command(target: Target) -> tuple[str, ...]:
 
 def _command_hooks(target: Target) -> tuple[str, ...]:
     options = {"tools": target.profile.tools, "face": str(find_face(target).path)}
-    module: Path | None = None
     if target.profile.config is not None:
         options["config"] = str(target.folder / target.profile.config)
     else:
         module = files.find_file(target)
         options["module"] = str(module)
+        options["install"] = [files.find_runtime(target, module), host_file("install.mjs")]
     options["capabilities"] = target.declared.capabilities or ()
-    options["install"] = [files.find_runtime(target, module), host_file("install.mjs")]
     options["programs"] = installed_programs(target)
     return python_host("command_hooks", options)
 
@@ -132,7 +131,6 @@ def _command_hooks_needs(target: Target) -> Iterator[doctor.Prerequisite]:
     if target.profile.config is None:
         yield from doctor.loaded_needs(target)
         return
-    yield doctor.runtime_need(target)
     path = target.folder / target.profile.config
     remedy = f"{path} does not exist: correct the setting config"
     yield doctor.Prerequisite("the file of hooks", str(path) if path.is_file() else None, remedy)

@@ -21,7 +21,7 @@ from typing import Any
 from signet_conformance.children.environment import MARK
 from signet_conformance.drivers.hosts import host_program, installed, registry
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together
+from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together, unfilled
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
 from signet_conformance.drivers.hosts.tools import keep_back, use_tool
@@ -204,10 +204,17 @@ class CommandHooks:
             "installed": [*files, *installed.refused_servers(Path.home(), self._face), *unknown, *misplaced],
             "registered": [taken],
             "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
-            "unheard": [*said, *lacking(self._hooks, self._options.get("capabilities", ())), *self._unaddressed()],
-            "remarks": [*remarks(self._hooks, self._face), *host_program.describe_refusals(Path.home(), self._face)],
+            "unheard": [*said, *self._lacking(), *self._unaddressed()],
+            "remarks": [
+                *remarks(self._hooks, self._face),
+                *unfilled(self._hooks, self._face),
+                *host_program.describe_refusals(Path.home(), self._face),
+            ],
             "timeouts_s": self._timeouts_s(),
         }
+
+    def _lacking(self) -> Sequence[str]:
+        return lacking(self._hooks, self._options.get("capabilities", ()), self._face)
 
     def _unaddressed(self) -> Iterator[str]:
         """Say that hooks of a given file cannot learn the daemon's address, where the harness clears it away."""
@@ -360,9 +367,9 @@ class CommandHooks:
             **{name: value for name, value in action.items() if name not in _NOT_SENT},
             **more,
         }
-        constants = self._face["constants"]
-        members = (name for name in self._face["events"][event] if bag.get(name) is not None or name in constants)
-        stdin = {name: bag[name] for name in members}
+        constants, names = self._face["constants"], self._face.get("names", {})
+        values = {name: bag.get(names.get(name, name)) for name in self._face["events"][event]}
+        stdin = {name: value for name, value in values.items() if value is not None or name in constants}
         env = {**self._env_of(session), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
         strict = bool(self._face.get("bracketed_output_is_json"))
         ways = self._face.get("blocked_by", {}).get(event, ())

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,13 +18,13 @@ from signet_conformance.files.json_values import member_of, object_in, objects_i
 
 _SECRET = re.compile(r"sig_sk_\w+|sk-[A-Za-z0-9]{16,}|(?:TOKEN|API_KEY|SECRET|PASSWORD)=['\"]?[^\s'\"$]{8,}")
 LONGEST_SENSIBLE_S = 600.0
-_CALLED_BY: Mapping[str, Sequence[str]] = {
-    "session-start": ("SessionStart",),
-    "user-prompt-submit": ("UserPromptSubmit",),
-    "session-end": ("SessionEnd", "Stop"),
-    "pre-compaction": ("PreCompact",),
+_CALLED_IN: Mapping[str, Sequence[str]] = {
+    "session-start": ("start",),
+    "user-prompt-submit": ("prompt",),
+    "session-end": ("end",),
+    "pre-compaction": ("compact", "pre_compaction"),
 }
-"""Operation to its events: a connector calls the operation only if it has a hook on one of them."""
+"""Operation to its steps: a connector calls it only if it has a hook on an event that a face fires in one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def read_hook_file(path: Path, face: Mapping[str, Any], of: str = "") -> HookFil
         if isinstance(hook.get("command"), str):
             hooks.setdefault(event, []).append(Hook(hook["command"], _timeout_s(hook.get("timeout"), face), matcher))
     is_unread = (
-        isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_BY) or _names_a_command(data))
+        isinstance(data, dict) and not hooks and (any(name in text for name in _CALLED_IN) or _names_a_command(data))
     )
     unread = list(data) if is_unread else ()
     return HookFile(name, hooks, _refusal(data, kind, face), unread)
@@ -166,13 +167,50 @@ def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]
                     yield event, only_text(row.get("matcher")), hook
 
 
-def lacking(hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str]) -> Sequence[str]:
+def lacking(
+    hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str], face: Mapping[str, Any]
+) -> Sequence[str]:
     """Describe the hooks that are missing for operations that the target declares (`capabilities`)."""
+    called_by = {operation: _events_of(operation, face) for operation in _CALLED_IN if operation in capabilities}
     return [
         f"no hook for {' or '.join(events)}, though {operation} is declared"
-        for operation, events in _CALLED_BY.items()
-        if operation in capabilities and not any(event in hooks for event in events)
+        for operation, events in called_by.items()
+        if events and not any(event in hooks for event in events)
     ]
+
+
+def _events_of(operation: str, face: Mapping[str, Any]) -> Sequence[str]:
+    """List the events of a face that are for an operation: of its steps, those before the model is asked."""
+    actions: list[Mapping[str, Any]] = []
+    for step in _CALLED_IN[operation]:
+        actions += takewhile(lambda action: not action.get("model"), face["steps"].get(step, ()))
+    # Some harnesses report no end, so their connectors end a session after each turn.
+    actions += face["turn_end"] if operation == "session-end" else ()
+    fired = (action.get("event") or action.get("next_turn") or action.get("quit") for action in actions)
+    return list(dict.fromkeys(event for event in fired if event))
+
+
+_FILLED = frozenset(
+    {
+        *("session_id", "transcript_path", "cwd", "hook_event_name", "prompt", "turn_id", "last_assistant_message"),
+        *("compact_summary", "tool_name", "tool_input", "tool_use_id", "tool_call_id", "tool_output", "tool_response"),
+        "duration_ms",
+    }
+)
+"""The members of a hook's JSON for which the host has a value, beside those that a face has."""
+
+
+def unfilled(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Iterator[str]:
+    """Describe the members that hooks do not get because neither the host nor the face has a value for them."""
+    names = face.get("names", {})
+    actions = [*(action for actions in face["steps"].values() for action in actions), *face["turn_end"]]
+    for event, members in face["events"].items():
+        fired = (a for a in actions if event in (a.get("event"), a.get("next_turn"), a.get("quit")))
+        filled = {*_FILLED, *face["constants"], *(name for action in fired for name in action)}
+        missing = [name for name in members if names.get(name, name) not in filled]
+        if missing and event in hooks:
+            told = ", ".join(missing)
+            yield f"{event}: hooks do not get {told}: the face has no value for it under names or constants"
 
 
 def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
