@@ -12,9 +12,8 @@ import pytest
 from click.testing import Result
 
 from signet_conformance.finding import Verdict
-from signet_conformance.outcome import known_failures
 from signet_conformance.outcome.baseline_documents import Entry
-from signet_conformance.outcome.known_failures import KnownFailureFile
+from signet_conformance.outcome.known_failures import KnownFailureFile, KnownFailures
 from tests.support.command_line import Invoke
 from tests.support.known_failures import BEFORE, FLAKY, LATER, TODAY, entries, listed
 from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
@@ -90,7 +89,7 @@ def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> 
 def test_a_warning_that_becomes_a_failure_is_not_known(written: str, verdict: Verdict, passes: bool) -> None:
     """An entry covers what is as bad as it says or better, and is not stale while anything fails."""
     entry = Entry("SIG-END-003", "*", "ada", "r", BEFORE, LATER, Verdict(written))
-    held = known_failures.known_in_run({"openclaw": {"SIG-END-003": verdict}}, [KnownFailureFile("f", [entry])], TODAY)
+    held = KnownFailures([KnownFailureFile("f", [entry])], today=TODAY).in_run({"openclaw": {"SIG-END-003": verdict}})
     assert (("SIG-END-003", "openclaw") in held.covered) is passes
     assert not held.fails
 
@@ -143,15 +142,12 @@ def test_the_closing_line_says_which_entries_fail_the_run(
 def test_an_entry_that_was_not_tested_is_not_stale() -> None:
     """Only a PASS shows that a failure is gone: not applicable, inconclusive and not selected say nothing."""
     entry = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, LATER)
+    known = KnownFailures([KnownFailureFile("f", [entry])], today=TODAY)
     for verdict in (Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE, Verdict.ERROR):
-        assert not known_failures.known_in_run(
-            {"openclaw": {"SIG-AGENT-001": verdict}}, [KnownFailureFile("f", [entry])], TODAY
-        ).fails
-    assert not known_failures.known_in_run({"openclaw": {}}, [KnownFailureFile("f", [entry])], TODAY).fails
-    assert not known_failures.known_in_run({}, [KnownFailureFile("f", [entry])], TODAY).fails
-    assert known_failures.known_in_run(
-        {"openclaw": {"SIG-AGENT-001": Verdict.PASS}}, [KnownFailureFile("f", [entry])], TODAY
-    ).fails
+        assert not known.in_run({"openclaw": {"SIG-AGENT-001": verdict}}).fails
+    assert not known.in_run({"openclaw": {}}).fails
+    assert not known.in_run({}).fails
+    assert known.in_run({"openclaw": {"SIG-AGENT-001": Verdict.PASS}}).fails
 
 
 def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
@@ -162,9 +158,8 @@ def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_pat
     assert set(failures(result)) == set(FAILING)
     assert "EXPIRED SIG-AGENT-001 at openclaw" in result.output
     last = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, TODAY)
-    assert not known_failures.known_in_run(
-        {"x": {"SIG-AGENT-001": Verdict.FAIL}}, [KnownFailureFile("f", [last])], TODAY
-    ).fails
+    on_its_last_day = KnownFailures([KnownFailureFile("f", [last])], today=TODAY)
+    assert not on_its_last_day.in_run({"x": {"SIG-AGENT-001": Verdict.FAIL}}).fails
 
 
 def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conforming: Path, tmp_path: Path) -> None:

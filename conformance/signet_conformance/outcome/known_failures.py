@@ -81,8 +81,28 @@ class KnownFailures(Struct, frozen=True):
         }
 
     def in_run(self, verdicts: Verdicts) -> KnownInRun:
-        """Match the entries of the files with the verdicts of a run."""
-        return known_in_run(verdicts, self.files, self.today)
+        """Match the entries of the files with the verdicts of a run. Those of targets that did not run say nothing."""
+        covered: dict[tuple[str, str], tuple[KnownFailureFile, Entry]] = {}
+        stale: list[tuple[KnownFailureFile, Entry]] = []
+        expired: list[tuple[KnownFailureFile, Entry]] = []
+        for file in self.files:
+            for entry in file.entries:
+                ran = [target for target in verdicts if entry.target in (target, EVERY_TARGET)]
+                if not ran:
+                    continue
+                now = {target: verdicts[target].get(entry.requirement) for target in ran}
+                if entry.expires < self.today:
+                    expired.append((file, entry))
+                    continue
+                failing = [target for target, verdict in now.items() if verdict in COVERABLE]
+                for target in failing:
+                    if covers(entry, target, now[target]):
+                        covered.setdefault((entry.requirement, target), (file, entry))
+                # Only a PASS shows that it is fixed: what was not tested, or cannot be told, may still fail.
+                may_fail_elsewhere = file.flaky or (file.several_faces and entry.face is None)
+                if not may_fail_elsewhere and not failing and Verdict.PASS in now.values():
+                    stale.append((file, entry))
+        return KnownInRun(covered, stale, expired)
 
     def write_audit(self, known: KnownInRun, verdicts: Verdicts) -> None:
         """Write a line for each failure that was let pass. Raises UsageError when that is not possible."""
@@ -228,31 +248,6 @@ Verdicts = Mapping[str, Mapping[str, Verdict]]
 def covers(entry: Entry, target: str, verdict: Verdict | None) -> bool:
     """Whether an entry speaks of a target, and of a failure as bad as this verdict of its requirement there."""
     return entry.target in (target, EVERY_TARGET) and verdict in (Verdict.WARN, entry.verdict)
-
-
-def known_in_run(verdicts: Verdicts, known: Sequence[KnownFailureFile], today: date) -> KnownInRun:
-    """Hold the verdicts of a run against the files. Entries of targets that did not run say nothing."""
-    covered: dict[tuple[str, str], tuple[KnownFailureFile, Entry]] = {}
-    stale: list[tuple[KnownFailureFile, Entry]] = []
-    expired: list[tuple[KnownFailureFile, Entry]] = []
-    for file in known:
-        for entry in file.entries:
-            ran = [target for target in verdicts if entry.target in (target, EVERY_TARGET)]
-            now = {target: verdicts[target].get(entry.requirement) for target in ran}
-            if not ran:
-                continue
-            if entry.expires < today:
-                expired.append((file, entry))
-                continue
-            failing = [target for target, verdict in now.items() if verdict in COVERABLE]
-            for target in failing:
-                if covers(entry, target, now[target]):
-                    covered.setdefault((entry.requirement, target), (file, entry))
-            # Only a PASS shows that it is fixed: what was not tested, or cannot be told, may still fail.
-            may_fail_elsewhere = file.flaky or (file.several_faces and entry.face is None)
-            if not may_fail_elsewhere and not failing and Verdict.PASS in now.values():
-                stale.append((file, entry))
-    return KnownInRun(covered, stale, expired)
 
 
 def read_known(path: str, option: str = "--baseline", *, flaky: bool = False) -> KnownFailureFile:
