@@ -79,8 +79,6 @@ def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome
 
 def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
     """A pre-compaction is completed before its key's next prompt, end, or start after a compaction."""
-    if not recording.at_least("0.109"):
-        return  # the daemon keeps no recall epoch that a complete would begin anew
     for hooks in recording.hooks_of.values():
         waiting: list[Call] = []
         for call in hooks:

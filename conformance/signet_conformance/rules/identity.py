@@ -109,8 +109,6 @@ def _judge_declared(recording: Recording, call: Call, declared: Collection[str])
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
     """Where the session key names an agent, the agentId of the body is the same or blank."""
-    if not recording.at_least("0.109"):
-        return  # no such key names an agent
     for call in _agent_calls(recording):
         named = facts.pattern_agent(call.raw_key)
         if named is None or str(call.raw_key).count(":") < 2:
