@@ -38,11 +38,12 @@ def call(path: str, body: Mapping[str, Any], answer: Any, **more: Any) -> Item:
     return {"request": request, "response": {"status": 200, "body": answer}, **more}
 
 
-def start(inject: str = MEMORY, key: str | None = "k1", memories: Any = None, **more: Any) -> Item:
+def start(inject: str = MEMORY, key: str | None = "k1", memories: Any = None, name: str = "Agent", **more: Any) -> Item:
     """A session-start that is given a text; its memories are the text, unless they are told. `also` is of its body."""
     body = {**KEYED, "sessionKey": key, "source": "startup", **more.pop("also", {})}
     rows = [{"content": inject}] if memories is None else memories
-    return call("/api/hooks/session-start", body, {"inject": inject, "memories": rows}, **more)
+    answer = {"inject": inject, "memories": rows, "identity": {"name": name}}
+    return call("/api/hooks/session-start", body, answer, **more)
 
 
 def hook(inject: str = "", text: str = ASKED, key: str | None = "k1", **more: Any) -> Item:

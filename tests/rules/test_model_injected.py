@@ -61,6 +61,9 @@ STARTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
         [step("start"), start(FACT, also={"parentSessionKey": "k0"}), start(), said(), asks(MEMORY)], [PASS]
     ),
     "a stub": ([step("start"), start(f"[memory active]\n{MEMORY}", memories=[]), said(), asks()], []),
+    "a mark of the stub, and a name of its own": (
+        [step("start"), start(f"[memory active]\n{MEMORY}", memories=[], name="Rig"), said(), asks()], [WARN]
+    ),
     "no memories, and no stub": ([step("start"), start(memories=[]), said(), asks()], [WARN]),
     "a mark of the stub, and memories": ([step("start"), start(f"[memory active]\n{MEMORY}"), said(), asks()], [WARN]),
     "of too few words": ([step("start"), start("Be brief."), said(), asks()], []),

@@ -171,7 +171,7 @@ class Call:
     def is_stub(self) -> bool:
         """Whether a start was answered with the stub that a repeated start gets instead of context."""
         answer = self.answer
-        if answer is None:
+        if answer is None or self.operation != START:
             return False
         identity, inject = answer.get("identity"), answer.get("inject")
         return (

@@ -215,7 +215,7 @@ def pack_calls(calls: Iterable[Call]) -> PackedFacts:
         operation, raw_key = call.operation, call.raw_key
         t0.append(call.t0)
         t1.append(call.t1)
-        told.append(call.is_stub if operation == START else hash(call.text) if operation == PROMPT else 0)
+        told.append(hash(call.text) if operation == PROMPT else call.is_stub)
         own: list[str] = []
         members = held.members(call.body, raw_key, own)
         answered = None if call.answer is None else held.members(call.answer, raw_key, own)

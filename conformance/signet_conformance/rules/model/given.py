@@ -83,7 +83,7 @@ def _distinct_texts(recording: Recording) -> Iterator[InjectedText]:
 
 
 def _kind(call: Call) -> str:
-    return _STUB if _is_stub(call) else str(call.operation)
+    return _STUB if call.is_stub else str(call.operation)
 
 
 def _read_texts(recording: Recording) -> Iterator[InjectedText]:
@@ -108,12 +108,6 @@ def _came_in_time(recording: Recording, call: Call) -> bool:
     if call.fault != "delay" or call.status != _OK:
         return False
     return bound is not None and isinstance(held, int | float) and held < bound
-
-
-def _is_stub(call: Call) -> bool:
-    """Whether a start was answered with a mere reminder, which the harness may leave out: it was told all before."""
-    marked = str(call.answer_value("inject")).startswith("[memory active")
-    return call.operation == START and not call.answer_value("memories") and marked
 
 
 def _unsaid_lines(recording: Recording, text: str) -> tuple[str, ...]:
