@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import Struct
 from pydantic import ConfigDict, Field
@@ -24,8 +24,13 @@ from signet_conformance.rules import run_rules
 
 UNNAMED = "unnamed"
 
-USED, UNUSED, DRIFT, SEEN, ABSENT = "used", "declared only", "drift", "seen", "-"
+State = Literal["used", "declared only", "drift", "seen", "-"]
 """Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
+USED: Final = "used"
+UNUSED: Final = "declared only"
+DRIFT: Final = "drift"
+SEEN: Final = "seen"
+ABSENT: Final = "-"
 
 
 class Column(Struct, frozen=True):
@@ -54,7 +59,7 @@ class Column(Struct, frozen=True):
         """What stands above it."""
         return self.name if self.harness is None else f"{self.name} in the real {self.harness}"
 
-    def operation(self, name: str) -> str:
+    def operation(self, name: str) -> State:
         """The state of an operation in a report."""
         if name in self.observed:
             return USED if name in self.declared else DRIFT if self.declared else SEEN
@@ -184,35 +189,31 @@ def differences(columns: Sequence[Column]) -> list[Difference]:
 
 def to_json(columns: Sequence[Column]) -> dict[str, Any]:
     """The matrix as an object: signet-matrix/1."""
-    matrix = {
-        "format": "signet-matrix/1",
-        "surface": list(surface()),
-        "connectors": [
-            {
-                "name": printable(column.name, 200),
-                "report": printable(column.report, 1000),
-                **({} if column.harness is None else {"harness": printable(column.harness, 200)}),
-                "contract": column.contract,
-                "kit": column.kit,
-                "parity": {
-                    "rows": len(column.rows),
-                    "of": len(surface()),
-                    "full": column.rows == surface(),
-                    "missing": column.missing,
-                },
-                "operations": {name: column.operation(name) for name in operations(columns)},
-                "requirements": {name: verdict.value for name, verdict in column.verdicts.items()},
-                "full_set": column.full_set is None,
-                **({"later": column.later} if column.later else {}),
-            }
-            for column in columns
-        ],
-        "differences": [
+    names = operations(columns)
+    return Matrix(
+        format="signet-matrix/1",
+        surface=surface(),
+        connectors=tuple(_connector(column, names) for column in columns),
+        differences=tuple(
             each.model_copy(update={"name": printable(each.name, 200), "harness": printable(each.harness, 200)})
             for each in differences(columns)
-        ],
-    }
-    return Matrix.model_validate(matrix).to_json()
+        ),
+    ).to_json()
+
+
+def _connector(column: Column, names: Sequence[str]) -> Connector:
+    return Connector(
+        name=printable(column.name, 200),
+        report=printable(column.report, 1000),
+        **({} if column.harness is None else {"harness": printable(column.harness, 200)}),
+        contract=column.contract,
+        kit=column.kit,
+        parity=Parity(rows=len(column.rows), of=ROWS, full=column.rows == surface(), missing=tuple(column.missing)),
+        operations={name: column.operation(name) for name in names},
+        requirements=dict(column.verdicts),
+        full_set=column.full_set is None,
+        **({"later": column.later} if column.later else {}),
+    )
 
 
 def operations(columns: Sequence[Column]) -> list[str]:
@@ -229,7 +230,7 @@ def parity_line(column: Column, heading: str = "") -> str:
     return f"{head}, full parity" if not missing else f"{head}, partial: without {', '.join(missing)}"
 
 
-ROWS = 12
+ROWS: Final = 12
 """How many operations make up the integration surface."""
 
 Row = Annotated[int, Field(ge=0, le=ROWS)]
@@ -255,7 +256,7 @@ class Connector(Part):
     contract: str
     kit: str
     parity: Parity
-    operations: dict[str, Literal["used", "declared only", "drift", "seen", "-"]]
+    operations: dict[str, State]
     requirements: dict[str, Annotated[Verdict, Field(strict=False)]]
     full_set: bool
     """Whether every requirement in force was judged over a whole run of a declared target; only then the connector gets
