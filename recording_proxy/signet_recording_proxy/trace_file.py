@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signet_conformance.errors import KitError, UsageError, counted, printable
+from signet_conformance.errors import KitError, UsageError, counted
 from signet_conformance.trace import Header, encode
 from signet_conformance.trace.model import NOT_WRITTEN, PENDING
 from signet_conformance.trace.reading import MAX_LINE_BYTES
@@ -119,7 +119,7 @@ class TraceFile:
             return
         raise KitError(
             f"the trace {what} while it was written; lost: {lost}",
-            where=printable(self.path, 400),
+            where=self.path,
             remedy="let no other program change it (renaming is allowed), and record again",
         )
 
@@ -154,14 +154,14 @@ def _create(path: str) -> int:
     except FileExistsError:
         raise UsageError(
             "the file exists, and a recording never overwrites one",
-            where=printable(path, 400),
+            where=path,
             remedy="name another file with --out, or remove this one",
         ) from None
     except (OSError, ValueError) as failure:
         # ValueError: a name with a null byte, which no file has.
         raise UsageError(
             f"the trace file cannot be created: {getattr(failure, 'strerror', None) or failure}",
-            where=printable(path, 400),
+            where=path,
             remedy="name a file in a folder that exists and can be written to",
         ) from None
 

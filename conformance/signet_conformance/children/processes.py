@@ -135,7 +135,7 @@ class LineProcess:
         has_too_few = failure.errno in (errno.EMFILE, errno.ENFILE)
         return self._error(
             f"{self.name} cannot be started: {failure.strerror or failure}",
-            where=printable(failure.filename or self._command[0]),
+            where=failure.filename or self._command[0],
             remedy=MORE_FILES if has_too_few else "check that the program is installed and on PATH",
         )
 

@@ -69,9 +69,7 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
     variables = {_INTERPRETER, *(field.variable for field in FIELDS)}
     unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in variables)
     if unknown:
-        raise UsageError(
-            "is not an input of the lane", where=printable(unknown[0], 80), remedy="signet-conformance lane --help"
-        )
+        raise UsageError("is not an input of the lane", where=unknown[0], remedy="signet-conformance lane --help")
     workspace = Path(environment.get("GITHUB_WORKSPACE") or here).resolve()
     folder = _inside(workspace, workspace, given["working-directory"], "working-directory")
     if not folder.is_dir():

@@ -74,14 +74,13 @@ def read_settings(root: Path) -> Settings:
 
 
 def _parse(path: Path, below: tuple[str, ...]) -> Any:
-    where = printable(path)
     try:
-        with os_errors("cannot be read", where=where, remedy="check the path", error=TargetError):
+        with os_errors("cannot be read", where=path, remedy="check the path", error=TargetError):
             if path.stat().st_size > _MOST_BYTES:
-                raise TargetError(f"is larger than {_MOST_BYTES >> 20} MiB", where=where, remedy="name a smaller file")
+                raise TargetError(f"is larger than {_MOST_BYTES >> 20} MiB", where=path, remedy="name a smaller file")
             data: Any = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as failure:
-        raise TargetError(f"is not TOML: {printable(failure)}", where=where, remedy="fix the file") from None
+        raise TargetError(f"is not TOML: {printable(failure)}", where=path, remedy="fix the file") from None
     return member_of(data, *below)
 
 
@@ -93,13 +92,13 @@ def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapp
         elsewhere = "; [tool.signet-conformance.targets.NAME] is for pyproject.toml" if unknown == ["tool"] else ""
         raise TargetError(
             f"nothing is read from {printable('.'.join((*below, unknown[0])), 60)!r}",
-            where=printable(path),
+            where=path,
             remedy=f"write each target as [{heading}]{elsewhere}",
         )
     if not isinstance(targets, dict) or not all(isinstance(table, dict) for table in targets.values()):
         raise TargetError(
             "targets is not a table of tables",
-            where=printable(path),
+            where=path,
             remedy='one table for each target, such as [targets.openclaw] with module = "dist/index.js"',
         )
     return targets

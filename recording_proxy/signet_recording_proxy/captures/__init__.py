@@ -102,14 +102,13 @@ def write_trace(
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
     """Write a file that its owner alone reads. Raises UsageError when it exists, or cannot be written whole."""
-    where = printable(path, 400)
     try:
         create_file(Path(path), pieces, private_opener)
     except FileExistsError:
-        raise UsageError("exists already", where=where, remedy="choose another name: nothing is replaced") from None
+        raise UsageError("exists already", where=path, remedy="choose another name: nothing is replaced") from None
     except (OSError, ValueError) as failure:  # ValueError: no file has a null byte in its name
         problem = f"cannot be written: {getattr(failure, 'strerror', None) or failure}"
-        raise UsageError(problem, where=where, remedy="name a file in a folder of yours, on a disk with room") from None
+        raise UsageError(problem, where=path, remedy="name a file in a folder of yours, on a disk with room") from None
 
 
 def instant(seconds: float, where: str = "") -> datetime:

@@ -21,17 +21,16 @@ _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, Over
 
 def read(path: str) -> list[CapturedExchange]:
     """The HTTP exchanges of a flow file; other flows are passed over. Raises UsageError when it is damaged."""
-    where = printable(path, 400)
-    unread = os_errors("cannot be read", where=where, remedy="check the path and its permissions")
+    unread = os_errors("cannot be read", where=path, remedy="check the path and its permissions")
     try:
         with unread, Path(path).open("rb") as stream:
             flows = (each for each in FlowReader(stream).stream() if isinstance(each, http.HTTPFlow))
-            return [_captured(captured, where) for captured in flows]
+            return [_captured(captured, path) for captured in flows]
     # A damaged file makes the reader raise many kinds of errors.
     except (exceptions.FlowReadException, *_DAMAGE) as failure:
         raise UsageError(
             f"is not a flow file that can be read: {printable(failure, 160)}",
-            where=where,
+            where=path,
             remedy="save it again with mitmproxy's own version: mitmdump -r OLD -w NEW",
         ) from None
 

@@ -36,22 +36,21 @@ class Capture(Struct, frozen=True):
 
 def read(path: str) -> Capture:
     """The exchanges of a HAR file. Raises UsageError naming the file and the wrong entry."""
-    where = printable(path, 400)
     try:
-        with os_errors("cannot be read", where=where, remedy="check the path and its permissions"):
+        with os_errors("cannot be read", where=path, remedy="check the path and its permissions"):
             if Path(path).stat().st_size > MAX_BYTES:
-                raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=where, remedy="export a part of it")
+                raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=path, remedy="export a part of it")
             data = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError) as failure:
-        raise UsageError(f"is not JSON: {printable(failure, 160)}", where=where, remedy=_REMEDY) from None
+        raise UsageError(f"is not JSON: {printable(failure, 160)}", where=path, remedy=_REMEDY) from None
     log = data.get("log") if isinstance(data, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
     if not isinstance(entries, list):
-        raise UsageError("has no log.entries", where=where, remedy=_REMEDY)
+        raise UsageError("has no log.entries", where=path, remedy=_REMEDY)
     exchanges: list[CapturedExchange] = []
     left_out: Counter[str] = Counter()
     for number in range(1, len(entries) + 1):
-        place = f"{where}, entry {number}"
+        place = f"{printable(path, 400)}, entry {number}"
         # Each entry is dropped once it is read: memory may hold a large capture once, not twice.
         entry, entries[number - 1] = entries[number - 1], None
         try:
