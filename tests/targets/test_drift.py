@@ -226,3 +226,22 @@ def test_played_runs_are_compared_if_they_play_the_face(
     check = invoke("face", "check", "claude-code", "run.jsonl", "played.jsonl")
     assert check.exit_code == status
     assert ("--face claude-code-2.1 --report played" in " ".join(check.output.split())) is (status == 2)
+
+
+@pytest.mark.parametrize(
+    ("files", "remedy"),
+    [
+        (["run.jsonl"], "name the recordings of a played run"),
+        (["run.jsonl", "played.jsonl"], "no scenario was performed in both, as with --every-scenario in the real run"),
+    ],
+)
+def test_why_the_requests_to_the_model_are_not_compared_is_told(
+    files: list[str], remedy: str, invoke: Invoke, tmp_path: Path
+) -> None:
+    """No played run was named, or it performed other scenarios."""
+    asked = {"side": "model", "request": {"method": "POST", "path": "/v1/messages", "body": {"messages": []}}}
+    loaded = mark("loaded", ok=True, host="claude-code", release=VERSION)
+    build(tmp_path / "run.jsonl", [{"mark": "scenario", "data": {"name": "working-day"}}, *day(), asked])
+    build(tmp_path / "played.jsonl", [{"mark": "scenario", "data": {"name": "plain"}}, loaded, asked], {"played": True})
+    said = " ".join(invoke("face", "check", "claude-code", *files).stdout.split())
+    assert f"what reaches the model is not compared: {remedy}" in said

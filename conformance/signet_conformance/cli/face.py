@@ -53,7 +53,12 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     if compared := turns_compared(traces, played_ones):
         told.append(f"what reaches the model, in {counted(compared, 'turn')} beside the played ones")
     elif any(trace.model is not None for trace in traces):
-        told.append("what reaches the model is not compared: name the recordings of a played run of the scenarios, too")
+        lacks = (
+            "no scenario was performed in both, as with --every-scenario in the real run"
+            if played_ones
+            else "name the recordings of a played run of the scenarios, too"
+        )
+        told.append(f"what reaches the model is not compared: {lacks}")
     paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print_drawn(paragraphs)
