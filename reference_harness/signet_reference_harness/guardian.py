@@ -1,11 +1,10 @@
 """The process between the harness and a program that it starts, which ends the program with the harness.
 
-It runs by itself, as `python -I -S guardian.py GRACE_S KILL_GRACE_S COMMAND ...`, in a process group that the program
-shares. Its standard input is the program's, too: when the harness is gone in whatever way, that input closes,
-the guardian sees it, and the whole group ends: by SIGTERM after GRACE_S for the program's own end, and by SIGKILL after
-KILL_GRACE_S more. Output of the program passes through line by line: a line that is not a JSON message is dropped, and
-one that is too long gets an error as its answer, so that no answer fills the harness's memory. The guardian reports on
-standard error how the program ended.
+It runs as `python -I -S guardian.py GRACE_S KILL_GRACE_S COMMAND ...`, in one process group with the program, and both
+have the same standard input. When the harness ends in any way, that input closes. The guardian then gives the program
+GRACE_S to end, and ends the whole group: by SIGTERM, and after KILL_GRACE_S by SIGKILL. It passes the program's output
+on line by line. It drops a line that is not a JSON message, and replaces one that is too long by an error, so that no
+answer fills the harness's memory. It reports on standard error how the program ended.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ CHUNK = 64 * 1024
 HEAD = 256
 LAST_WORDS = "the guarded program "
 MARK = "SIGNET_HARNESS_GUARDED"
-"""The variable by which descendants that left the group are known; only Linux shows it."""
+"""The environment variable that identifies descendants that left the group (Linux only)."""
 
 
 class MessageLines:
-    """Passes whole lines on, and puts an error in the place of one that is too long."""
+    """Passes complete lines on, and replaces one that is too long by an error."""
 
     def __init__(self, most: int = LONGEST_LINE) -> None:
         self._most = most
@@ -36,14 +35,14 @@ class MessageLines:
         self._skips = False
 
     def feed(self, chunk: bytes) -> bytes:
-        """What may be passed on now that `chunk` has come."""
-        made = []
+        """Take the next chunk; return the lines that it completes."""
+        lines = []
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             self._hold(end)
-            made.append(self._line())
+            lines.append(self._line())
         self._hold(rest)
-        return b"".join(made)
+        return b"".join(lines)
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -57,26 +56,26 @@ class MessageLines:
         if self._skips:
             line = _too_long(line, self._size)
         elif not line.lstrip().startswith((b"{", b"[")):
-            # Many a program writes its log here, and no message begins like that.
+            # Many programs write their log to standard output, and no message begins like that.
             line = b""
         self._held, self._size, self._skips = [], 0, False
         return line + b"\n" if line else b""
 
 
 def _too_long(head: bytes, size: int) -> bytes:
-    """The answer in the place of one of `size` bytes that begins with `head`; empty when it answers nothing."""
+    """The error in place of an answer of `size` bytes that begins with `head`; empty if it answers no request."""
     import re
 
     answers = re.match(rb'[^{]{0,20}\{(?:"jsonrpc" ?: ?"2.0" ?, ?)?"id" ?: ?(\d{1,18}|"[\w.-]{1,60}")', head)
     if answers is None:
         return b""
-    text = b"the server's answer has %d bytes, and one may have %d" % (size, LONGEST_LINE)
+    text = b"the server's answer has %d bytes, more than %d" % (size, LONGEST_LINE)
     error = b'{"code":-32603,"message":"%s"}' % text
     return b'{"jsonrpc":"2.0","id":%s,"error":%s}' % (answers[1], error)
 
 
 def main() -> None:
-    """Start the program and see it to its end."""
+    """Start the program and wait for its end."""
     grace_s, kill_grace_s, command = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
     mark = os.urandom(8).hex()
     if os.getpgrp() != os.getpid():
@@ -97,7 +96,7 @@ def main() -> None:
 
 
 class ProgramWatch:
-    """Over one program, whose output is read from `out`."""
+    """Watches one program and passes its output, read from `out`, on."""
 
     def __init__(self, program: int, out: int, grace_s: float, kill_grace_s: float) -> None:
         self._program = program
@@ -110,7 +109,7 @@ class ProgramWatch:
         self._poll = select.poll()
 
     def status(self) -> int:
-        """Pass on what the program says until it has ended; its exit status, negative for a signal."""
+        """Pass the program's output on until it has ended; return its exit status, negative for a signal."""
         wake, ring = os.pipe()
         os.set_blocking(ring, False)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
@@ -118,7 +117,7 @@ class ProgramWatch:
         signal.signal(signal.SIGTERM, self._terminated)
         self._poll.register(self._out, select.POLLIN)
         self._poll.register(wake, select.POLLIN)
-        # Never read here: only its closing is waited for.
+        # Standard input is the program's to read; only its closing matters here.
         self._poll.register(0, 0)
         while True:
             ended, status = os.waitpid(self._program, os.WNOHANG)
@@ -137,7 +136,7 @@ class ProgramWatch:
                 self._close()
 
     def _close(self) -> None:
-        """One of the ends is closed: give the program a moment to end by itself."""
+        """Standard input or the program's output has closed: let the program end by itself for a while."""
         self._terminate_at = self._terminate_at or time.monotonic() + self._grace_s
 
     def _terminated(self, *_: object) -> None:
@@ -147,7 +146,7 @@ class ProgramWatch:
         """Send the signals that are due, and return the time until the next."""
         now = time.monotonic()
         if self._terminate_at is not None and self._kill_at is None and now >= self._terminate_at:
-            # This process gets it as well, and waits for the kill from then on.
+            # This process gets the signal, too; its handler then sets the time of the kill.
             os.killpg(0, signal.SIGTERM)
         if self._kill_at is not None and now >= self._kill_at:
             os.kill(self._program, signal.SIGKILL)
@@ -179,14 +178,14 @@ def _write_out(data: bytes) -> bool:
 
 
 def _close_output() -> None:
-    """Let the harness see the end of the output."""
+    """Close the output to the harness, which then sees its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
 
 def _end_all(mark: str) -> None:
-    """Kill all descendants of the program, and with the group this process, too."""
+    """Kill all descendants of the program, and the group with this process."""
     wanted = f"{MARK}={mark}".encode()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - pathlib is slow to import

@@ -103,7 +103,7 @@ def test_tools_are_none_of_an_adapter(made: Made, tmp_path: Path) -> None:
     """A runtime adapter has no tools, so their steps are skipped."""
     tool = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
     _, skipped = performed(made("mine", command=PYTHON, **DRIVER), tmp_path / "home", [START, tool])
-    assert skipped["skipped"] == "a runtime adapter gets no notice of tool"
+    assert skipped["skipped"] == "a runtime adapter is not told of tool"
 
 
 def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:

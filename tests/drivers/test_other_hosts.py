@@ -174,7 +174,7 @@ def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None
     results = performed(target, tmp_path / "home", [START, {"step": "prompt", "session": "s1", "text": "hello"}])
     assert len(results) == 2
     for result in results:
-        assert "without a memory server: the MCP server ended with status 1" in result["skipped"]
+        assert "has no memory server: the MCP server ended with status 1" in result["skipped"]
 
 
 @pytest.mark.parametrize("mode", ["conforming", "drops-agent"])

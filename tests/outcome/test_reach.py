@@ -79,7 +79,7 @@ def test_a_field_that_a_tool_offers_and_never_passes_on_is_not_reached(tmp_path:
     assert found.dropped == {"memory_store": ("type",)}
     assert "type" in found.fields["memory_store"]
     assert "tags" not in found.fields["memory_store"]
-    assert "memory_store offers type, and passes on no such thing" in found.words
+    assert "memory_store offers type but sends it in no request" in found.words
     assert "memory_store.type" in found.points
 
 

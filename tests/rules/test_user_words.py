@@ -174,7 +174,7 @@ def test_what_was_done_to_a_text(text: str, tmp_path: Path) -> None:
 
 
 ROW = {"id": "1e53b099-6e97-4411-b718-dc3bb807ecdb", "content": "Exports are named by tenant and month."}
-TOOL = "what a tool gave back, submitted as the user's prompt"
+TOOL = "a tool's result, submitted as the user's prompt"
 TOOL_TEXTS: Mapping[str, str | None] = {
     f"Memory saved successfully (id: {ROW['id']})": TOOL,
     "1. Exports are named by\n   tenant and month. (fact)": TOOL,

@@ -16,7 +16,7 @@ from typing import IO, cast
 import pytest
 
 from signet_conformance.children.environment import MARK
-from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_told
+from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_request
 from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
 from tests.support.trace_parts import exchange, trace
@@ -120,8 +120,8 @@ def test_what_polls_the_daemon_is_not_waited_for() -> None:
         exchange(20, "/api/marketplace/mcp/tools", "GET"),
         exchange(25, "/api/diagnostics/openclaw/heartbeat"),
     ]
-    assert latest_told(trace(*told, *polls)) == told[-1].t1
-    assert latest_told(trace(*polls)) == 0.0
+    assert latest_request(trace(*told, *polls)) == told[-1].t1
+    assert latest_request(trace(*polls)) == 0.0
 
 
 def test_nobody_waits_for_what_is_hurried(start: Start) -> None:

@@ -1,11 +1,11 @@
 """Verdicts that rest on several recordings of one session, or of one idempotency key.
 
-Recordings are judged alone. A session with hooks in several files is joined here, before what it lacks counts:
-END-005 holds over all of its parts, and HEALTH-001, START-004, PROMPT-005 and END-002 know what an earlier part began.
-A key that two recorders saw at one time, or for two projects or sessions, breaches SESS-001; an idempotency key that
-names two contents in two recordings breaches REM-002.
+Each recording is judged alone first. This module joins the parts of a session whose hooks are in several files:
+END-005 is judged over all parts, and HEALTH-001, START-004, PROMPT-005 and END-002 know what an earlier part began.
+A key that two recorders saw at the same time, or for two projects or sessions, breaches SESS-001. An idempotency key
+with two contents in two recordings breaches REM-002.
 
-Rows are read several times, a share of the keys at a time, so that memory is bounded whatever their number.
+The rows are read several times, each time for a share of the keys, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MOST_NAMED = 1000
 KEYS_AT_ONCE = 200_000
 _ENDED, _PROMPT_STARTED = "SIG-END-005", "SIG-PROMPT-005"
 _PROBED = "SIG-HEALTH-001"
-_OF_A_BEGINNING = ("SIG-START-004", "SIG-END-002")
-"""What only the first part of a session can breach: the others go on with what was begun."""
+_OF_FIRST_PART = ("SIG-START-004", "SIG-END-002")
+"""Only the first part of a session can breach these: later parts continue it."""
 _DISTINCT, _ONE_CONTENT = "SIG-SESS-001", "SIG-REM-002"
 
 Rows = Callable[[], Iterable[Row]]
@@ -34,8 +34,8 @@ Rows = Callable[[], Iterable[Row]]
 class SharedFacts(Struct):
     """What recordings show together.
 
-    `settled` are (recording, requirement, session) whose findings fall, `added` are the breaches of each recording that
-    it does not show alone. `joined` counts sessions that were joined.
+    `settled` holds (recording, requirement, session) whose findings are dropped; `added`, by recording, the breaches
+    that it does not show alone. `joined` counts the joined sessions.
     """
 
     settled: set[tuple[str, str, str]] = field(default_factory=set)
@@ -43,12 +43,12 @@ class SharedFacts(Struct):
     joined: int = 0
 
     def add(self, row: BreachRow) -> None:
-        """Take a breach that only several recordings show."""
+        """Add a breach that only several recordings show."""
         self.added.setdefault(row.recording, []).append(row)
 
 
 class _Part(Struct, frozen=True):
-    """A key as one recording shows it: its session row, the recorder, and its place among all."""
+    """One recording's part of a session: its row, its recorder, and the place of the recording among all."""
 
     row: SessionRow
     recorder: str | None
@@ -56,11 +56,11 @@ class _Part(Struct, frozen=True):
 
 
 def between(rows: Rows, keys: int) -> SharedFacts:
-    """Findings that only the rows of all recordings together show; `keys` counts those of sessions and saves."""
+    """Find what only all recordings together show. `keys` is the number of session keys and idempotency keys."""
     result = SharedFacts()
     shares = max(1, -(-keys // KEYS_AT_ONCE))
     for share in range(shares):
-        for parts, saves in _several(rows, share, shares):
+        for parts, saves in _shared_keys(rows, share, shares):
             if parts:
                 _judge_session(parts, result)
             else:
@@ -70,20 +70,20 @@ def between(rows: Rows, keys: int) -> SharedFacts:
     return result
 
 
-def _several(rows: Rows, share: int, shares: int) -> Iterator[tuple[list[_Part], list[tuple[SaveRow, int]]]]:
-    """The sessions and the saves of each key of a share that several recordings hold, in the order of the rows."""
+def _shared_keys(rows: Rows, share: int, shares: int) -> Iterator[tuple[list[_Part], list[tuple[SaveRow, int]]]]:
+    """Yield the parts, or the saves, of each key of a share that occurs in several recordings, in row order."""
     sessions: dict[str, list[_Part]] = {}
     saves: dict[tuple[str | None, str], list[tuple[SaveRow, int]]] = {}
-    of: RecordingRow | None = None
+    recording: RecordingRow | None = None
     place = 0
     for row in rows():
         if isinstance(row, RecordingRow):
-            of, place = row, place + 1
+            recording, place = row, place + 1
         elif isinstance(row, SessionRow) and int(row.session[:8], 16) % shares == share:
-            recorder = None if of is None else of.recorder
+            recorder = None if recording is None else recording.recorder
             sessions.setdefault(row.session, []).append(_Part(row, recorder, place))
         elif isinstance(row, SaveRow) and int(row.idempotency[:8], 16) % shares == share:
-            connector = None if of is None else of.connector
+            connector = None if recording is None else recording.connector
             saves.setdefault((connector, row.idempotency), []).append((row, place))
     yield from ((parts, []) for parts in sessions.values() if len(parts) > 1)
     yield from (([], same) for same in saves.values() if same[0][1] != same[-1][1])
@@ -102,7 +102,7 @@ def _judge_session(parts: list[_Part], result: SharedFacts) -> None:
             result.add(_breach(_DISTINCT, row, row.first_exchange, "/request/body/json/sessionKey", others))
         return
     if any(part.row.first is None for part in parts):
-        return  # in which order they came is not known
+        return  # their order is not known
     _join(sorted(parts, key=lambda part: (part.row.first or 0.0, part.place)), result)
 
 
@@ -111,8 +111,8 @@ def _mixed(parts: Sequence[_Part]) -> list[_Part]:
     if len({part.recorder for part in parts if part.recorder is not None}) < 2:
         return []
     known = [part for part in parts if part.recorder is not None]
-    for told in ("project", "native"):
-        if len({getattr(part.row, told) for part in known} - {None}) > 1:
+    for fact in ("project", "native"):
+        if len({getattr(part.row, fact) for part in known} - {None}) > 1:
             return known
     timed = sorted((part for part in known if part.row.first is not None), key=lambda part: part.row.first or 0.0)
     latest: _Part | None = None
@@ -126,7 +126,7 @@ def _mixed(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _join(parts: Sequence[_Part], result: SharedFacts) -> None:
-    """Let what is said of the parts of one session, in the order of time, be what is true of the whole."""
+    """Judge the parts of a session, which are in the order of time, as one session."""
     result.joined += 1
     rows = [part.row for part in parts]
     recorders = [part.recorder for part in parts]
@@ -138,10 +138,10 @@ def _join(parts: Sequence[_Part], result: SharedFacts) -> None:
         others = tuple(row.recording for row in rows[:-1])[-MOST_OTHERS:]
         result.add(_breach(_ENDED, rows[-1], rows[-1].last_exchange, "/request/path", others))
     for number, row in enumerate(rows[1:], 1):
-        for requirement in _OF_A_BEGINNING:
+        for requirement in _OF_FIRST_PART:
             result.settled.add((row.recording, requirement, row.session))
         if recorders[number] is not None and recorders[number] in recorders[:number]:
-            # The same recorder saw the probe; after a new start of it, the connector may have been started anew too.
+            # The same recorder saw the probe. If the recorder was restarted, the connector may have been, too.
             result.settled.add((row.recording, _PROBED, row.session))
     if started:
         result.settled.update((row.recording, _PROMPT_STARTED, row.session) for row in rows)

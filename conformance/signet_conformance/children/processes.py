@@ -27,7 +27,7 @@ from signet_conformance.errors import MORE_FILES, KitError, SignetConformanceErr
 
 
 class LineCutter:
-    """Cuts a stream of chunks into lines; a line longer than `limit` bytes is handed on in pieces."""
+    """Cuts a stream of chunks into lines for `take`, which gets a line longer than `limit` bytes in pieces."""
 
     def __init__(self, take: Callable[[bytes], None], limit: int) -> None:
         self._take = take
@@ -76,11 +76,11 @@ class ChildTimeoutError(KitError):
 class LineProcess:
     """One child process with JSON lines on stdin and stdout; the last lines of its stderr are kept.
 
-    `name` is what messages call it, and `redacted` removes secrets from its words. The child leads a process group of
-    its own, which is killed whole when the context ends, unless the child was left to itself (`leave`).
+    Messages call it `name`; `redacted` removes secrets from its output. The child leads a process group of its own,
+    which is killed whole when the context ends, unless the child was left running (`leave`).
 
-    The caller's thread reads the answers: one between them would cost two switches of threads an answer. With
-    `unasked`, output such as a log is read at once and dropped.
+    The caller's thread reads the answers: a reading thread would cost two thread switches for each answer. With
+    `drops_output`, a thread reads standard output, such as a log, and drops it.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LineProcess:
         cwd: str | Path | None = None,
         error: type[SignetConformanceError] = KitError,
         redacted: Callable[[str], str] = str,
-        unasked: bool = False,
+        drops_output: bool = False,
     ) -> None:
         self.name = name
         self._redacted = redacted
@@ -104,8 +104,8 @@ class LineProcess:
         self._receiving = threading.Lock()
         self.stderr: deque[str] = deque(maxlen=KEPT_STDERR_LINES)
         self._closing = False
-        self._urged = False
-        self._moment_ends = 0.0
+        self._terminated = False
+        self._grace_ends = 0.0
         self._cpu_noted = False
         self._wake_read = self._wake_write = -1
         try:
@@ -127,7 +127,7 @@ class LineProcess:
             raise self._start_error(failure) from None
         os.set_blocking(self._stdin.fileno(), False)
         self._stdout = cast("IO[bytes]", self._process.stdout)
-        pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if unasked else [])
+        pipes = (cast("IO[bytes]", self._process.stderr), [self._stdout] if drops_output else [])
         self._reader = threading.Thread(target=self._read_stderr, args=pipes, name=f"reads {name}", daemon=True)
         self._reader.start()
 
@@ -152,13 +152,13 @@ class LineProcess:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status; None while the child runs. Once it is there, `stderr` holds what the child wrote last."""
+        """The exit status; None while the child runs. Once it is set, `stderr` is complete."""
         if self._has_ended():
             self._reader.join(_GRACE_S)
         return self._process.returncode
 
     def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
-        """Write one line; raise when the child does not read it within `timeout_s`, or reads no more."""
+        """Write one line; raise if the child does not read it within `timeout_s`, or has closed its input."""
         rest = memoryview(json.dumps(message).encode() + b"\n")
         if self._stdin.closed:
             raise self._end_error()
@@ -166,7 +166,7 @@ class LineProcess:
         writable = select.poll()
         writable.register(self._stdin.fileno(), select.POLLOUT)
         while rest:
-            # Most children have room for a line: only for the others is the time looked at.
+            # The pipe has room for most lines, so the clock is read only if it is full.
             if not writable.poll(0 if deadline is None else min(deadline.left_s(), _LOOK_S) * 1000):
                 if deadline is None:
                     deadline = self.deadline(timeout_s)
@@ -194,7 +194,7 @@ class LineProcess:
         return Deadline(timeout_s, partial(cpu_with_descendants, self._process.pid))
 
     def receive(self, within: float | Deadline) -> dict[str, Any]:
-        """Return the next JSON object on stdout; raise when it does not come in time, or something else does."""
+        """Return the next JSON object on stdout; raise if none comes in time, or the line is something else."""
         line = self._next_line(within if isinstance(within, Deadline) else self.deadline(within))
         if line is None:
             raise self._end_error()
@@ -222,9 +222,9 @@ class LineProcess:
             return
         self._closing = True
         try:
-            self.ask_to_end()
+            self.close_input()
             self.await_end()
-            self.urge_to_end()
+            self.terminate()
             self.await_end()
         finally:
             if not self._has_ended():
@@ -233,46 +233,46 @@ class LineProcess:
             self._close_output()
 
     def kill(self) -> None:
-        """Kill the child's whole group at once, and end it as :meth:`close` does."""
+        """Kill the child's whole group at once, then close its pipes."""
         if not self._closing and not self._has_ended():
             signal_group(self._process.pid, signal.SIGKILL)
         self.close()
 
     def leave(self) -> None:
-        """Close the child's pipes and give it a moment for its end; if it still runs then, leave it running."""
+        """Close the child's pipes; leave it running if it does not end within two seconds."""
         if self._closing:
             return
-        self.ask_to_end()
+        self.close_input()
         self.await_end()
         if self._has_ended():
             self.close()
             return
         self._closing = True
-        # Not ours to wait for any more.
+        # From now on nobody waits for it.
         self._process.returncode = 0
         watchdog.forget_group(self._process.pid)
         self._close_output()
 
-    def ask_to_end(self) -> None:
-        """Close the child's stdin; a moment for its end begins."""
+    def close_input(self) -> None:
+        """Close the child's stdin, which asks it to end; `await_end` then waits two seconds."""
         if not self._stdin.closed:
-            self._moment_ends = time.monotonic() + _GRACE_S
+            self._grace_ends = time.monotonic() + _GRACE_S
             with contextlib.suppress(OSError):
                 self._stdin.close()
 
-    def urge_to_end(self) -> None:
-        """Send SIGTERM, once, to a child that is still there; another moment for its end begins."""
-        if not self._urged and not self._has_ended():
-            self._urged = True
-            self._moment_ends = time.monotonic() + _GRACE_S
+    def terminate(self) -> None:
+        """Send SIGTERM, once, if the child still runs; `await_end` then waits another two seconds."""
+        if not self._terminated and not self._has_ended():
+            self._terminated = True
+            self._grace_ends = time.monotonic() + _GRACE_S
             signal_group(self._process.pid, signal.SIGTERM)
 
     def await_end(self) -> None:
-        """Return when the child has ended, or when its moment has."""
-        self._has_ended(max(0.0, self._moment_ends - time.monotonic()))
+        """Wait until the child has ended, or its grace period is over."""
+        self._has_ended(max(0.0, self._grace_ends - time.monotonic()))
 
     def _has_ended(self, timeout_s: float | None = 0.0) -> bool:
-        """Whether the child ends within `timeout_s`; then all that it started in its group ends too."""
+        """Whether the child ends within `timeout_s`; if so, its whole group has ended."""
         if self._process.returncode is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout_s)
@@ -294,7 +294,7 @@ class LineProcess:
                 if not left_s:
                     raise self.overdue(deadline)
                 now = time.monotonic()
-                # A process that left the group may keep the child's output open for ever: the child's own end counts.
+                # A process that left the group may keep the child's output open for ever, so the child's end counts.
                 if ended_at is None and self._has_ended():
                     ended_at = now
                 if ended_at is not None and now - ended_at > _GRACE_S:
@@ -325,7 +325,7 @@ class LineProcess:
         return tuple(printable(line, 300) for line in lines[-_TAIL_LINES:])
 
     def _advice(self) -> str:
-        """Name what helps the reader: the end of the child's stderr, else how to run the child by hand."""
+        """The end of the child's stderr, or how to run the child by hand if it wrote nothing there."""
         lines = self.tail()
         if not lines:
             command = printable(self._redacted(shlex.join(self._command)), 300)
@@ -341,21 +341,21 @@ class LineProcess:
     def _close_output(self) -> None:
         _running.discard(self)
         self._reader.join(_LOOK_S)
-        # A process that left the group may still hold the pipes: their end will not come then.
+        # A process that left the group may still hold the pipes, which then never end.
         os.close(self._wake_write)
         self._reader.join()
         os.close(self._wake_read)
-        # Another thread that awaits an answer hears of the end first.
+        # A thread that awaits an answer finishes first.
         with self._receiving:
             self._output_ended = True
             self._stdout.close()
 
     def _read_stderr(self, stderr: IO[bytes], dropped: Sequence[IO[bytes]]) -> None:
         """The reading thread: takes lines of standard error until its end, or until it is woken up."""
-        complaints = LineCutter(self._take_complaint, _MAX_STDERR_LINE_BYTES)
-        # Unlike the default one it opens no file of its own, of which a process may have few.
+        lines = LineCutter(self._take_stderr_line, _MAX_STDERR_LINE_BYTES)
+        # Unlike the default selector it needs no file descriptor, which may be scarce.
         with selectors.PollSelector() as ready, stderr:
-            ready.register(stderr, selectors.EVENT_READ, complaints)
+            ready.register(stderr, selectors.EVENT_READ, lines)
             for pipe in dropped:
                 ready.register(pipe, selectors.EVENT_READ, LineCutter(lambda _line: None, _CHUNK_BYTES))
             ready.register(self._wake_read, selectors.EVENT_READ)
@@ -368,18 +368,18 @@ class LineProcess:
                     if not chunk:
                         ready.unregister(key.fileobj)
 
-    def _take_complaint(self, line: bytes) -> None:
+    def _take_stderr_line(self, line: bytes) -> None:
         self.stderr.append(line.decode("utf-8", "replace").rstrip("\n"))
 
     def end(self) -> None:
-        """Close the child; if another thread is at that already, see to it that the child ends in time."""
+        """Close the child; if another thread is already closing it, kill it if that takes too long."""
         self.close()
         if not self._has_ended(3 * _GRACE_S):
             signal_group(self._process.pid, signal.SIGKILL)
 
 
 class _PlainProcess(subprocess.Popen[bytes]):
-    """A child that is no fork, under the same names: when it was waited for, its group has ended."""
+    """A child that is not a fork, with the interface of one: once `wait` returns, its whole group has ended."""
 
     cpu_s = 0.0
 
@@ -389,18 +389,18 @@ class _PlainProcess(subprocess.Popen[bytes]):
             left_s = left_after_end_of(self.pid, timeout) if timeout else timeout
             taken_s = cpu_of(self.pid)
             super().wait(left_s)
-            # Of two threads that wait, one may have looked when nobody could tell any more.
+            # If two threads wait, the second may have measured after the process was gone.
             self.cpu_s = max(self.cpu_s, taken_s)
-            # At once: the system may soon reuse the id of a child that was waited for.
+            # At once: the system may soon reuse the id.
             signal_group(self.pid, signal.SIGKILL)
         return self.returncode
 
 
 def left_after_end_of(pid: int, timeout_s: float) -> float:
-    """Wait for the end of a child that was not reaped yet; return the rest of `timeout_s` for reaping it.
+    """Wait for the end of a child without reaping it; return the rest of `timeout_s`.
 
-    subprocess looks every 50 ms only, which a run of many children feels. Without process descriptors the whole
-    `timeout_s` is returned at once.
+    `subprocess` polls only every 50 ms, which adds up over many children. Where the system has no process descriptors,
+    return `timeout_s` at once.
     """
     began = time.monotonic()
     try:
@@ -419,14 +419,14 @@ def left_after_end_of(pid: int, timeout_s: float) -> float:
 
 @atexit.register
 def _end_running() -> None:
-    # An interrupted run leaves threads behind that end with the interpreter, before they close their children.
-    # The lock is kept: such a thread must start no further child meanwhile.
+    # The threads of an interrupted run end with the interpreter, before they close their children.
+    # The lock is never released, so that no such thread starts another child.
     _starting.acquire()
     children = list(_running)
-    # All children share one moment: whoever stops a run from outside soon kills it.
-    for tell in (LineProcess.ask_to_end, LineProcess.urge_to_end):
+    # All children share the grace periods: a supervisor that stops the run soon kills it.
+    for ask in (LineProcess.close_input, LineProcess.terminate):
         for child in children:
-            tell(child)
+            ask(child)
         for child in children:
             child.await_end()
     for child in children:

@@ -20,7 +20,10 @@ from signet_conformance.reports.text import Headings, OpenRequirements, known_li
 
 
 class CheckText(Struct):
-    """The run as text on a stream. `replayed` are the words that named the traces; `summary` asks for lines only."""
+    """Writes the run as text to a stream. `replayed` are the arguments that named the traces.
+
+    With `summary` a breach takes one line.
+    """
 
     stream: TextIO
     replayed: Sequence[str]
@@ -38,7 +41,7 @@ class CheckText(Struct):
         return wants_colour(self.stream)
 
     def trace(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace; nothing can be said before the last one, for one cause may show in all of them."""
+        """Take one trace. Nothing is printed before the last one, since one cause may show in several traces."""
         self._headings.add(judged)
         self._warnings.update(dict.fromkeys(warning_lines([judged.trace])))
         if broke_off(judged.trace) is None:
@@ -46,7 +49,7 @@ class CheckText(Struct):
             self._undecided.add(judged)
 
     def end(self, conclusion: Conclusion) -> None:
-        """The run, ending with the closing line."""
+        """Print the run, then the closing line."""
         self._causes.end(conclusion)
         if self.summary:
             summary = run_summary(self._causes, conclusion, table_width(self.stream), self._colour)
@@ -87,7 +90,7 @@ class CheckText(Struct):
             yield text.summary_lines(rows, conclusion.verdicts, self._width, self._colour)
 
     def _coverage_lines(self, conclusion: Conclusion) -> list[str]:
-        """Draw the coverage lines; empty unless coverage was asked for."""
+        """The lines on coverage; empty unless the user asked for coverage."""
         if conclusion.coverage is None or not (self.coverage or conclusion.terms.least_coverage is not None):
             return []
         note = conclusion.coverage_note()

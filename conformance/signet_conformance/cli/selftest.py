@@ -38,7 +38,7 @@ from signet_conformance.selftest.trials import PerformedTrial, Trial, of_variant
 RED = 1
 REFERENCE = "the reference"
 _CODINGS = ("brotli", "zstandard")
-"""Where they are missing the recorder keeps no body that is not text: it could be packed, and hold a secret."""
+"""Without these packages the recorder keeps only bodies of text: any other could be compressed and hold a secret."""
 
 
 @click.command(
@@ -46,12 +46,12 @@ _CODINGS = ("brotli", "zstandard")
     help="Break the reference in every way that the kit must notice; print which requirement failed.",
     epilog=epilog_of(__doc__),
 )
-@click.option("--only", "only", multiple=True, metavar="ID", help="This mutant or variant, or those of a requirement.")
+@click.option("--only", "only", multiple=True, metavar="ID", help="A mutant, a variant, or all those of a requirement.")
 @click.option("--workers", type=click.IntRange(1, 8), default=2, show_default=True, help="How many trials run at once.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-selftest/1).")
 @click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
 def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str | None) -> int:
-    """Perform, grade, print; the exit status says whether all is green."""
+    """Perform the trials and print the matrix."""
     wanted, odd = _select(only)
     began = time.monotonic()
     with temporary_folder("signet-selftest-traces-") as temporary:
@@ -63,8 +63,8 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
         return 0 if selftest.green else RED
     width, colour = terminal_width(), wants_colour(sys.stdout)
     print(*matrix.matrix_lines(selftest, exempt, width, colour), sep="\n", end="\n\n")
-    if unreached_ones := matrix.unreached_lines(selftest, width, colour):
-        print(*unreached_ones, sep="\n", end="\n\n")
+    if unreached := matrix.unreached_lines(selftest, width, colour):
+        print(*unreached, sep="\n", end="\n\n")
     if complaints := matrix.complaint_lines(selftest, width, colour):
         print(*complaints, sep="\n", end="\n\n")
     print(matrix.closing_line(selftest, seconds, colour))
@@ -72,7 +72,7 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
 
 
 def _select(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
-    """The mutants and variants that are asked for; a requirement names those that break it, or are judged by it."""
+    """The chosen mutants and variants. A requirement chooses the mutants that break it and the variants it judges."""
     broken, odd = mutants().mutants, variants().variants
     names = {name: {name, mutant.breaks} for name, mutant in broken.items()}
     names |= {name: {name, *variant.rows} for name, variant in odd.items()}
@@ -80,7 +80,7 @@ def _select(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
         if not any(word in answers for answers in names.values()):
             near = get_close_matches(word, sorted(set().union(*names.values())), 3)
             raise UsageError(
-                f"no mutant or variant is called, or concerns, {printable(word, 60)!r}",
+                f"{printable(word, 60)!r} is no mutant, variant or requirement",
                 where="--only",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
             )
@@ -147,8 +147,8 @@ def _demand_packages(asked: Sequence[Trial]) -> None:
     needed = _CODINGS if any("not_utf8" in change for change in changes) else ()
     if missing := sorted(package for package in needed if find_spec(package) is None):
         raise UsageError(
-            f"what some trials need is not installed: {', '.join(missing)}",
-            remedy=f"{pip_install('codings')}, or name other trials by --only, as never-starts",
+            f"some trials need packages that are not installed: {', '.join(missing)}",
+            remedy=f"{pip_install('codings')}, or choose other trials, such as --only never-starts",
         )
 
 
@@ -160,6 +160,6 @@ def _retry_alone(grades: Sequence[matrix.Grade], folder: Path, workers: int) -> 
     alone = [of_variants((variant,)) for grade in blamed for variant in grade.trial.variants]
     told = [matrix.grade(performed, {}) for performed in perform(alone, folder, workers)]
     if not any(grade.complaints for grade in told):
-        # Only together are they blamed: that stands.
+        # The kit blames them only together, which is still a false blame.
         return list(grades)
     return [grade for grade in grades if grade not in blamed] + told

@@ -68,7 +68,7 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
                 _say(f"{printable(name, 400)} is not there yet, and is waited for")
         _say("Ctrl-C ends it")
         try:
-            # In turns: an interrupt that comes right before a wait is noticed at its end.
+            # In short waits: an interrupt that comes right before a wait is noticed only at its end.
             while True:
                 time.sleep(_TURN_S)
         except KeyboardInterrupt:
@@ -80,15 +80,15 @@ def _is_there(name: str) -> bool:
     try:
         return Path(name).exists()
     except OSError:
-        return True  # it cannot be looked up, which is reported with the unreadable files
+        return True  # reported with the unreadable files
 
 
 @contextmanager
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
-    """Within it, the recordings are served as a page; its address and findings are written to stderr."""
+    """Serve the recordings as a page within this context; write its address and new findings to stderr."""
     growing = RecordingWatcher(names, terms, _tell)
     with served(growing, port) as address:
-        # The address comes first: a program that waits for this line takes any other for its absence.
+        # The address comes first: programs wait for this line.
         _say(f"watch it: {address}")
         with growing:
             yield
@@ -101,7 +101,7 @@ def _tell(what: PageState | str) -> None:
 
 
 def _say(line: str) -> None:
-    # At one go: the thread that looks at the recordings speaks too, and would speak between a line and its end.
+    # In one call: the watching thread writes lines, too.
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
@@ -121,10 +121,10 @@ class PageState(Struct, frozen=True):
 
 
 class RecordingWatcher:
-    """Looks at recordings for as long as it is open, in a thread of its own. A context manager.
+    """Judges recordings again whenever they grow, in a thread of its own. A context manager.
 
-    `names` are files, folders and globs, as for `check`; what is not there yet may still come. `tell` hears of each
-    new state, and of what cannot be read, once.
+    `names` are files, folders and globs, as for `check`; they need not exist yet. `tell` is called with each new state,
+    and once with each recording that cannot be read.
     """
 
     def __init__(self, names: Sequence[str], terms: Terms, tell: Callable[[PageState | str], None]) -> None:
@@ -151,11 +151,11 @@ class RecordingWatcher:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether watching has ended."""
+        """Whether watching has ended."""
         return self._ended.is_set()
 
     def after(self, version: int, timeout_s: float) -> PageState:
-        """The state once it is a later one than this, or when the time is over."""
+        """Wait for a state newer than `version`, for `timeout_s` at most; return the newest state."""
         with self._changed:
             self._changed.wait_for(lambda: self.seen.version > version or self.has_ended, timeout_s)
             return self.seen
@@ -166,12 +166,12 @@ class RecordingWatcher:
             if self._judge_anew():
                 self._publish()
             self._ended.wait(max(_POLL_S, _REST * (time.monotonic() - began)))
-        # What came last is not to be missed.
+        # The recordings may have grown since.
         if self._judge_anew():
             self._publish()
 
     def _judge_anew(self) -> bool:
-        """Judge what has grown; whether anything has."""
+        """Judge the recordings that have grown; return whether any had."""
         given = trace_files(self._names)
         changed = False
         for failure in given.complaints:
@@ -189,7 +189,7 @@ class RecordingWatcher:
                 self._judged[file] = known, judge(trace, self._terms.only, self._terms.contract)
                 changed = True
             except OSError:
-                continue  # it is not there yet, or no more
+                continue  # it does not exist yet, or no longer
             except SignetConformanceError as failure:
                 failure.where = failure.where or printable(file, 400)
                 self._complain(failure.headline)
@@ -206,7 +206,7 @@ class RecordingWatcher:
         self._tell(seen)
 
     def _new(self, judged: Sequence[JudgedTrace]) -> Sequence[str]:
-        """Yield the findings that were not written yet, a line each."""
+        """Return the findings that were not written yet, one line each."""
         lines = []
         for each in judged:
             for name, judgement in each.judgements.items():
@@ -235,14 +235,14 @@ class RecordingWatcher:
 
 
 _WAIT_S = 20.0
-"""How long a question for a later state is held."""
+"""How long the server waits before it answers that there is no newer state."""
 
 
 @contextmanager
 def served(growing: RecordingWatcher, port: int = 0) -> Iterator[str]:
-    """Within it, the growing page is served; yield its address, which contains a token.
+    """Serve the growing page within this context; yield its address, which contains a token.
 
-    Raises UsageError when nothing can listen at that port.
+    Raises UsageError if the port cannot be used.
     """
     remedy = "choose another port, or none for a free one"
     with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
@@ -264,7 +264,7 @@ class _Server(ThreadingHTTPServer):
     token: str
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a reader that left; report any other failure as the kit's."""
+        """Ignore a browser that left; print the traceback of any other failure."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -278,7 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60.0
 
     def do_GET(self) -> None:
-        """The page, or the number of the state after the one that is known."""
+        """Answer with the page, or with the newest state after the one that the browser knows."""
         path, _, query = self.path.partition("?")
         token, _, name = path.removeprefix("/").partition("/")
         if not self._is_own() or not hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -295,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
 
     def _is_own(self) -> bool:
-        """Whether the request names this server, and no page of another origin sent it."""
+        """Whether the request's Host is this server, and no page of another origin sent it."""
         port = self.server.server_port
         own = [f"{host}:{port}" for host in ("127.0.0.1", "localhost")]
         origins = self.headers.get_all("Origin", [])

@@ -1,4 +1,4 @@
-"""What every tool keeps that a model may call (`signet_reference_harness.tools.Tool`)."""
+"""The promises that every tool for a model keeps (`signet_reference_harness.tools.Tool`)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class ToolContract:
-    """Subclass it, and say what your tool is and which arguments suit it.
+    """Subclass this suite, and name your tool and arguments for it.
 
     :meth:`tool` and :meth:`arguments` have to be overridden; without :meth:`unsuitable` its test is skipped.
     """
 
     def tool(self) -> Tool:
-        """The tool."""
+        """Your tool."""
         raise NotImplementedError("override tool(): your tool")
 
     def arguments(self) -> Mapping[str, Any]:
-        """Arguments that it does something with."""
-        raise NotImplementedError("override arguments(): arguments that your tool does something with")
+        """Arguments with which the tool succeeds."""
+        raise NotImplementedError("override arguments(): arguments with which your tool succeeds")
 
     def unsuitable(self) -> Mapping[str, Any]:
-        """Arguments that fit its schema, and that it can do nothing with, such as a place that does not exist."""
+        """Arguments that fit the schema but with which the tool fails, such as a place that does not exist."""
         undeclared("unsuitable()")
 
     def context(self) -> ToolContext:
-        """Whose call it is. Override it for a tool that asks the daemon, or reads files of the project."""
+        """The context of the calls. Override it for a tool that asks the daemon, or reads files of the project."""
         return ToolContext(
             session_key="contract-1", project="/srv/acme", agent_id="atlas-agent", daemon_url="http://127.0.0.1:3850"
         )
@@ -83,7 +83,7 @@ class ToolContract:
         demand(good, f"timeout_s is {timeout_s!r}, not a number of seconds above 0")
 
     def test_it_brings_json(self) -> None:
-        """The result is a JSON value, in time."""
+        """The result is a JSON value, and comes in time."""
         value = self._executed(self.arguments())
         try:
             again = json.loads(json.dumps(value, allow_nan=False))
@@ -100,9 +100,9 @@ class ToolContract:
         demand(given == before, f"it changed its arguments from {before!r} to {given!r}")
 
     def test_it_raises_to_tell_the_model_what_is_wrong(self) -> None:
-        """Arguments that it can do nothing with are an exception with words, and never the end of the program."""
+        """For unsuitable arguments the tool raises an exception with a message, and does not end the program."""
         _, error = self._ran(self.unsuitable())
-        demand(error is not None, "it raised nothing for arguments that it can do nothing with")
+        demand(error is not None, "it raised nothing for unsuitable arguments")
         demand(isinstance(error, Exception), f"it raised {type(error).__name__}, which ends a program")
         demand(str(error).strip(), f"its {type(error).__name__} says nothing to the model")
 
@@ -113,7 +113,7 @@ class ToolContract:
         return value
 
     def _ran(self, arguments: Mapping[str, Any]) -> tuple[Any, BaseException | None]:
-        """Run the tool in a thread, as the harness does; return its result or raise its error."""
+        """Run the tool in a thread, as the harness does; return its result, or None and the exception."""
         tool, context = self.tool(), self.context()
         timeout_s = min(float(getattr(tool, "timeout_s", LONGEST_S)), LONGEST_S)
         ended: list[tuple[Any, BaseException | None]] = []
@@ -137,7 +137,7 @@ async def _awaited(value: Any) -> Any:
 
 
 def _breach(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-    """Why the tool's schema refuses these arguments; None when it does not."""
+    """Why the tool's schema refuses the arguments; None if it accepts them."""
     try:
         jsonschema_rs.validator_for(dict(tool.input_schema)).validate(dict(arguments))
     except (jsonschema_rs.ValidationError, ValueError) as error:
@@ -146,7 +146,7 @@ def _breach(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
 
 
 def _with_lists(value: Any) -> Any:
-    """A JSON value in which what JSON writes as a list is one."""
+    """A value with its tuples as lists, as JSON gives them back."""
     if isinstance(value, list | tuple):
         return [_with_lists(item) for item in value]
     return {key: _with_lists(item) for key, item in value.items()} if isinstance(value, dict) else value

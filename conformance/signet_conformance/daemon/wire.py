@@ -1,4 +1,4 @@
-"""A request and an answer as the daemon's handlers see them: free of any web framework."""
+"""Request and answer as the daemon's handlers see them, independent of the web framework."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from signet_conformance.daemon import js
 
 FAR_FUTURE: Final = 2**31 - 1
-"""The second of expiry of a credential that does not expire."""
+"""The expiry, in epoch seconds, of a credential that never expires."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class DaemonRequest:
         return js.parse_json(self.body)
 
     def json_or_empty(self) -> Any:
-        """The body's JSON value; an empty object for a body that is no JSON."""
+        """The body's JSON value; an empty object if the body is not JSON."""
         try:
             return self.json()
         except js.UnreadableJsonError:
@@ -82,7 +82,7 @@ class DaemonAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
     text: str | None = None
     bare: bool = False
-    """Sent without the headers for browsers, as where the daemon lost its answer."""
+    """Whether it is sent without the CORS headers, as where the real daemon loses its own answer."""
 
 
 def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
@@ -91,7 +91,7 @@ def refusal(status: int, error: str, **more: Any) -> DaemonAnswer:
 
 
 class RefusedError(Exception):
-    """Ends a request with `answer`, mostly an error, in place of what its handler would return."""
+    """Ends a request with `answer`, mostly an error, in place of the handler's return value."""
 
     def __init__(self, answer: DaemonAnswer) -> None:
         super().__init__(answer.body)
@@ -105,7 +105,7 @@ def demand(met: object, error: str, status: int = 400) -> None:
 
 
 def plain(status: int, text: str) -> DaemonAnswer:
-    """A plain text answer, which the daemon gives for unknown routes and for its own crashes."""
+    """A plain text answer, as for unknown routes and for crashes of the daemon."""
     return DaemonAnswer(None, status, text=text)
 
 

@@ -1,4 +1,4 @@
-"""Two exchanges compared part by part; each difference with the requirements that read the part.
+"""Compares two exchanges part by part, and names the requirements that read each part that differs.
 
 A difference in a part that a requirement reads is contract-relevant; any other is cosmetic.
 """
@@ -26,7 +26,7 @@ _EMPTY: Mapping[str, Any] = {}
 
 
 class ExchangePair(Struct, frozen=True):
-    """Two aligned exchanges of a matched pair of sessions; `links` grow from one pair of exchanges to the next."""
+    """Two aligned exchanges of a matched pair of sessions. Comparing a pair adds to `links`, in order."""
 
     session: int
     volatile: VolatileClasses
@@ -35,7 +35,7 @@ class ExchangePair(Struct, frozen=True):
     second: Call
 
     def differences(self) -> Iterator[Difference]:
-        """What differs between them; times are not compared."""
+        """Yield the differences; times are not compared."""
         yield from self._path()
         ours, theirs = (call.exchange.request for call in (self.first, self.second))
         yield from self._pairs("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
@@ -61,7 +61,7 @@ class ExchangePair(Struct, frozen=True):
         parts, others = self.first.path.split("/"), self.second.path.split("/")
         same = len(parts) == len(others)
         for part, other in zip(parts, others, strict=False):
-            # Every part is looked at, so that each becomes a counterpart.
+            # No short circuit: each part has to be linked to its counterpart.
             same = self.links.same(part, other, strict=True) and same
         if not same or self.first.method != self.second.method:
             place = DifferingPlace("/request/path", "/request/path", self.first.path, self.second.path)
@@ -159,9 +159,9 @@ def name_of(call: Call) -> str:
 
 
 def _why(place: DifferingPlace) -> str:
-    """The difference between two values that look alike but have different counterparts."""
+    """Why two equal values count as different; empty if they are not equal."""
     if isinstance(place.first, str) and isinstance(place.second, str) and place.first == place.second:
-        return "the same value stood for another one before"
+        return "before, this value corresponded to another value"
     return ""
 
 
@@ -195,7 +195,7 @@ def _object(body: Body | None) -> Mapping[str, Any] | None:
 
 
 def _folder(side: str, body: Body | None) -> str:
-    # An object that was recorded as text has no line members to point into, only its text.
+    # An object that was recorded as text has no members in the line, only its text.
     return f"/{side}/body/json" if body is None or body.kind == "json" else f"/{side}/body/text"
 
 
@@ -204,7 +204,7 @@ def _whole(body: Body | None) -> Any:
 
 
 MAX_PLACES = 50
-"""Most differing places that are listed for one member of a body; a member with more of them differs as a whole."""
+"""A member of a body with more differing places than this is listed once, as a whole."""
 
 
 class DifferingPlace(Struct, frozen=True):
@@ -222,7 +222,7 @@ def blank(value: Any) -> bool:
 
 
 def json_type(value: Any) -> str:
-    """The JSON type of a value, a number of either kind being one."""
+    """The JSON type of a value; "absent" for ABSENT."""
     match value:
         case None:
             return "null"
@@ -248,7 +248,7 @@ class Structure:
         self._links = links
 
     def places(self, name: str, first: Any, second: Any, at: tuple[str, str], strict: bool) -> Iterator[DifferingPlace]:
-        """The places under the pointers `at` in which two values of member `name` differ, in order."""
+        """Yield the places, below the pointers `at`, in which two values of member `name` differ."""
         kind = json_type(first)
         if kind != json_type(second):
             yield DifferingPlace(*at, first, second)
@@ -283,7 +283,7 @@ class Structure:
                 yield DifferingPlace(f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(name)}", ABSENT, value)
 
     def _renamed(self, first: Mapping[str, Any], second: Mapping[str, Any], strict: bool) -> dict[str, str]:
-        """Members whose names are volatile themselves, such as a map from memory id to score."""
+        """Match members whose names are volatile, such as memory ids in a map from id to score."""
         if first.keys() == second.keys():
             return {}
         others = [name for name in second if name not in first]

@@ -1,4 +1,4 @@
-"""Compares two recordings: matches sessions, aligns exchanges, marks each difference with who reads it."""
+"""Compares two recordings: matches sessions, aligns exchanges, names the requirements that read each difference."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from signet_conformance.files.json_values import ABSENT
 from signet_conformance.reports.values import as_text
 
 _TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")
-"""Body members that tell one call from the next of the same operation."""
+"""Body members that distinguish calls of the same operation."""
 _HINT_LENGTH = 300
 _MOST_SENT = 300
 _MAX_RACES = 200
-"""How many moved exchanges are checked for having run at the same time; more than that is not a race."""
+"""This many moved exchanges are checked for a race, at most."""
 
 
 def compare(first: Recording, second: Recording, volatile: VolatileClasses | None = None) -> Comparison:
-    """What differs from the first recording to the second. Marks, times and what is volatile are left out."""
+    """List the differences from the first recording to the second, without marks, times and volatile values."""
     volatile = volatile or VolatileClasses()
     pairs = match(sessions(first), sessions(second))
     ours = KeyNames(_numbers(pairs, first=True), volatile)
@@ -45,7 +45,7 @@ def compare(first: Recording, second: Recording, volatile: VolatileClasses | Non
 
 
 def _judged_without_marks(difference: Difference) -> tuple[str, ...]:
-    """The readers of a difference that judge a recording which does not say what the user did."""
+    """The readers of a difference that can judge a recording without step marks."""
     law = requirements()
     return tuple(name for name in difference.requirements if law[name].decides != "marks")
 
@@ -73,11 +73,11 @@ def _of_header(member: str, pointer: str, ours: Any, theirs: Any, requirements: 
 
 
 _Met = tuple[int, int, int]
-"""An exchange that both recordings have: its number in each, and that of its session."""
+"""An exchange that both recordings have: its number in the first, in the second, and the number of its session."""
 
 
 def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
-    """A cosmetic difference where the sessions alternate in another order; only shared exchanges count."""
+    """A cosmetic difference if the sessions alternate in another order; only shared exchanges count."""
     ours = [session for _, _, session in sorted(met)]
     theirs = [session for _, session in sorted((second, session) for _, second, session in met)]
     if _turns(ours) != _turns(theirs):
@@ -86,13 +86,13 @@ def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
         )
 
 
-def _turns(spoke: Sequence[int]) -> list[int]:
-    """Which session spoke, each run of one session once."""
-    return [*spoke[:1], *(number for before, number in pairwise(spoke) if number != before)]
+def _turns(sessions: Sequence[int]) -> list[int]:
+    """Session numbers without immediate repetitions."""
+    return [*sessions[:1], *(number for before, number in pairwise(sessions) if number != before)]
 
 
 class _Pair:
-    """The differences of one matched pair of sessions. `met` is filled while they are drawn."""
+    """The differences of one matched pair of sessions. `differences` fills `met`."""
 
     def __init__(self, pair: SessionPair, volatile: VolatileClasses, ours: KeyNames, theirs: KeyNames) -> None:
         self._pair = pair
@@ -134,7 +134,7 @@ class _Pair:
         return Item(label, hint)
 
     def _grain(self, side: int, index: int) -> str:
-        """All that a call says and how it was answered, without what is volatile."""
+        """The whole call with its answer as text, without volatile values."""
         call = (self._ours, self._theirs)[side][index]
         body, error, fault = call.exchange.request.body, call.exchange.error, call.exchange.fault
         said = json.dumps(
@@ -161,7 +161,7 @@ class _Pair:
         requirements = () if race else readers_of("exchange", first.operation).requirements(ORDER)
         if not requirements and not race and first.key is not None:
             requirements = readers_of("exchange", first.operation).requirements()
-        note = "it ran at the same time as those it passed" if race else ""
+        note = "it ran at the same time as the exchanges that it passed" if race else ""
         sides = SideValue(first.seq), SideValue(second.seq)
         return Difference(DifferenceKind.REORDERED, self._pair.number, name_of(first), "", *sides, requirements, note)
 
@@ -175,7 +175,7 @@ def _labels(session: Session | None) -> frozenset[str]:
 
 
 def _moved(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item]) -> dict[int, int]:
-    """Exchanges without a counterpart that stand elsewhere on the other side, word for word."""
+    """Match exchanges without a counterpart to equal ones elsewhere on the other side."""
     waiting: dict[Item, list[int]] = {}
     for index, other in pairs:
         if index is None and other is not None:
@@ -188,7 +188,7 @@ def _moved(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item])
 
 
 class _Races:
-    """Whether a moved exchange ran at the same time as those that it passed, so that its place has no meaning."""
+    """Finds moved exchanges that ran at the same time as those that they passed: their order means nothing."""
 
     def __init__(self, pairs: Sequence[Pair], ours: Sequence[Call], theirs: Sequence[Call]) -> None:
         self._aligned = [(i, j) for i, j in pairs if i is not None and j is not None]

@@ -1,4 +1,4 @@
-"""Installations as users have them: beside other tools, twice, over older releases, broken and read-only files."""
+"""Installs a connector as users do: beside other tools, twice, over older releases, over broken or read-only files."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def has_installer(target: Target) -> bool:
 
 
 class Installations:
-    """The homes in which a target's connector is installed, one for each way. The first is the one that is used.
+    """The homes in which a target's connector is installed, one for each way; scenarios use the first.
 
-    `taken` is filled by `rows`: for each file of a first installation, whether the host accepts it (rows of `installed`
-    in an answer to `hello`).
+    `rows` fills `taken`: for each file of a first installation, whether the host accepts it (rows of `installed` in an
+    answer to `hello`).
     """
 
     def __init__(self, target: Target, installer: Installer, env: Mapping[str, str]) -> None:
@@ -80,7 +80,7 @@ class Installations:
         self.taken: MutableSequence[Mapping[str, Any]] = []
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Install in each way and describe the files afterwards: a row for each way, as in an answer to `hello`."""
+        """Install in each way and check the files afterwards; return a row for each way, as in an answer to `hello`."""
         again, fresh = self._again()
         release = release_of(Path(self._installer.module))
         formers = [
@@ -111,7 +111,7 @@ class Installations:
         return {**row, "twice": find_additions(fresh, after), "changed": find_losses(before, after)}, fresh
 
     def _install_without_settings(self) -> None:
-        """Install where the harness has no file of settings yet, if it is run so and loaded the plugin with one."""
+        """Install where the harness has no settings yet, if it can run so, and if it loaded the plugin with some."""
         loading = self._face.get("registry", {}).get("loading", {})
         if not loading.get("without_settings", False) or any(
             row["accepted"] is False for row in objections(self.taken, ())
@@ -203,7 +203,7 @@ class Installations:
         env |= {"SIGNET_PATH": str(home / ".agents"), "PATH": with_programs(installed_programs(self._target), programs)}
         host_program.put_on_path(self._face, programs)
         if "mcp" in self._face:
-            # The harness has been used before: where its folder is, the connector may look.
+            # The user has started the harness before, so its folder exists: connectors look for it.
             (home / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
         (installer or self._installer).run(env)
 
@@ -214,7 +214,7 @@ _LARGEST = 4 * 1024 * 1024
 
 
 def files_below(home: Path) -> Files:
-    """Read the files of a home, without the workspace of the daemon and what the kit keeps there."""
+    """Read the files of a home, without the daemon's workspace and the kit's own files."""
     found: dict[str, Any] = {}
     for folder, names, files in os.walk(home):
         names[:] = [name for name in names if name not in _NOT_SETTINGS and not name.startswith(_OURS)]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @cache
 def _redactor() -> Redactor:
-    # Needed when something failed, and not before.
+    # Imported late: only failures need it.
     from signet_recording_proxy.redaction.redactor import Redactor
 
     return Redactor({})
@@ -58,11 +58,11 @@ FLUSH_TIMEOUT_S = 30.0
 NOTED_S = 20.0
 """Seconds without an answer after which a run says what it waits for; of a long step, a sixth of its bound."""
 _MOST = 64 * 1024
-"""How many characters of a program's own words are read; messages show the first few hundred."""
+"""How many characters of a program's message are read; the kit shows the first few hundred."""
 
 
 class DriverFault(StrEnum):
-    """How a program failed to perform what it was asked."""
+    """How a driver program failed."""
 
     ENDED = "ended"
     SILENT = "silent"
@@ -82,7 +82,7 @@ class BrokenOffError(TargetError):
 
 
 class ConnectorNotLoadedError(TargetError):
-    """Raised when the harness cannot load the connector: a finding on the connector, and no failure of the driver."""
+    """Raised when the harness cannot load the connector: a finding, not a failure of the driver."""
 
 
 Starting = Callable[[], AbstractContextManager[None]]
@@ -91,19 +91,19 @@ OnEvent = Callable[[Mapping[str, Any]], None]
 
 
 _PLAIN_ERRORS = ("Error", "StepError", "")
-"""Types of errors that add nothing to what is said."""
+"""Types of errors that add nothing to the message."""
 
 
 def _ignore(_event: Mapping[str, Any]) -> None:
-    """Nothing that happens outside a step is marked."""
+    """Ignore an event outside a step."""
 
 
 class ConnectorDriver(Protocol):
-    """What performs steps: one connector process, or several behind one face."""
+    """Performs steps: one connector process, or several behind one interface."""
 
     @property
     def mark(self) -> str:
-        """The mark in the environment of all that the connector starts; empty without one."""
+        """The mark in the environment of all processes that the connector starts; empty without one."""
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector, which may speak to the daemon from now on."""
@@ -174,7 +174,7 @@ class DriverProcess:
         return seconds if self._target.real is None else self._timeout_s
 
     def kill(self) -> None:
-        """End the program, and everything that it started, without a word to it."""
+        """Kill the program and everything that it started."""
         self._process.kill()
 
     def close(self) -> None:
@@ -190,10 +190,10 @@ class DriverProcess:
         while "event" in (answer := self._receive(deadline)):
             on_event(answer)
             self._send({"op": "go"})
-            if not deadline.left_s():  # a program that tells of events for ever is never awaited
+            if not deadline.left_s():  # events alone would otherwise keep this loop running for ever
                 raise self._broken(DriverFault.SILENT, self._process.overdue(deadline))
         if answer.get("id") != self._next_id:
-            # No answer is ever late: a program that let a request time out is ended.
+            # It is not a late answer: a program is ended once a request has timed out.
             raise self._broken(DriverFault.GARBLED, self._confusion(answer))
         if answer.get("ok") is not True:
             place = None if self._target.kind.own_program else object_in(answer.get("error")).get("at")
@@ -268,7 +268,7 @@ class DriverProcess:
 
 
 def _odd_numbers(message: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The numbers in a message that JSON does not have, each with its pointer; Python reads and writes them."""
+    """The numbers in a message that JSON does not have, such as NaN, each with its pointer."""
     # Without recursion: a driver may nest as deep as it likes.
     rest: list[tuple[tuple[str | int, ...], object]] = [((), message)]
     while rest:
@@ -280,7 +280,7 @@ def _odd_numbers(message: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _describe_error(error: object, *, typed: bool = False) -> str:
-    """Describe the error of an answer, `typed` with its type, in one line: programs put whole tracebacks there."""
+    """Describe the error of an answer in one line, since it may be a whole traceback; `typed` adds its type."""
     message = error.get("message") if isinstance(error, dict) else error
     kind = error.get("type") if isinstance(error, dict) and typed else None
     if isinstance(kind, str) and kind not in _PLAIN_ERRORS and message is not None and kind not in str(message):
@@ -299,7 +299,7 @@ _KIT = "the kit; please report this as a defect"
 class WatchedDriver:
     """A driver that performs one scenario.
 
-    `failure` is what broke it off, None as long as nothing did; `given_up` tells why it was ended with the run.
+    `failure` is the error that broke it off, or None. `given_up` says why the run ended it, or is None.
     """
 
     def __init__(self, driver: ConnectorDriver) -> None:
@@ -311,7 +311,7 @@ class WatchedDriver:
         self._ending = threading.Lock()
         self._is_over = False
         self._asked_at: float | None = None
-        """The instant since which it waits for an answer; None while it does not, and once that was said."""
+        """Since when it has been waiting for an answer; None if it does not wait, and after `long_wait` has said so."""
 
     @property
     def mark(self) -> str:
@@ -339,9 +339,9 @@ class WatchedDriver:
             self._is_over = True
 
     def give_up(self, why: str) -> None:
-        """End the connector while it performs, from another thread: what comes of it says nothing.
+        """End the connector from another thread while it performs; its recording is then not judged.
 
-        One that has ended by itself is not given up: its recording is whole.
+        If the connector has already ended, do nothing: its recording is complete.
         """
         with self._ending:
             if self._is_over:
@@ -350,7 +350,7 @@ class WatchedDriver:
         self.close()
 
     def long_wait(self, scenario: Scenario, at_most_s: float) -> str | None:
-        """Say, once for each request, that there has been no answer for long; None if there is nothing to say."""
+        """Say, once for each request, that there has been no answer for long; else None."""
         # A real program, which may take minutes, starts in more than twenty seconds.
         asked_at, noted_s = self._asked_at, max(NOTED_S, at_most_s / 6)
         if asked_at is None or time.monotonic() - asked_at < noted_s:
@@ -369,7 +369,7 @@ class WatchedDriver:
                 raise TargetError(self.given_up) from failure
             raise
         except Exception as torn:
-            # Its processes were taken away while this thread was using them.
+            # `give_up` closed the processes while this thread was using them.
             if self.given_up is None:
                 raise
             raise TargetError(self.given_up) from torn
@@ -378,9 +378,9 @@ class WatchedDriver:
 
     @property
     def broken_off(self) -> BrokenOffError | None:
-        """How the program broke off; None when it did not, or when it was not the program."""
+        """How the program broke off; None if it did not, or if the failure was not the program's."""
         failure = self.failure
-        # That a connector cannot be started says beside it how its program ended.
+        # An error of the start has the program's own as its cause.
         cause = failure.__cause__ if failure is not None and not isinstance(failure, BrokenOffError) else failure
         return cause if isinstance(cause, BrokenOffError) else None
 
@@ -392,12 +392,12 @@ class WatchedDriver:
 
     @property
     def is_unstarted(self) -> bool:
-        """Whether the program broke off when it was greeted, which may be at the first step of a session of its own."""
+        """Whether the program broke off at `hello`, which may come with the first step of a session."""
         greeted = self._begun == 0 or isinstance(self.failure, NothingTestedError)
         return greeted and self.broken_off is not None
 
     def describe(self, scenario: Scenario, error: str, target: Target, replay: str) -> BrokenOff:
-        """How the scenario was broken off, `error` as its recording has it, for the reader of the run."""
+        """Describe for the user how the scenario was broken off; `error` is the one in its recording."""
         broken = self.broken_off
         if broken is None:
             reason = "; ".join(map(str.strip, error.splitlines()))

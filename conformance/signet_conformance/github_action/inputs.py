@@ -17,11 +17,11 @@ from signet_conformance.targets.real import REAL, HarnessChoice
 
 PREFIX = "SIGNET_LANE_"
 _INTERPRETER = "SIGNET_LANE_PYTHON"
-"""Read by lane.sh, which starts the lane."""
+"""Only lane.sh, which starts the lane, reads it."""
 
 
 class Field(Struct, frozen=True, forbid_unknown_fields=True):
-    """One input: its name in the action, what it may look like, what it is when it is left out or blank."""
+    """One input: its name in the action, the pattern of its value, and the default if it is left out or blank."""
 
     name: str
     pattern: str
@@ -101,15 +101,15 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
 
 
 def _harness(harness: str, release: str) -> HarnessChoice:
-    """A CI runner has no real program, so it is installed."""
+    """Which harness is driven. A real one is always installed, since CI runners lack it."""
     return HarnessChoice(harness, release or None, install=True) if harness == REAL else HarnessChoice()
 
 
 def with_new_report(inputs: Inputs, *, ci: bool) -> Inputs:
-    """The inputs with a report folder that holds nothing: an earlier report would be taken for this run's.
+    """The inputs with an empty report folder: an earlier report could be mistaken for this run's.
 
-    On a developer's machine the next free name beside it is taken: no one wants to tidy up between two runs. Raises
-    UsageError in `ci`, where a later step uploads the folder under its own name.
+    On a developer's machine a used folder is replaced by the next free name beside it. Raises UsageError in `ci`, where
+    a later step uploads the folder by its name.
     """
     report = inputs.report
     if not _holds_something(report):
@@ -132,7 +132,7 @@ def _value(field: Field, environment: Mapping[str, str]) -> str:
         raise UsageError(
             f"{printable(given, 80)!r} does not fit: {field.name} is {field.meaning}",
             where=field.variable,
-            remedy=f"such as {field.variable}={field.example}",
+            remedy=f"write it like {field.variable}={field.example}",
         )
     return given
 

@@ -1,4 +1,4 @@
-"""Tools and fields of the contract that the model cannot reach through a connector. Information, never a verdict."""
+"""The tools and fields of the contract that a model cannot reach through a connector. Information, never a verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from signet_conformance.trace.marks import OfferedMark, StepMark, marks_of
 
 
 class ContractTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool of the contract: its operations, of which one is enough, and the members of which it needs one."""
+    """A tool of the contract. It needs one of the `operations`, and one of the members in `needs`."""
 
     operations: tuple[str, ...]
     needs: frozenset[str] = frozenset()
@@ -30,19 +30,19 @@ _TOOLS = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict
 _OF_THE_CONNECTOR = frozenset(
     {"runtimepath", "harness", "sessionkey", "sessionid", "agentid", "project", "idempotencykey", "mode"}
 )
-"""Fields that a connector fills in by itself, and no model."""
+"""Fields that the connector fills in, not the model."""
 
 
 _PREFIX = "signet_"
-"""What connectors put before the names of tools that the host has already."""
+"""The prefix of tools whose plain names the host uses itself."""
 _MOST_NAMED = 6
 
 
 class UnreachableParts(Struct, frozen=True):
-    """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema names nothing of use.
+    """What cannot be reached: `tools`, `fields` by tool, and `unfillable` tools, whose schema has no needed member.
 
-    `dropped` are those of the fields that the tool offers, and passes on in no request. `later` is what the contract
-    `version` has besides, where the connector's release lies between two.
+    `dropped` are those of the `fields` that the tool offers but passes on in no request. `later` is what cannot be
+    reached of the next contract `version`, if the connector's release is between two.
     """
 
     tools: tuple[str, ...] = ()
@@ -54,18 +54,18 @@ class UnreachableParts(Struct, frozen=True):
 
     @property
     def points(self) -> frozenset[str]:
-        """Each thing that cannot be reached, as one text."""
+        """A name for each part that cannot be reached."""
         fields = (f"{tool}.{field}" for tool, names in self.fields.items() for field in names)
         later = frozenset() if self.later is None else self.later.points
         return frozenset({*self.tools, *fields, *self.unfillable}) | later
 
     @property
     def words(self) -> str:
-        """The first of it in one line; empty where everything can be reached."""
+        """The first names in one line; empty if everything can be reached."""
         dropped = {tool: frozenset(names) for tool, names in self.dropped.items()}
         absent = {tool: [n for n in names if n not in dropped.get(tool, ())] for tool, names in self.fields.items()}
         parts = [f"{tool}: {_first(names)}" for tool, names in absent.items() if names]
-        parts += [f"{tool} offers {_first(names)}, and passes on no such thing" for tool, names in self.dropped.items()]
+        parts += [f"{tool} offers {_first(names)} but sends it in no request" for tool, names in self.dropped.items()]
         parts += [f"tools: {_first(self.tools)}"] if self.tools else []
         parts += [f"schema without the needed fields: {_first(self.unfillable)}"] if self.unfillable else []
         parts += [f"of contract {self.version}: {self.later.words}"] if self.later and self.later.words else []
@@ -77,7 +77,7 @@ def _first(names: Sequence[str]) -> str:
 
 
 class ReachMeter:
-    """Collects what tools offer and what is sent, trace by trace."""
+    """Collects, trace by trace, the members that tools offer and those that requests contain."""
 
     def __init__(self, release: str | None = None) -> None:
         self._release = release
@@ -89,7 +89,7 @@ class ReachMeter:
         self._next: str | None = None
 
     def add(self, judged: JudgedTrace) -> None:
-        """Take one judged trace into account."""
+        """Take one judged trace."""
         offered = list(marks_of(judged.trace, OfferedMark))
         if not offered:
             return
@@ -104,7 +104,7 @@ class ReachMeter:
         self._add_steps(judged)
 
     def _add_steps(self, judged: JudgedTrace) -> None:
-        """Note which members tools were given, and which of them the requests of the same step carry."""
+        """Note which members each tool was given, and which of them the requests of the same step contain."""
         recording = judged.recording
         for mark in recording.marks(StepMark):
             known = _TOOLS.get(str(mark.tool))
@@ -116,23 +116,23 @@ class ReachMeter:
             names, values = {name for name, _ in leaves}, [value for _, value in leaves]
             members = list(_members(mark.arguments))
             for name, value in members:
-                if name not in names and any(_holds(value, of) for other, of in members if other != name):
-                    # Which of the two a request holds cannot be seen.
+                if name not in names and any(_holds(value, each) for other, each in members if other != name):
+                    # Another member has the same value, so a request does not show which of the two it contains.
                     continue
                 self._given.setdefault(tool, set()).add(name)
-                # The connector may call it otherwise, or write it into a text.
+                # The connector may send it under another name, or within a text.
                 if name in names or any(_holds(each, value) for each in values):
                     self._passed.setdefault(tool, set()).add(name)
 
     def reach(self) -> UnreachableParts | None:
-        """What no step could reach; None where no tool of the connector is known."""
+        """What no step could reach; None if no tool of the connector is known."""
         if self._contract is None:
             return None
         now = self._reach_of(self._contract)
         return now if self._next is None else replace(now, version=self._next, later=self._addition_of(self._next, now))
 
     def _addition_of(self, version: str, now: UnreachableParts) -> UnreachableParts:
-        """The tools that only the next contract has, and its further fields of tools that are offered."""
+        """What cannot be reached of `version` beyond `now`: further tools, and further fields of offered tools."""
         then = self._reach_of(version)
         fields = {
             tool: tuple(field for field in names if field not in now.fields.get(tool, ()))
@@ -181,7 +181,7 @@ class ReachMeter:
 
 
 def _members(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """A tool's arguments by the spelling of their names; of a batch, those of each change."""
+    """The arguments of a tool by the spelling of their names; for a batch, those of each change."""
     for each in (arguments, *objects_in(arguments.get("patches"))):
         for name, value in each.items():
             if name != "patches" and value not in (None, False, "", [], {}):

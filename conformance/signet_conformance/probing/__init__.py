@@ -1,7 +1,6 @@
-"""Sends requests that were recorded at a real daemon to any daemon.
+"""Sends requests that were recorded at a real daemon (probes) to any daemon.
 
-Its answers say which contract version it serves best and what it answers otherwise, and make a draft of a version of
-its own.
+From the answers it finds the contract version that fits best and the answers that differ, and drafts a new version.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _NOT_SERVED = (404, "404 Not Found")
 
 @dataclass(frozen=True, slots=True)
 class OtherAnswer:
-    """A probe that the daemon answers otherwise than the version, and how; `operation` is None outside the contract."""
+    """A probe that the daemon answers differently from the version. `operation` is None outside the contract."""
 
     probe: str
     operation: str | None
@@ -48,7 +47,7 @@ class OtherAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ProbedAnswers:
-    """The answers of a daemon beside those of each contract version's embedded daemon.
+    """The answers of a daemon (`rows`), and those of the embedded daemon of each contract version.
 
     `agreeing` counts, by version, the probes that both answer alike.
     """
@@ -60,11 +59,11 @@ class ProbedAnswers:
 
     @property
     def best(self) -> str:
-        """The version with the most answers alike; of several the newest."""
+        """The version that agrees in most answers; the newest of several."""
         return max(self.agreeing, key=lambda version: (self.agreeing[version], version_key(version)))
 
     def other_answers(self, version: str) -> Iterator[OtherAnswer]:
-        """The probes that the daemon answers otherwise than `version` does, in their order."""
+        """Yield the probes that the daemon answers differently from `version`, in order."""
         routes = route_table(version)
         for expected, own in zip(self.versions[version], self.rows, strict=True):
             if said := _compare(expected, own):
@@ -73,7 +72,7 @@ class ProbedAnswers:
 
 
 def rules_on(operation: str) -> Sequence[str]:
-    """The requirements whose verdicts are drawn from answers of an operation."""
+    """The requirements whose verdicts rest on answers of an operation."""
     return [
         name
         for name, requirement in catalogue().items()
@@ -83,12 +82,11 @@ def rules_on(operation: str) -> Sequence[str]:
 
 
 def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> ProbedAnswers:
-    """Put the probes to the daemon of `choice` and to the embedded daemons of `versions`; `tell` reports progress.
+    """Send the probes to the daemon of `choice` and to the embedded daemons of `versions`; `tell` reports progress.
 
-    Each daemon that is started has a workspace of its own, which is removed. Raises NothingTestedError for a daemon
-    that stops answering.
+    Each started daemon has a temporary workspace of its own. Raises NothingTestedError if a daemon stops answering.
     """
-    rows = [row for row in recorded(PROBES) if _is_put(row)]
+    rows = [row for row in recorded(PROBES) if _is_usable(row)]
     own = _answers(choice, rows, tell)
     answers = {version: _answers(f"embedded:{version}", rows, tell) for version in versions}
     agreeing = {
@@ -98,16 +96,16 @@ def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> 
     return ProbedAnswers(only_text(member_of(own[0]["response_body"], "version")), own, answers, agreeing)
 
 
-def _is_put(row: Row) -> bool:
-    # A body over the limit is refused while it is still sent, so whether its answer arrives is chance; and one probe
-    # alone, of megabytes to remember, takes a real daemon longer than all others together.
+def _is_usable(row: Row) -> bool:
+    # A daemon refuses a body over the limit while it is being sent, so its answer may not arrive. And one probe, which
+    # saves megabytes, takes a real daemon longer than all others together.
     return _TOO_LARGE not in row["request"].get("body_note", "") and row["ms"] < _LONGEST_MS
 
 
 def _answers(choice: str, rows: Sequence[Row], tell: Callable[[str], None]) -> Sequence[Row]:
     with TemporaryDirectory(prefix="signet-probes-") as name:
         folder = Path(name).resolve()
-        # A start says who the agent is and what it remembers; the recorded daemons had a workspace that does.
+        # An answer to session-start contains these files, and the recorded daemons had them.
         for file, text in _WORKSPACE.items():
             (folder / file).write_text(text, "utf-8")
         daemon = DaemonUnderTest(choice, folder)
@@ -142,9 +140,9 @@ def _compare(expected: Row, own: Row) -> Sequence[str]:
 
 
 def write_draft(learnt: ProbedAnswers, folder: Path) -> Sequence[Path]:
-    """Write what was learnt into a new folder: the answers, and a draft of version and routes for a person to edit.
+    """Write the answers, and drafts of version and routes for a person to edit, into a new folder.
 
-    Raises OSError where the folder exists or cannot be made.
+    Raises OSError if the folder exists or cannot be made.
     """
     folder.mkdir()
     release = learnt.reported or "0.0.0"
@@ -177,7 +175,7 @@ def _version(learnt: ProbedAnswers, version: str, release: str, routes: str) -> 
 
 
 def _changes(learnt: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
-    """The members that answers of the daemon gained and lost, and the statuses that changed, by operation."""
+    """By operation, the members that the daemon's answers gained or lost, and the statuses that changed."""
     routes = route_table(learnt.best)
     found: dict[tuple[str, str | None, str], str | None] = {}
     for expected, own in zip(learnt.versions[learnt.best], learnt.rows, strict=True):
@@ -204,7 +202,7 @@ def _changes(learnt: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
 
 
 def _routes(learnt: ProbedAnswers, release: str) -> Mapping[str, Any]:
-    """The routes of the best version without those that the daemon was seen not to serve."""
+    """The routes of the best version, without those that the daemon answered with its 404."""
     base = document(f"routes/{learnt.best}.json")
     table = route_table(learnt.best)
     missing = set()

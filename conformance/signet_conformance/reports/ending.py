@@ -1,4 +1,4 @@
-"""The input of a report writer: each judged trace as it comes, then the end of the run."""
+"""The interface of report writers: they get each judged trace in turn, then the end of the run."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def scenario_of(judged: JudgedTrace) -> str | None:
 
 
 class RunEnding(Struct, frozen=True, dict=True):
-    """The end of a judged run: its conclusion, of whose traces the essence is enough, and what reports show beside it.
+    """The end of a judged run: its conclusion, and what reports show beside it.
 
-    `selftest` is a kill matrix (signet-selftest/1), `time_spent` tells where the time of the run went, if that was
-    asked for. `ended_with` is the exit status of the program around the run, where that is another one.
+    `selftest` is a kill matrix (signet-selftest/1); `time_spent` is the time of each part of the run, if the user asked
+    for it. `ended_with` is the exit status of the program around the run, if it differs.
     """
 
     conclusion: Conclusion
@@ -61,7 +61,7 @@ class RunEnding(Struct, frozen=True, dict=True):
 
     @cached_property
     def notes(self) -> Sequence[str]:
-        """Lines about what was passed over or let pass."""
+        """Lines about what was not judged, and what was allowed to fail."""
         return _notes(self.conclusion)
 
     @property
@@ -102,7 +102,7 @@ def _notes(conclusion: Conclusion) -> list[str]:
 
 def _known_notes(known: KnownInRun) -> Iterator[str]:
     if known.covered or known.fails:
-        # Imported when there is something to tell: a document for programs needs no terminal.
+        # Imported late: reports for programs need no terminal.
         from signet_conformance.reports.terminal import MAX_WIDTH
         from signet_conformance.reports.text import known_lines
 
@@ -110,10 +110,10 @@ def _known_notes(known: KnownInRun) -> Iterator[str]:
 
 
 class ReportWriter(Protocol):
-    """One report of a run, written somewhere as the run goes."""
+    """Writes one report of a run while the run goes on."""
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace. `known` names the requirements whose failure is known in it, each with why it may stand."""
+        """Take one trace. `known` maps each requirement whose failure is known in it to the reason."""
 
     def close(self, ending: RunEnding) -> None:
-        """Write what can be said of the whole run only; nothing is added after it."""
+        """Write what only the whole run shows, and end the report."""

@@ -1,4 +1,4 @@
-"""The evidence of a breach for a reader: what, where, expected, received, the exchanges around it, and what sent it.
+"""The evidence of a breach for a reader: what, where, expected, received, nearby exchanges, and the code that sent it.
 
 A driver's marks name the lines of the connector that sent requests, by method and path, in their order, and the
 recorder numbers the requests that reached it. An exchange gets a line where both lists have the same length between two
@@ -27,7 +27,7 @@ from signet_conformance.trace.marks import SentMark, SkippedMark, StepMark, read
 from signet_conformance.trace.model import NOT_CARRIED
 
 Size = tuple[bool, int, int]
-"""Of a trace that shows a breach: whether a fault was on in it, its exchanges, its marks."""
+"""The size of a trace that shows a breach: whether it had a fault, its number of exchanges, its number of marks."""
 
 
 SENT_BY = "sent by"
@@ -81,17 +81,17 @@ class Evidence(Struct):
 
     @property
     def rank(self) -> tuple[int, int, int, Size]:
-        """The order in which breaches are shown: the worst, then the most widespread, then the plainest example."""
+        """The sort key: the worst breach first, then the most widespread, then the one with the plainest example."""
         return BREACHES.index(self.verdict), -len(self.traces), -self.times, self.size
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known wherever it shows."""
+        """Whether it is known in every trace that shows it."""
         return bool(self.reason) and self.known == self.traces
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """The facts beside what and where, each with its label; empty ones are left out."""
+        """The further facts that are not empty, each with its label."""
         sent_by = ", called at ".join(source.words for source in self.sources)
         facts = [*(("with", other) for other in self.others), ("at", self.pointer)]
         facts += [("expected", self.expected), ("received", self.received), (SENT_BY, sent_by)]
@@ -99,13 +99,13 @@ class Evidence(Struct):
 
     @property
     def repeated(self) -> str:
-        """How often it occurs beside the first time, and where."""
+        """How often it occurs again, and in which exchanges."""
         shown = ", ".join(f"#{seq}" for seq in self.again[:8]) + (", …" if len(self.again) > 8 else "")
         return f"{self.repeats} more like it" + (f": {shown}" if shown else "")
 
 
 def model_line(judged: JudgedTrace, seq: int) -> str:
-    """One line about an exchange with the model, told apart from those with the daemon: its number and its path."""
+    """One line about an exchange with the model, in place of the daemon: `model #`, its number and its path."""
     exchanges = () if judged.trace.model is None else judged.trace.model.exchanges
     exchange = next((each for each in exchanges if each.seq == seq), None)
     return f"model #{seq}" + ("" if exchange is None else f" {printable(exchange.request.path, 200)}")
@@ -128,7 +128,7 @@ def evidence_of(judged: JudgedTrace, kind: Sequence[Finding]) -> Evidence:
     """The evidence for one kind of breach in a judged trace."""
     finding, *repeats = kind
     recording = judged.recording
-    # A finding may begin at a mark, whose number belongs to no call.
+    # A finding may begin at a mark, so its number may have no call.
     calls = [recording.by_seq.get(seq) for seq in finding.exchanges[:3]]
     first = calls[0].exchange if calls and calls[0] is not None else None
     return Evidence(
@@ -162,7 +162,7 @@ _WITH_AGENT = AGENT_CALLS | {GET, MEMORY_SEARCH, NOTIFY}
 def call_line(call: Call) -> str:
     """One call as one printable line: `#12 POST /api/hooks/session-end key=… agent=… -> 200`.
 
-    Behind the status of a refusal stands the reason that the daemon gives.
+    The daemon's reason follows the status of a refusal.
     """
     parts = [f"#{call.seq}", printable(call.method, 16), printable(call.path, 100)]
     if call.key is not None:
@@ -178,12 +178,12 @@ def call_line(call: Call) -> str:
 
 
 def short_key(key: str) -> str:
-    """A session key as a line shows it: of each UUID in it the ends, which tell it from others of one recording."""
+    """A session key for a line: UUIDs are shortened to both ends, which distinguish those of one recording."""
     return printable(_UUID.sub(lambda uuid: f"{uuid[0][:8]}…{uuid[0][-4:]}", key), 40)
 
 
 def names_agent(call: Call) -> bool:
-    """Whether a call's agent is known: its operation takes one and its body is whole."""
+    """Whether a call's agent is known: its operation has one, and its body was not cut."""
     return call.operation in _WITH_AGENT and not call.cut
 
 
@@ -201,25 +201,25 @@ def _answer(exchange: Exchange) -> str:
 def excerpt(recording: Recording, seq: int, around: int = 2) -> Iterator[tuple[bool, str]]:
     """The exchanges and marks near number `seq`, as (is it this number, line); `around` exchanges on each side.
 
-    Of more than a few marks the nearest are shown, and none that tells only of the kit or of what did not happen.
+    At most MAX_MARKS marks are shown, the nearest. Left out are skipped steps and marks that are notes of the kit.
     """
     index = bisect_left(recording.calls, seq, key=lambda call: call.seq)
     shown = recording.calls[max(0, index - around) : index + around + 1]
     numbers = [call.seq for call in shown] + [seq]
     lines = [(call.seq, call_line(call)) for call in shown]
-    marks = [mark for mark in _telling(recording.trace.marks) if min(numbers) <= mark.seq <= max(numbers)]
+    marks = [mark for mark in _shown_marks(recording.trace.marks) if min(numbers) <= mark.seq <= max(numbers)]
     nearest = sorted(marks, key=lambda mark: abs(mark.seq - seq))[:MAX_MARKS]
     lines += [(mark.seq, f"#{mark.seq} {mark_words(mark, 80)}") for mark in nearest]
     for number, line in sorted(lines):
         yield number == seq, line
 
 
-def _telling(marks: Sequence[Mark]) -> Iterator[Mark]:
-    told = [(mark, read_mark(mark)) for mark in marks]
-    skipped = {said.index for _, said in told if isinstance(said, SkippedMark)}
-    for mark, said in told:
-        left_out = isinstance(said, StepMark) and said.index in skipped
-        if not left_out and not isinstance(said, SkippedMark | SentMark):
+def _shown_marks(marks: Sequence[Mark]) -> Iterator[Mark]:
+    typed = [(mark, read_mark(mark)) for mark in marks]
+    skipped = {each.index for _, each in typed if isinstance(each, SkippedMark)}
+    for mark, each in typed:
+        was_skipped = isinstance(each, StepMark) and each.index in skipped
+        if not was_skipped and not isinstance(each, SkippedMark | SentMark):
             yield mark
 
 
@@ -234,7 +234,7 @@ class Source(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The place as editors and terminals know it."""
+        """The place as FILE:LINE, which editors and terminals open."""
         return f"{printable(self.file, 300)}:{self.line}"
 
 

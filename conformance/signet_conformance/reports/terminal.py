@@ -1,7 +1,7 @@
-"""Text in a terminal, drawn by rich: the consoles, and the few shapes that every report is made of.
+"""Text in a terminal, drawn by rich: the consoles, and the few shapes that all reports consist of.
 
-Whatever a trace says is drawn as text: no console of ours looks for markup, emoji codes or links in it. Escaping what a
-terminal would obey is up to `errors.printable`, which every report calls where it takes a text from a trace.
+The consoles interpret no markup, emoji codes or links, since texts come from traces. `errors.printable` escapes control
+characters; every report calls it for each text from a trace.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ def terminal_width() -> int:
 
 
 def table_width(stream: TextIO) -> int | None:
-    """The columns that a table on `stream` must keep to; None for a pipe or a file, which take lines of any length."""
+    """The width of a table on `stream`; None for a pipe or a file, which take lines of any length."""
     return terminal_width() if stream.isatty() else None
 
 
 def usable_width(width: int) -> int:
-    """`width` in columns, kept between what can be read and what is comfortable."""
+    """`width`, limited to the range from MIN_WIDTH to MAX_WIDTH."""
     return max(MIN_WIDTH, min(width, MAX_WIDTH))
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream gets colours: a terminal that can show them does, unless its user says otherwise.
+    """Whether a stream gets colours: a terminal does, unless it is a dumb one.
 
-    NO_COLOR turns them off, FORCE_COLOR turns them on for a pipe too; NO_COLOR wins.
+    NO_COLOR turns them off; FORCE_COLOR turns them on, also for a pipe; NO_COLOR wins.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -73,12 +73,12 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def is_live(stream: TextIO) -> bool:
-    """Whether a line on the stream can be drawn over: a terminal can, a pipe, a log and a dumb terminal cannot."""
+    """Whether lines of the stream can be drawn over: true for a terminal that is not dumb."""
     return stream.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
 
 
 def console(stream: TextIO) -> Console:
-    """The console of a stream, as wide as the terminal and coloured as its user wants it."""
+    """The console of a stream, with the width of the terminal, and with colours if the user wants them."""
     return _console(stream, terminal_width(), wants_colour(stream), live=is_live(stream))
 
 
@@ -104,20 +104,20 @@ def _drawing_console(width: int, colour: bool) -> Console:
 
 
 def draw(things: Iterable[RenderableType], width: int, colour: bool = False) -> list[str]:
-    """`things` as lines, one thing below the other, without trailing blanks.
+    """Draw `things` below each other; return the lines without trailing blanks.
 
-    `width` is that of the terminal in columns; text is drawn no wider than what can be read with comfort.
+    `width` is the terminal's; text is drawn no wider than MAX_WIDTH.
     """
     return _draw(things, usable_width(width), colour)
 
 
 def print_drawn(things: Iterable[RenderableType]) -> None:
-    """Write `things` to standard output, as wide and as coloured as its terminal wants it."""
+    """Draw `things` on standard output, in the width and colours of its terminal."""
     print(*draw(things, terminal_width(), wants_colour(sys.stdout)), sep="\n")
 
 
 def draw_table(table: Table, width: int | None, colour: bool = False) -> list[str]:
-    """A table as lines: as wide as its cells, and no wider than `width` columns unless that is None."""
+    """A table as lines: as wide as its cells, but no wider than `width`, unless that is None."""
     return _draw([table], _NO_LIMIT if width is None else max(MIN_WIDTH, width), colour)
 
 
@@ -190,7 +190,7 @@ def _breakable(text: Text, room: int) -> Text:
 
 
 class VerbatimLines:
-    """Lines that stay as they are, however long: they are copied from the terminal."""
+    """Lines that are never wrapped, because users copy them from the terminal."""
 
     def __init__(self, lines: Iterable[Text | str], indent: int) -> None:
         self._lines = lines
@@ -204,7 +204,7 @@ class VerbatimLines:
 
 
 def _styled(text: Text | str) -> Text:
-    """`text` with its style as a span: `Text.render` knows no other."""
+    """`text` with its style as a span, since `Text.render` ignores any other."""
     if isinstance(text, str):
         return Text(text)
     return Text.assemble(text) if text.style else text
@@ -216,22 +216,22 @@ def verdict_text(verdict: Verdict) -> Text:
 
 
 def labelled(label: str, text: Text | str, hanging: int = 0) -> Paragraph:
-    """A label in its own column with wrapped text beside it, its other lines indented further by `hanging`."""
+    """A label in its own column, beside it wrapped text, whose later lines are indented further by `hanging`."""
     return Paragraph(text, _MARGIN, _MARGIN + hanging, beside=_label(label))
 
 
 def labelled_command(label: str, words: Sequence[str]) -> Text:
-    """A label and a command on one line, however long: a command that is broken cannot be pasted."""
+    """A label and a command on one line, however long, so that the command can be pasted."""
     return labelled_line(label, shell_command(words))
 
 
 def labelled_line(label: str, text: str) -> Text:
-    """A label with text that stays on one line, however long, since it is copied."""
+    """A label and a text on one line, however long, so that the text can be copied."""
     return one_line(Text.assemble(_label(label), " " * (LABEL_WIDTH - len(label)), text))
 
 
 def one_line(text: Text | str) -> Text:
-    """`text` on one line, however long: a name or a command to be copied."""
+    """`text` on one line, however long, so that it can be copied."""
     line = Text(text) if isinstance(text, str) else text
     line.no_wrap, line.overflow = True, "ignore"
     return line
@@ -247,10 +247,10 @@ _Item = TypeVar("_Item")
 
 @contextmanager
 def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, bool], None]]:
-    """Count `total` steps on `stream`, told by the function that is given: what the step was, and whether it failed.
+    """Show progress over `total` steps on `stream`; yield a function that takes a step's name and whether it failed.
 
-    A terminal shows one line that is drawn over, and keeps the steps that failed; a log gets every step. `doing` says
-    what is counted.
+    A terminal shows one line that is drawn over, and keeps the failed steps; a log gets every step. `doing` names the
+    steps.
     """
     if not is_live(stream):
         count = 0

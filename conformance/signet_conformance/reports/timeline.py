@@ -1,4 +1,4 @@
-"""A recording as a timeline: who called what, when, how long, with findings and bodies beside the exchange."""
+"""A recording as a timeline: each call with its time and duration, its findings, and if wanted its bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_BODY_LINES = 400
 MAX_LINE = 2000
 _TIMES_WIDTH = 22
 _BESIDE_LEAST = 70
-"""In a narrower window an exchange stands below its times: one word would be all that fits beside them."""
+"""In a narrower terminal an exchange comes below its times, since too little room is left beside them."""
 _BODY_INDENT = 6
 
 Beside = Mapping[int, Sequence[tuple[str, Finding]]]
@@ -34,7 +34,7 @@ Beside = Mapping[int, Sequence[tuple[str, Finding]]]
 
 
 class Filter(Struct, frozen=True):
-    """Which exchanges are shown; a member that is None lets all pass. Names may be globs."""
+    """Which exchanges are shown. A member that is None admits all; names may be globs."""
 
     session: str | None = None
     agent: str | None = None
@@ -43,7 +43,7 @@ class Filter(Struct, frozen=True):
     selected: frozenset[int] | None = None
 
     def admits(self, call: Call) -> bool:
-        """Whether a call is shown. A call without session or operation has the name `-`."""
+        """Whether a call is shown. `-` matches calls without a session or operation."""
         return (
             _matches(self.session, call.key)
             and _matches(self.agent, call.agent)
@@ -54,7 +54,7 @@ class Filter(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is filtered: marks are shown too then."""
+        """Whether all exchanges are shown; then marks are shown, too."""
         names = (self.session, self.agent, self.operation, self.selected)
         return all(name is None for name in names) and not self.exchanges
 
@@ -64,9 +64,9 @@ def _matches(pattern: str | None, name: str | None) -> bool:
 
 
 def findings_of(judged: JudgedTrace, only: frozenset[str] | None = None) -> Beside:
-    """The findings by the exchange they begin at, the worst first; 0 holds those that name none.
+    """The findings by the exchange at which they begin, the worst first; those without an exchange are at 0.
 
-    Only breaches of the connector, or with `only` every finding about those requirements.
+    Without `only`, the connector's breaches; with it, all findings on those requirements.
     """
     beside: dict[int, list[tuple[str, Finding]]] = {}
     judgements = judged.judgements if only is None else {**judged.judgements, **judged.harness}
@@ -82,7 +82,7 @@ def findings_of(judged: JudgedTrace, only: frozenset[str] | None = None) -> Besi
 
 
 class TimelineText:
-    """Writes the lines of a recording, exchange by exchange; `bodies` also shows what was said."""
+    """Draws a recording as lines, exchange by exchange; with `bodies` also their headers and bodies."""
 
     def __init__(self, width: int, colour: bool, *, bodies: bool = False) -> None:
         self._width = terminal.usable_width(width)
@@ -91,7 +91,7 @@ class TimelineText:
         self._explained: set[str] = set()
 
     def heading(self, recording: Recording) -> list[str]:
-        """Which recording it is, and the sessions in it."""
+        """The name of the recording, its daemon version, its number of exchanges, and warnings."""
         trace = recording.trace
         facts = [printable(trace.path or "trace", 400), f"daemon {printable(recording.daemon_version, 40)}"]
         facts.append(counted(len(recording.calls), "exchange"))
@@ -108,7 +108,7 @@ class TimelineText:
         marks: bool,
         shown: AbstractSet[int] = frozenset(),
     ) -> Iterator[str]:
-        """The exchanges that are admitted, and between them the marks if wanted; not those `shown` already."""
+        """The admitted exchanges, and with `marks` the marks between them; without those already `shown`."""
         calls: list[Call | Mark] = [call for call in recording.calls if call.seq not in shown and admits(call)]
         if marks:
             calls += [mark for mark in recording.trace.marks if mark.seq not in shown]
@@ -120,9 +120,9 @@ class TimelineText:
                 yield from self._draw([*self._call(entry), *self._findings(beside.get(entry.seq, ()))])
 
     def finding_lines(self, findings: Sequence[tuple[str, Finding]], of: int | None = None) -> list[str]:
-        """One paragraph a finding: verdict, requirement, what is wrong; and once the command that explains it.
+        """A paragraph for each finding; after the first of a requirement the command that explains it.
 
-        `of` is the exchange that they begin at, where it is not the one above them.
+        `of` is the exchange at which they begin, if it is not the one above them.
         """
         return self._draw([*self._findings(findings, "" if of is None else f" #{of}")])
 
@@ -159,7 +159,7 @@ class TimelineText:
         return terminal.Paragraph(text, _TIMES_WIDTH, _TIMES_WIDTH + 2, beside=times)
 
     def _message(self, label: str, message: Message, query: Sequence[Sequence[str]] = ()) -> Iterator[RenderableType]:
-        """Headers and body, a line each however long: they are copied from here."""
+        """Headers and body, without wrapping, so that they can be copied."""
         yield Text.assemble("    ", (label, terminal.FAINT))
         lines: list[Text | str] = [f"?{printable(name, 100)}={printable(value, MAX_LINE)}" for name, value in query]
         lines += [

@@ -64,9 +64,9 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
 
 
 def _prompt_of_its_session(recording: Recording, call: Call) -> Call | None:
-    """The last prompt, under a key that is open, of the session in whose step an end without a key stands.
+    """The last prompt, under an open key, of the session whose step contains an end without a key.
 
-    None where no marks tell whose step it is, where the session is ended under its key beside it, or may be yet.
+    None without step marks, and if the session is also ended under its key, or may still be.
     """
     step = recording.timeline.step_at(call.seq)
     if step is None or step.session is None or recording.may_go_on:
@@ -79,9 +79,9 @@ def _prompt_of_its_session(recording: Recording, call: Call) -> Call | None:
 
 
 def _a_start_may_be_lost(recording: Recording, call: Call) -> bool:
-    """Whether nothing listened for a while before a call, and something was asked for then that may begin a session.
+    """Whether a step before a call that may have started a session ran while no daemon listened.
 
-    An end begins none. Without step marks nobody knows what was asked for.
+    Without step marks, whether no daemon listened for some time before the call.
     """
     steps = [mark for mark in recording.marks(StepMark) if mark.seq < call.seq]
     if not steps:
@@ -94,13 +94,13 @@ TURNS_STORED_SINCE = "0.237"
 
 
 def _tells_its_turn(end: Call) -> bool:
-    """Whether an end brings the last words of the model, or is of a harness whose ends bring nothing else."""
-    told = (end.body.get(name) for name in ("lastAssistantMessage", "last_assistant_message"))
-    return any(map(text_or_none, told)) or end.body.get("harness") == "muse-code"
+    """Whether an end contains the model's last message, or is of a harness whose ends contain nothing else."""
+    messages = (end.body.get(name) for name in ("lastAssistantMessage", "last_assistant_message"))
+    return any(map(text_or_none, messages)) or end.body.get("harness") == "muse-code"
 
 
 def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """An end brings a transcript or the path of one; where marks say that nothing was said, it may be empty."""
+    """An end contains a transcript or its path, unless marks show that the user said nothing."""
     for outcome in check_fields("SIG-END-003")(recording):
         if outcome is not PASS and outcome.verdict is Verdict.WARN:
             (end,) = (recording.by_seq[seq] for seq in outcome.exchanges)
@@ -118,7 +118,7 @@ def was_silent(recording: Recording, end: Call) -> bool:
     timeline, step = recording.timeline, recording.timeline.asked_by(end)
     left = timeline.host_ids.span_of(timeline.session_of(end.key), end.key)
     if left is not None:
-        # Its user has gone on under another id since: the end may be told in any later step.
+        # The session has had another id since, so the end may come in any later step.
         said = (mark for mark in timeline.performed if mark.step == StepName.PROMPT and mark.seq in left)
         return not any(mark.session == timeline.session_of(end.key) for mark in said)
     if step is None or step.session is None:
@@ -129,14 +129,14 @@ def was_silent(recording: Recording, end: Call) -> bool:
         if not (mark.step == StepName.PROMPT and timeline.was_skipped(mark))
     ]
     if done[-1:] == [StepName.CLEAR]:
-        # What is ended there was said before it.
+        # The end is of the session before the clear.
         done.pop()
     opened = max((place for place, kind in enumerate(done) if kind in OPENING), default=-1)
     return StepName.PROMPT not in done[opened + 1 :]
 
 
 def _first_told(recording: Recording, end: Call) -> Call:
-    """The call by which an end was told first: it may be told again when the user has gone on in another session."""
+    """The first of repeated ends; a repetition may come while the user is in another session."""
     before = reversed(recording.earlier(end))
     return [end, *takewhile(lambda call: call.operation == END, before)][-1]
 
@@ -155,10 +155,10 @@ def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
 
 
 def _judge_cwd(recording: Recording, end: Call, started: str | None, users: dict[str, str]) -> Outcome:
-    """Judge the cwd of an end. Where marks tell the folder of the session, that is its measure.
+    """Judge the cwd of an end by the folder of the session, if marks name it.
 
-    Without it nobody can tell that a cwd is right, only that the connector contradicts itself: `started` is the project
-    of the start, `users` the project of each cwd that was told before.
+    Otherwise only contradictions can be found: `started` is the project of the start, `users` the project of the user
+    for each cwd that was sent before.
     """
     cwd, timeline = end.body.get("cwd"), recording.timeline
     folder = timeline.folder_of(end) if timeline.steps else None
@@ -169,7 +169,7 @@ def _judge_cwd(recording: Recording, end: Call, started: str | None, users: dict
             return PASS
         message, expected, fold = "cwd is not the user's working folder", folder, "another folder"
     elif started is not None and not (is_folder(cwd, started) if timeline.steps else cwd == started):
-        # In a driven run another spelling of the folder may be what the host passed on.
+        # In a driven run the host may have passed on another spelling of the folder.
         message, expected, fold = "cwd is not the project of the session's start", started, "another cwd"
     elif not timeline.steps:
         return PASS
@@ -226,7 +226,7 @@ def _last_place(hooks: Sequence[Call], *operations: str) -> int:
 
 
 def _describe_left_key(recording: Recording, start: Call) -> str:
-    """Say that the session of a start has had another key since its host was restarted; empty where it has not."""
+    """Say that the session of a start has had another key since its host was restarted; else empty."""
     timeline = recording.timeline
     session = timeline.session_of(start.key)
     restarts = restarts_after(recording, start)
@@ -239,7 +239,7 @@ def _describe_left_key(recording: Recording, start: Call) -> str:
 
 
 def _describe_lost_end(recording: Recording, start: Call) -> str:
-    """Say that nothing listened when the user ended the session of a start; empty where the daemon was there."""
+    """Say that no daemon listened when the user ended the session of a start; else empty."""
     leaving = _steps_leaving(recording, start)
     if not leaving or not recording.timeline.was_closed_in(leaving[-1]):
         return ""
@@ -259,12 +259,12 @@ def _steps_leaving(recording: Recording, start: Call) -> Sequence[StepMark]:
 
 
 def _closed_windows(recording: Recording) -> Iterator[Outcome]:
-    """A session whose window the user closes, while its program lives on, is ended by that."""
+    """A session is ended when the user closes its window, even if the program keeps running."""
     timeline = recording.timeline
     for step in timeline.steps:
         if step.step != StepName.CLOSE or timeline.was_skipped(step) or timeline.was_disturbed_in(step):
             continue
-        # What a connector sends from a queue may come in the step after.
+        # A connector that sends from a queue may send the end in the next step.
         following = next((each for each in timeline.steps if each.seq > step.seq), None)
         until = inf if following is None else timeline.next_step(following)
         if until == inf or timeline.was_stopped_in(step) or timeline.start_was_disturbed(step):

@@ -1,4 +1,4 @@
-"""Requirements on what the host sees: the connector loads, its handlers lose no turn, it calls the given address."""
+"""Requirements on the connector in its host: it loads, its handlers lose no turn, it calls the given address."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ OUTAGE = "outage"
 _AFTER_THE_START = frozenset(
     {StepName.PROMPT, StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE, StepName.END}
 )
-"""Steps for which a connector has a hook beside that of a session's start."""
+"""Steps for which a connector has another hook than that of the session's start."""
 
 
 class LostTurn(Struct, frozen=True):
-    """A step that was lost because of a handler: the marks of both, and the calls between them.
+    """A step that a handler lost: the marks of both, and the calls between them.
 
-    `faults` are the kinds that were on, `away` tells that one of them kept the daemon out of reach or silent.
+    `faults` are the kinds of fault that were on; `away` is true if one of them made the daemon unreachable or slow.
     """
 
     step: StepMark
@@ -36,9 +36,9 @@ class LostTurn(Struct, frozen=True):
 
 
 def lost_turns(recording: Recording) -> Iterator[LostTurn]:
-    """The prompts that were given and that a handler lost, by what the host saw, and other steps in which it ended.
+    """The prompts that a handler lost, and the other steps in which the harness ended.
 
-    A handler that ran out of time or failed otherwise loses nothing: the harness went on without it.
+    A handler that only failed or timed out loses nothing: the harness continued without it.
     """
     for step, handler, faults in _handlers(recording):
         if step is not None and (handler.lost is True or (step.step == StepName.PROMPT and handler.lost_the_turn)):
@@ -48,13 +48,13 @@ def lost_turns(recording: Recording) -> Iterator[LostTurn]:
 
 
 def survived_clears(recording: Recording, session: str, before: float) -> Sequence[StepMark]:
-    """The clears of a session before a number; none in which the harness ended: it may not have come to clear."""
+    """The clears of a session before a number, without those in which the harness ended, perhaps before clearing."""
     lost = {turn.step.index for turn in lost_turns(recording)}
     return [mark for mark in recording.timeline.clears_of(session, before) if mark.index not in lost]
 
 
 def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:
-    """The troubled handlers with their step and the kinds of fault that were on; the first of a step that lost it."""
+    """The handlers that failed, with their step and the kinds of fault that were on; at most one for a lost step."""
     lost: set[int] = set()
     for step, handler in recording.timeline.handlers:
         if handler.lost_the_turn:
@@ -63,21 +63,21 @@ def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMa
             if number in lost:
                 continue
             lost.add(number)
-        # A fault for one request is over before the handler that met it has ended.
+        # A fault for one request ends before the handler does, so the whole step counts.
         switched = recording.timeline.switches.on_between(handler.seq if step is None else step.seq, handler.seq)
         on = frozenset(map(_fault_of_a_turn, switched)) - {""}
         yield step, handler, on | _faults_of_step(recording, step, handler)
 
 
 def _faults_of_step(recording: Recording, step: StepMark | None, handler: HandlerMark) -> frozenset[str]:
-    """Faults that calls of a step met, of any operation; for a prompt the marks alone say them."""
+    """The faults of any calls in a step; none for a prompt, for which the marks suffice."""
     if step is None or step.step == StepName.PROMPT:
         return frozenset()
     return frozenset(call.fault for call in _calls_of(recording, step, handler) if call.fault is not None)
 
 
 def _fault_of_a_turn(mark: Switch) -> str:
-    """The kind of what is on, where it concerns starts or prompts; empty for anything else."""
+    """The kind of a fault or outage that concerns starts or prompts; empty for any other."""
     if not isinstance(mark, marks.FaultMark):
         return OUTAGE if isinstance(mark, marks.OutageMark) else ""
     path = (mark.match or {}).get("path")
@@ -95,7 +95,7 @@ def turn_was_lost(turn: LostTurn, why: str) -> Finding:
         what = f"{event} blocked the user's turn"
     else:
         what = f"the user's turn was lost in {event}"
-    # Named first is what met the fault.
+    # Calls with a fault come first.
     calls = sorted(turn.calls, key=lambda call: (call.fault is None, -call.seq))
     return fail(
         *calls,
@@ -121,7 +121,7 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
     yield from filter(None, (_empty_registration(recording), _dead_hooks(recording)))
     for step, handler, faults in _handlers(recording):
         if handler.lost_the_turn:
-            # What a fault brings about is judged where the fault is (SIG-FAIL-001, SIG-FAIL-003).
+            # SIG-FAIL-001 and SIG-FAIL-003 judge the effects of a fault.
             if not faults:
                 yield _lost_turn(recording, step, handler)
         elif _is_caught(handler, faults):
@@ -136,14 +136,14 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
 
 
 def _empty_registration(recording: Recording) -> Finding | None:
-    """A breach where the host took nothing at all of a connector that declares what needs a handler or a tool."""
+    """A breach if nothing was registered with the host although the target declares what needs a handler or tool."""
     declared = recording.declared.capabilities
     registered = recording.marks(marks.RegisteredMark)
     if declared is None or FIRST_CALLS.isdisjoint(declared) or not registers_nothing(registered):
         return None
     if any(call.operation in FIRST_CALLS for call in recording.calls):
         return None
-    # A connector that is switched off, or whose daemon is disturbed just then, may register nothing.
+    # A connector that is switched off, or whose daemon is disturbed at that moment, may register nothing.
     switches = recording.timeline.switches
     if switches.was_bypassed or any(switches.any_at(mark.seq) for mark in registered):
         return None
@@ -162,7 +162,7 @@ def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
 
 
 def _dead_hooks(recording: Recording) -> Finding | None:
-    """A breach where the hooks of every prompt, compaction and end failed undisturbed, and the daemon heard of none."""
+    """A breach if the hooks of all prompts, compactions and ends failed without a fault and reached no daemon."""
     given = {mark.index: mark.step for mark in recording.timeline.performed if mark.step in _AFTER_THE_START}
     if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
         return None
@@ -203,25 +203,25 @@ def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
 
 
 def _calls_of(recording: Recording, step: StepMark | None, handler: HandlerMark) -> tuple[Call, ...]:
-    """The calls before a handler ended, the latest first: its answer is what the handler may have stumbled over."""
+    """The calls before a handler ended, the latest first, since the handler may have failed on its answer."""
     since = -1 if step is None else step.seq
     return tuple(call for call in reversed(recording.calls) if since < call.seq < handler.seq)[:20]
 
 
 def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
-    """When its harness has ended, nothing of the connector goes on."""
+    """No process of the connector keeps running after its harness has ended."""
     for mark in recording.marks(marks.LeftMark):
         after = "" if mark.after_s is None else f" {mark.after_s:g} s"
         memory = "" if mark.memory_mb is None else f", with {mark.memory_mb:.0f} MB of memory"
         yield pass_if(mark.command is None) or warn(
             message=f"`{mark.command}` keeps running{after} after its harness closed its pipes and ended{memory}",
             expected="a process that exits when its input ends",
-            received="still there",
+            received="still running",
             fold="left",
         )
 
 
-_SENT_TOO = "; the program that listens there has the token, too"
+_SENT_TOO = "; the program that listens there has got the token, too"
 
 
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:

@@ -11,22 +11,22 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.trace.marks import StepMark, StepName
 
 _STARTED_IN = OPENING | {StepName.PROMPT}
-"""The steps in which a session's own start may come: a connector may wait for the first prompt."""
+"""The steps in which a session's start may come: a connector may wait for the first prompt."""
 
 
 _BY_ID = frozenset({START, PROMPT, CHECKPOINT})
-"""The hooks that go by the present id of their session; an end may be that of a former one."""
+"""The hooks that have to use the current id of their session; an end may be that of a former id."""
 
 
 def hooks_follow_the_host_id(recording: Recording) -> Iterator[Outcome]:
-    """After the host has given a session another id, its hooks go by that id."""
+    """After the host has given a session another id, its hooks use that id."""
     for session in recording.timeline.host_ids.sessions:
         if len(recording.timeline.host_ids.of(session)) > 1:
             yield from _Following(recording.whole, session).outcomes()
 
 
 class _Following:
-    """One session of the host: the keys that stood for each of its ids, as far as they are known."""
+    """One session of the host, with the known keys of each of its ids."""
 
     def __init__(self, recording: Recording, session: str) -> None:
         self._recording = recording
@@ -36,7 +36,7 @@ class _Following:
         self._keys: dict[str, dict[str, Call]] = {}
         """The keys of each id, each with the first hook that carried it."""
         self._changed: tuple[StepMark, HostId] | None = None
-        """The step in which the host changed the id last, and the id since then."""
+        """The step in which the id last changed, and the new id."""
         self._said: list[tuple[str, bool]] = []
         """The user's words until the last change, each with True if an accepted prompt held them."""
 
@@ -60,11 +60,11 @@ class _Following:
         return owner in (None, self._session) and not self._timeline.is_unmarked_sub_agent(call.key)
 
     def _former(self, key: str, present: HostId) -> Call | None:
-        """The first hook of a key that stands for another id than the present one."""
+        """The first hook of a key, if the key belongs to another id than the present one."""
         return next((keys[key] for host_id, keys in self._keys.items() if host_id != present.id and key in keys), None)
 
     def _change(self, calls: Sequence[Call], before: HostId, after: HostId) -> Iterator[Outcome]:
-        """The step in which the id changes: what is started in it after the former session's end is the new one."""
+        """Judge the step in which the id changes: a start after the end of the former session belongs to the new id."""
         ended: set[str | None] = set()
         for call in calls:
             if call.operation == END:
@@ -78,7 +78,7 @@ class _Following:
                 yield from self._judge(call, present)
 
     def _is_late(self, call: Call) -> bool:
-        """Whether a prompt says what the user said before the change, and what no accepted prompt has said."""
+        """Whether a prompt has the user's words from before the change, which no accepted prompt contained."""
         text = plain(call.text)
         return any(not accepted and plain(each) == text for each, accepted in self._said)
 
@@ -178,10 +178,10 @@ def _describe(recording: Recording, use: _Use) -> str:
 
 
 def _uses(recording: Recording) -> Iterator[_Use]:
-    """The keys of each session: of the starts in its own steps, and of the prompts that say what it was told.
+    """The keys of each session: those of the starts in its steps, and of the prompts with its words.
 
-    A start in its steps under the key of another session, opened before, is late or repeated where the session has a
-    key beside it.
+    If a session has several keys, a start under the key of a session that was opened before is late or repeated, and
+    does not count.
     """
     named: dict[str, dict[str, _Use]] = {}
     for use in sorted([*_starts(recording), *_prompts(recording)], key=lambda use: use.call.seq):
@@ -214,7 +214,7 @@ def _is_open(recording: Recording, session: str, call: Call) -> bool:
 
 
 def _first_users(recording: Recording, named: Mapping[str, Mapping[str, _Use]]) -> Mapping[str, str]:
-    """The session of each key that was opened first: what it sends may come late, in the steps of another."""
+    """For each key the session that was opened first; its calls may come late, in the steps of another."""
     sessions = dict.fromkeys(step.session for step in recording.timeline.steps)
     return {key: str(session) for session in reversed(sessions) for key in named.get(str(session), ())}
 
@@ -227,7 +227,7 @@ def _starts(recording: Recording) -> Iterator[_Use]:
 
 
 def _prompts(recording: Recording) -> Iterator[_Use]:
-    """The prompts of turns whose words only one session has heard so far: others may be late."""
+    """The prompts whose words only one session has got so far; others may be late."""
     heard: dict[str, str | None] = {}
     for turn in recording.timeline.turns:
         session = turn.step.session

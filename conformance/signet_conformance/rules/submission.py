@@ -1,4 +1,4 @@
-"""The requirement that each of the user's turns is submitted, where nothing keeps the connector from it."""
+"""The requirement that each of the user's turns is submitted, unless something prevents it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
 _SLOW_PROBE_S = 0.5
-"""Connectors wait one or two seconds for a probe; a machine that needs this for one may need the rest elsewhere."""
+"""Connectors wait one or two seconds for a probe. If the probe alone took this long, the machine may be too slow."""
 
 
 def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
-    """Each user turn that takes place in a session is submitted, where nothing keeps the connector from it."""
+    """Each user turn that takes place in a session is submitted, unless something prevents it."""
     if PROMPT not in (recording.declared.capabilities or ()):
         return
     timeline = recording.timeline
@@ -37,10 +37,10 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         elif not text or text.startswith("/") or again:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
         elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
-            # A sub-agent's turn is told as its parent's, or the other way round.
+            # A sub-agent's turn is submitted as its parent's, or the other way round.
             yield undecided(message=f"step {step.index}: submitted under the key of a related session")
         elif _is_an_untold_sub_agent(recording, step):
-            yield undecided(message=f"step {step.index}: a sub-agent's, of which the connector tells nothing")
+            yield undecided(message=f"step {step.index}: a turn of a sub-agent for which the connector sends nothing")
         elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text) == text], step):
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
@@ -62,14 +62,14 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
 
 
 def _is_an_untold_sub_agent(recording: Recording, step: StepMark) -> bool:
-    """Whether a step's session is a sub-agent's without a hook: its turns are a model's words, not the user's."""
+    """Whether a step's session is a sub-agent's without any hook; a model wrote its prompts, not the user."""
     timeline = recording.timeline
     hooks = (hook for hook in recording.hooks if timeline.session_of(hook.key) == step.session)
     return timeline.is_sub_agent(step.session) and not any(hooks)
 
 
 def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
-    """The seconds of a turn that took longer than the connector waits for its start or its prompt; else None."""
+    """The seconds that a turn took, if longer than the connector waits for start or prompt; else None."""
     declared = recording.declared.bounds_s
     bounds = [declared[name] for name in (StepName.START, StepName.PROMPT) if name in declared]
     times = [mark.t for mark in recording.trace.marks if step.seq <= mark.seq <= end]
@@ -86,13 +86,13 @@ def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
 
 
 def turns_to_submit(recording: Recording) -> int:
-    """The number of turns in which the user said something that nothing but the driver kept from being submitted."""
-    told = ((step, plain(step.text)) for step in _prompts_given(recording))
-    return sum(_could_be_submitted(recording, step) for step, text in told if text and not text.startswith("/"))
+    """The number of the user's turns that could be submitted, including those that the driver skipped."""
+    turns = ((step, plain(step.text)) for step in _prompts_given(recording))
+    return sum(_could_be_submitted(recording, step) for step, text in turns if text and not text.startswith("/"))
 
 
 def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
-    """Whether the daemon was there in a turn, and nothing kept its session from being started."""
+    """Whether no fault was on in a turn, and nothing prevented the start of its session."""
     timeline = recording.timeline
     disturbed = timeline.switches.any_between(step.seq, timeline.end_of(_last_step(recording, step)))
     spoilt = any(call.fault is not None for call in timeline.calls_in(step))
@@ -100,13 +100,13 @@ def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
 
 
 def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
-    """What to say of a turn that no prompt of its session tells; one of another session may hold its text."""
+    """The outcome of a turn without a prompt of its session; a prompt of another session may have its text."""
     expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
     elsewhere = next((prompt for prompt in inside if plain(prompt.text) == plain(step.text)), None)
     if elsewhere is not None:
         if not any(recording.timeline.session_of(start.key) == step.session for start in recording.of(START, cut=True)):
-            # Of which session a key is shows where it was started: this one may have been started late, in a step of
-            # another, or have the key of another (SIG-SESS-001).
+            # The place of a start shows whose key it is. This session may have been started late, in a step of
+            # another, or share its key (SIG-SESS-001).
             return undecided(elsewhere, message=f"step {step.index}: no start shows the key of its session")
         return warn(
             elsewhere,
@@ -126,24 +126,24 @@ def _prompts_given(recording: Recording) -> Sequence[StepMark]:
 
 
 def _prompts_in(recording: Recording, prompts: Sequence[Call], step: StepMark) -> Sequence[Call]:
-    """The prompts that were sent in a step, cut ones among them."""
+    """The prompts that were sent in a step, including cut ones."""
     until = recording.timeline.next_step(step)
     return [prompt for prompt in prompts if step.seq < prompt.seq < until]
 
 
 def _may_be_of(recording: Recording, prompts: Sequence[Call], step: StepMark) -> bool:
-    """Whether one of some prompts may be of the session of a step."""
+    """Whether any of the prompts may belong to the session of a step."""
     return any(recording.timeline.session_of(prompt.key) in (None, step.session) for prompt in prompts)
 
 
 def _last_step(recording: Recording, step: StepMark) -> StepMark:
-    """The last step of the turn of a prompt: a connector may submit it once the model's tools are done."""
+    """The last step of a prompt's turn: a connector may submit the prompt after the model's tool calls."""
     own = (mark for mark in recording.timeline.steps_of(step.session) if mark.seq > step.seq)
     return [step, *takewhile(lambda mark: mark.step == StepName.TOOL, own)][-1]
 
 
 def _could_start(recording: Recording, step: StepMark) -> bool:
-    """Whether nothing kept the session of a step from being started, as far as its latest start shows."""
+    """Whether nothing prevented the start of a step's session, by its latest start."""
     timeline = recording.timeline
     before = (call for call in recording.of(START, cut=True) if call.seq < step.seq)
     starts = [call for call in before if timeline.session_of(call.key) == step.session]
@@ -151,8 +151,8 @@ def _could_start(recording: Recording, step: StepMark) -> bool:
     if not starts:
         return not any(timeline.was_disturbed_in(mark) for mark in timeline.openings(step))
     if opened is not None and starts[-1].seq <= opened[0]:
-        # Opened again, and not started: a request that was refused before may not come a second time (SIG-HTTP-010).
-        # Nor may one have been possible, as nothing answered when it was opened.
+        # Opened again but not started again: a start that was refused must not be repeated (SIG-HTTP-010), and a start
+        # was not possible if nothing answered at that time.
         refused = any(call.status in _REFUSED for call in starts)
         return starts[-1].accepted and not refused and not timeline.switches.any_between(*opened)
     return starts[-1].accepted

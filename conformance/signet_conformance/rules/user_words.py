@@ -1,4 +1,4 @@
-"""Requirements on what the user said: prompts hold it as it was given, and transcripts tell it as it was."""
+"""Requirements on the user's words: prompts contain them unchanged, and transcripts give the user no other words."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from signet_conformance.trace.marks import StepMark, StepName
 
 
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
-    """A submission holds the prompt of the turn that is about to run, as the user gave it."""
+    """A submission contains the prompt of the turn that is about to run, unchanged."""
     settled: set[int] = set()
     turns = recording.timeline.turns
     for late, transcript, newer_follow in answered_before(recording):
-        # Where marks tell what the user said in a step, that is the measure; that it comes late is SIG-PROMPT-003's.
+        # If marks show what the user said in a step, they decide; SIG-PROMPT-003 judges lateness.
         if newer_follow and not is_in_its_turn(recording, late) and not _is_what_was_said(recording, late):
             settled.add(late.seq)
             if loses_words(recording, late):
@@ -80,26 +80,26 @@ _SUMMARY = "the summary of a compaction, submitted as the user's prompt"
 
 
 def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
-    """Whether a submission holds a summary that the kit gave, and nothing that the user said."""
+    """Whether a submission contains a summary from a step, and differs from the user's texts."""
     text = plain(call.text)
     is_one = any(each in words_of(text) for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
     return is_one and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
 
 
 def _summaries(recording: Recording) -> AbstractSet[str]:
-    """The summaries of compactions that the kit gave."""
-    told = (mark.other.get("summary") for mark in recording.timeline.steps)
-    return {words_of(each) for each in told if isinstance(each, str)}
+    """The summaries of compactions, from the steps."""
+    summaries = (mark.other.get("summary") for mark in recording.timeline.steps)
+    return {words_of(each) for each in summaries if isinstance(each, str)}
 
 
 def _is_what_was_said(recording: Recording, call: Call) -> bool:
-    """Whether a submission holds the text of the step in which it was sent."""
+    """Whether a submission contains the text of the step in which it was sent."""
     turn = recording.timeline.turn_of(call)
     return turn is not None and is_said(recording, call.text or "", turn.plain_text)
 
 
 def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
-    """What to say of a submission that does not hold the text of its step; `beside` another one that does."""
+    """The outcome of a submission without the text of its step; with `beside`, another submission has that text."""
     text, wanted, reply = plain(call.text), turn.plain_text, plain(turn.step.reply)
     if REDACTION in text or REDACTION in wanted:
         return undecided(call, message="the text was redacted")
@@ -124,7 +124,7 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
     elif reply and text == reply:
         message, fold = "the model's answer, submitted as a prompt", "reply"
     elif is_tool_output(recording, text, call.seq):
-        message, fold = "what a tool gave back, submitted as the user's prompt", "tool output"
+        message, fold = "a tool's result, submitted as the user's prompt", "tool output"
     elif _is_a_summary(recording, call, others):
         message, fold = _SUMMARY, "summary"
     elif beside:
@@ -150,7 +150,7 @@ _SAYS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
 
 
 def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
-    """Turns that a transcript tells as the user's are words that the user said since the last clear."""
+    """The user turns of a transcript are words that the user said since the last clear."""
     timeline = recording.timeline
     for transcript in transcripts_of(recording) if timeline.steps else ():
         call, session = transcript.call, timeline.session_of(transcript.call.key)
@@ -165,7 +165,7 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
 
 
 def _judge_path(call: Call) -> Iterator[Outcome]:
-    """The breach of a path at which the daemon finds no file, wherever it runs."""
+    """A breach if the daemon cannot find a file at the path, wherever it runs."""
     path = call.body_text("transcriptPath")
     if path is None or ABSOLUTE.match(path):
         return
@@ -180,7 +180,7 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
 
 
 def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
-    """The marks of what the user said in a session, or in one that belongs to it, before a call."""
+    """The steps before a call in which the user said something in a session or a related one."""
     said = (mark for mark in recording.timeline.steps if mark.seq < call.seq and mark.step in _SAYS)
     own = (mark for mark in said if recording.timeline.are_related(mark.session, session))
     return [mark for mark in own if words_of(mark.text)]
@@ -195,7 +195,7 @@ def _judge(
     own = [mark for mark in said if mark.seq not in copied]
     now = {words_of(mark.text) for mark in own if cleared is None or mark.seq > cleared or mark.session != session}
     before = {words_of(mark.text) for mark in own} - now
-    # A host may keep each line of a prompt as a turn of its own.
+    # A host may store each line of a prompt as a turn.
     lines, former_lines = _lines_of(own, now), _lines_of(own, before)
     unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
     strange = next((words for words in unsaid if REDACTION not in words), None)
@@ -209,7 +209,7 @@ def _judge(
     if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
         return undecided(call, message="the host decides what it makes of a command or a file name")
     if fold == "cleared" and cleared is not None and _may_have_been_used(recording, call, session, cleared):
-        # The daemon keeps nothing of an end that says clear, and one transcript a key.
+        # The daemon stores one transcript for each key, and nothing of an end with the reason clear.
         return undecided(
             call, message="the key is the same before and after the clear, so earlier turns belong to it too"
         )
@@ -242,7 +242,7 @@ def _said_in_a_copy(recording: Recording, session: str, call: Call) -> AbstractS
 
 
 def _lines_of(said: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
-    """The lines of some of the texts that the user said."""
+    """The lines of those of the user's texts that are in `texts`."""
     return {words_of(line) for mark in said if words_of(mark.text) in texts for line in plain(mark.text).split("\n")}
 
 
@@ -253,14 +253,14 @@ def _expanded(recording: Recording, told: Sequence[str], said: Sequence[StepMark
 
 
 def _may_have_been_used(recording: Recording, call: Call, session: str, cleared: int) -> bool:
-    """Whether hooks of a call's key came before a clear, or were sent then to nobody who listened."""
+    """Whether hooks of a call's key came before a clear, or were lost then because no daemon listened."""
     opened = recording.timeline.steps_of(session, cleared)[0].seq
     is_seen = recording.hooks_of[str(call.key)][0].seq < cleared
     return is_seen or lost_between(recording, opened, cleared, call.key) is not None
 
 
 def _last_clear(recording: Recording, session: str, call: Call) -> int | None:
-    """The number of the clear after which the session began that an end tells; None where it was not cleared."""
+    """The number of the last clear of a session before the step of an end; None without one."""
     asking = recording.timeline.asked_by(call)
     until = inf if asking is None else asking.seq + (asking.step != StepName.CLEAR)
     clears = survived_clears(recording, session, until)
@@ -268,7 +268,7 @@ def _last_clear(recording: Recording, session: str, call: Call) -> int | None:
 
 
 def _is_said(words: str, said: AbstractSet[str]) -> bool:
-    """Whether words are what was said, the beginning of it, or several such texts one after the other."""
+    """Whether words are one of the texts in `said`, its beginning, or several of them in a row."""
     beginning = without_cut_marks(words)
     if any(words == each or (len(beginning) >= SHORTEST_TEXT and each.startswith(beginning)) for each in said):
         return True
@@ -283,25 +283,25 @@ def _is_said(words: str, said: AbstractSet[str]) -> bool:
 
 
 def _kind(recording: Recording, call: Call, words: str, now: set[str], before: set[str]) -> tuple[str, str]:
-    """What words that the user did not say are, and the code of it."""
+    """Describe words that the user did not say, for a message, and name their kind."""
     timeline = recording.timeline
     if _is_said(words, before):
-        return "what was said before the user cleared the context", "cleared"
+        return "from before the user cleared the context", "cleared"
     others = {words_of(mark.text) for mark in timeline.steps if mark.seq < call.seq and mark.step in _SAYS}
     if words in others:
-        return "what was said in another session", "another session"
+        return "from another session", "another session"
     if any(each and each in words for each in _summaries(recording)):
         return "the summary of a compaction", "summary"
     if any(each in words for each in now if len(each) >= SHORTEST_TEXT):
         return "the user's words inside the host's envelope, or with injected text", "envelope"
     if words in {words_of(mark.reply) for mark in timeline.steps}:
-        return "what the model said", "reply"
-    # A word or two stands in many a text.
-    told = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
-    if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in told):
-        return "what the daemon injected", "injected"
+        return "the model's answer", "reply"
+    # Many texts contain a given word or two.
+    injects = (text_or_none(other.answer_value("inject")) for other in recording.calls if other.seq < call.seq)
+    if len(words) >= SHORTEST_TEXT and any(text is not None and words in words_of(text) for text in injects):
+        return "text that the daemon injected", "injected"
     if is_tool_output(recording, words, call.seq):
-        return "what a tool gave back", "tool output"
+        return "a tool's result", "tool output"
     return "a text that no step of the session contains, such as a tool's result or the host's own prompt", "not said"
 
 
@@ -310,6 +310,6 @@ def _is_json(call: Call) -> bool:
 
 
 def _may_be_quoted(recording: Recording) -> bool:
-    """Whether some marked text has a line that opens a turn where each line names its speaker."""
+    """Whether a text of a step has a line that looks like the beginning of a turn, such as `User: ...`."""
     texts = (each for mark in recording.timeline.steps for each in (mark.text, mark.reply, mark.other.get("summary")))
     return any(isinstance(text, str) and any(map(names_a_speaker, text.splitlines())) for text in texts)

@@ -134,7 +134,7 @@ class DaemonUnderTest:
         from signet_conformance.drivers.process import redact
 
         self._process = LineProcess(
-            "the daemon", command, env=env, error=NothingTestedError, redacted=redact, unasked=True
+            "the daemon", command, env=env, error=NothingTestedError, redacted=redact, drops_output=True
         )
         self.url = f"http://127.0.0.1:{port}"
         try:

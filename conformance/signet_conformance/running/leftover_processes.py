@@ -19,19 +19,19 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import LeftMark
 
 PATIENCE_S = 30.0
-"""How long a process may go on after its harness."""
+"""How long a process may run after its harness has ended."""
 MOST_WATCHED = 2
-"""Watched is what two scenarios leave: a memory server that never exits would cost the time once for each session."""
+"""How many scenarios wait this long: a memory server that never exits would cost that time in each."""
 _MOMENT_S = 1.0
 _MOST_TIMES = 4
 _TIMES_AS_LATE = 3
-"""So many times the longest delay of a late request is what others have."""
+"""Processes of later scenarios get this many times the longest delay that was measured."""
 _UNTOLD_S = 2.0
 """A wait of this many seconds needs no note."""
 _LOOKS, _LOOK_S = 5, 0.1
 _LONGEST_COMMAND = 300
 _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
-"""The name of the program, or a word of its arguments, by which a Signet daemon is known."""
+"""A program name or argument that identifies a Signet daemon."""
 
 
 class LeftBehind:
@@ -52,14 +52,14 @@ class LeftBehind:
         self.is_hurried: Callable[[], bool] = lambda: False
 
     def watch(self, most: int) -> None:
-        """Watch what the next `most` scenarios leave."""
+        """Watch the processes of the next `most` scenarios."""
         self._unwatched = most
 
     def conclude(self, mark: str, latest: Callable[[], float]) -> Sequence[LeftMark]:
-        """Wait for what carries the mark of a connector whose harness has ended, and end it.
+        """After a harness has ended, wait for its connector's processes, which have `mark`; end those that stay.
 
-        `latest` gives the time of what the connector told last, on the monotonic clock. Returns the marks that say
-        what was left; none if its time was cut short.
+        `latest` returns the time of the connector's last request on the monotonic clock. Return the marks about the
+        processes that stayed; none if their time was cut short.
         """
         since = time.monotonic()
         left = _living(mark)
@@ -81,7 +81,7 @@ class LeftBehind:
         return marks if is_decided else ()
 
     def _begin(self) -> bool:
-        """Whether this scenario is one of the watched; if it is not, wait until those are decided."""
+        """Whether this scenario is watched; if not, wait until the watched ones are decided."""
         with self._changed:
             if self._unwatched:
                 self._unwatched -= 1
@@ -97,7 +97,7 @@ class LeftBehind:
             self.note(left_s)
             staying = self._await_end(staying, since + self._patience_s)
         last = since + self._patience_s * _MOST_TIMES
-        # One that wants a processor may be about to end: a busy machine decides nothing.
+        # On a busy machine, a process that waits for a processor may be about to end.
         while staying and any(map(_works, staying)) and time.monotonic() < last and not self.is_hurried():
             staying = self._await_end(staying, time.monotonic() + _MOMENT_S)
         return staying
@@ -106,19 +106,19 @@ class LeftBehind:
         return _await_end(processes, until, self.is_hurried)
 
 
-def latest_told(recording: Trace) -> float:
-    """When the last hook or memory request was answered, on the monotonic clock: what polls the daemon owes nothing."""
-    told = (call.t1 for call in Recording(recording).calls if call.operation in FIRST_CALLS)
-    return (recording.header.clock_s or 0.0) + max(told, default=0.0)
+def latest_request(recording: Trace) -> float:
+    """When the last hook or memory request was answered, on the monotonic clock; polling requests do not count."""
+    ends = (call.t1 for call in Recording(recording).calls if call.operation in FIRST_CALLS)
+    return (recording.header.clock_s or 0.0) + max(ends, default=0.0)
 
 
 def end_left(mark: str) -> None:
-    """End at once all that carries the mark of a connector, except daemons."""
+    """Kill all processes with the mark of a connector, except daemons."""
     _end(_living(mark))
 
 
 def _living(mark: str) -> Sequence[psutil.Process]:
-    """What carries a mark, is no Signet daemon, and does not end within a moment."""
+    """The processes with a mark that are not Signet daemons and do not end within a second."""
     found = [process for process in marked_processes(mark) if not _is_daemon(process)]
     return _await_end(found, time.monotonic() + _MOMENT_S)
 
@@ -126,7 +126,7 @@ def _living(mark: str) -> Sequence[psutil.Process]:
 def _await_end(
     processes: Sequence[psutil.Process], until: float, is_hurried: Callable[[], bool] = lambda: False
 ) -> Sequence[psutil.Process]:
-    """Wait for the end of processes that are not ours to reap; return those that are there at an instant."""
+    """Wait for processes that are not our children; return those that still run at `until`."""
     while left := [process for process in processes if _lives(process)]:
         if time.monotonic() >= until or is_hurried():
             break
@@ -153,7 +153,7 @@ def _command(process: psutil.Process) -> Sequence[str]:
 
 
 def _works(process: psutil.Process) -> bool:
-    """Whether a process has, or waits for, a processor or a disk; one that sleeps waits for something else."""
+    """Whether a process uses, or waits for, a processor or a disk."""
     for _ in range(_LOOKS):
         with suppress(psutil.Error):
             if process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):

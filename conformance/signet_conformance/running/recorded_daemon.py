@@ -26,7 +26,7 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import READY_TIMEOUT_S, DaemonUnderTest, ask_directly
 from signet_conformance.running.default_port import StrayRequests
-from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_told
+from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_request
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
 from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
 from signet_conformance.running.stopwatch import Stopwatch
@@ -223,7 +223,7 @@ class RecordedDaemon:
             return
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
-            marks = self._left_behind.conclude(driver.mark, lambda: latest_told(trace.read(out)))
+            marks = self._left_behind.conclude(driver.mark, lambda: latest_request(trace.read(out)))
         for each in marks:
             self._recorder.mark(each)
 

@@ -39,9 +39,9 @@ MOST_WAITING = 6
 class StationWorkers:
     """Perform scenarios against one target. A context manager: all processes end with it.
 
-    `count` workers share the jobs (default: see `_usual_count`; one for a daemon that is not the embedded one, which
-    could not be launched twice). If the kit chooses the count, further workers take one each of the jobs that mostly
-    wait, which need no processor. A worker without a job launches nothing.
+    `count` workers share the jobs (default: `_usual_count`, or one if the daemon is not the embedded one, which cannot
+    be launched twice). If the kit chooses the count, further workers do the jobs that mostly wait, which need no
+    processor. A worker without a job launches nothing.
     """
 
     def __init__(
@@ -106,30 +106,30 @@ class StationWorkers:
                 closed.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
-        """Return the scenarios that make sense with this target and this daemon."""
-        return [scenario for scenario in scenarios if not self._without_sense(scenario)]
+        """Return the scenarios that can be performed with this target and this daemon."""
+        return [scenario for scenario in scenarios if self._is_usable(scenario)]
 
     @property
     def can_restart(self) -> bool:
         """Whether the kit may restart the daemons."""
         return all(recorded_daemon.daemon.can_restart for recorded_daemon in self.recorded_daemons)
 
-    def _without_sense(self, scenario: Scenario) -> bool:
+    def _is_usable(self, scenario: Scenario) -> bool:
         declared = self.target.declared.capabilities
         lacks = declared is not None and any(need not in declared for need in scenario.needs)
         lacks = lacks or not has_own_tools(self.target, scenario.own_tools)
-        # The environment of a scenario does not reach a server that runs already.
+        # A server that already runs does not get the environment of a scenario.
         runs_already = self.target.profile.url is not None and not self.target.command
         restarts = any(isinstance(step, RestartDaemon) for step in scenario.steps)
-        return lacks or (bool(scenario.env) and runs_already) or (restarts and not self.can_restart)
+        return not (lacks or (scenario.env and runs_already) or (restarts and not self.can_restart))
 
     def work(
         self, jobs: Iterable[Job[T]], idle: Iterable[Job[T]] = (), at_once: int = MOST_WAITING
     ) -> Generator[T, None, None]:
-        """Do each job at the next free recorded daemon; yield the results as they come.
+        """Do each job with the next free recorded daemon; yield the results as they come.
 
-        `idle` are jobs that mostly wait: they run beside the others, `at_once` of them beside each other. After the
-        first job that raises no further one begins.
+        `idle` are jobs that mostly wait: `at_once` of them run beside the others. After a job has raised, no other
+        begins.
         """
         waiting, idling = deque(jobs), deque(idle)
         recorded_daemons = self.recorded_daemons[: self._count]
@@ -151,7 +151,7 @@ class StationWorkers:
                 ends.append(time.perf_counter())
 
         try:
-            # The longest wait begins first: no run is quicker than it.
+            # The jobs that wait begin first, since they take longest.
             places = [*beside, *recorded_daemons[: len(waiting)]]
             yield from in_threads(all_waiting, places, self.look)
         finally:
@@ -191,7 +191,7 @@ def in_threads(
             try:
                 result = results.get(timeout=_LOOK_S)
             except queue.Empty:
-                # Python handles a signal in its main thread; where another thread took it, nothing wakes the main one.
+                # With a timeout, since a signal that another thread receives does not wake the main thread.
                 look()
                 continue
             if isinstance(result, BaseException):
@@ -208,10 +208,10 @@ def in_threads(
 
 
 def _usual_count(target: Target) -> int:
-    """One more than processors, as far as there are several: a step is a chain of programs that wait for each other.
+    """One more than processors if there are several, since the programs of a step wait for each other.
 
-    Many more would make the timeouts of connectors run out. A program that serves takes a processor for itself while
-    it starts: with more of them its plugins' own timeouts run out.
+    With many more, the connectors' timeouts would expire. A real program that serves uses a whole processor while it
+    starts, so for it the count is at most that of the processors.
     """
     processors = os.cpu_count() or 1
     if _serves(target):

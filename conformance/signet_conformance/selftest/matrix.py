@@ -1,6 +1,6 @@
-"""The kill matrix: each trial graded, then requirement by mutant, as lines of a terminal and as a JSON object.
+"""Grades each trial of the self-test, and shows the kill matrix (requirement by mutant) as text and as JSON.
 
-A mutant must be killed by the requirement that it breaks, alone; a conforming connector must not be blamed.
+Only the requirement that a mutant breaks may kill it; a conforming connector must not be blamed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from signet_conformance.selftest.trials import CONTRACT, PerformedTrial, Trial
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The result of one trial. `breached` are the requirements in breach, of both sides, with their verdicts.
+    """The result of one trial. `breached` has the breached requirements of both sides with their verdicts.
 
-    `complaints` say what is wrong; empty for a mutant killed cleanly, or a reference that passes. `decided` are the
-    requirements that it passes or breaches.
+    `complaints` say what is wrong; empty for a mutant killed as expected, or a reference that passes. `decided`
+    are the requirements that it passes or breaches.
     """
 
     trial: Trial
@@ -45,7 +45,7 @@ class Grade:
 class Selftest:
     """All grades, with complaints about the mutants as a whole.
 
-    `unreached` is requirement to the reason why nothing that conforms is judged by it; only a whole selftest knows it.
+    `unreached` has the requirements that judge nothing that conforms, with the reason; only a whole self-test knows it.
     """
 
     grades: Sequence[Grade]
@@ -59,7 +59,7 @@ class Selftest:
 
     @property
     def killed(self) -> Sequence[Grade]:
-        """The mutants that were killed."""
+        """The trials whose mutants were killed."""
         return [grade for grade in self.grades if grade.killed]
 
     @property
@@ -91,7 +91,7 @@ def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[
             yield f"nothing that conforms reaches {name}: add a scenario, a variant, or a reason to unreached in {FILE}"
     for name in known:
         if name not in names:
-            yield f"{name} stands under unreached in {FILE}, and is reached"
+            yield f"{name} is listed under unreached in {FILE}, but is reached"
 
 
 def completeness(known: Mutants) -> Iterator[str]:
@@ -185,9 +185,9 @@ _RED = VERDICT_STYLES[Verdict.FAIL]
 
 
 def matrix_lines(selftest: Selftest, exempt: Mapping[str, str], width: int = 80, colour: bool = False) -> list[str]:
-    """One paragraph a requirement: the mutants that break it, and in parentheses those that break it beside theirs.
+    """One paragraph for each requirement: its mutants, and in parentheses those of others that also break it.
 
-    A mutant that survived stands with a `!`.
+    `!` marks a mutant that survived.
     """
     own = _by_requirement(selftest.mutants)
     paragraphs = []
@@ -240,7 +240,7 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
 
 
 def unreached_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
-    """The requirements that nothing that conforms is judged by, each with the reason; nothing without any."""
+    """The requirements that judge nothing that conforms, each with the reason; no lines without any."""
     if not selftest.unreached:
         return []
     head = Paragraph("Passed in no scenario, by neither the reference nor a variant:", 0, 4)

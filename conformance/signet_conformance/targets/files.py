@@ -1,4 +1,4 @@
-"""The files and the runtime of a target on this machine, searched from the repository upwards."""
+"""Finds the files and the runtime of a target on this machine, from the current folder upwards."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _DATA = (".json", ".toml", ".md", ".txt")
 
 
 def searched(root: Path) -> Iterator[Path]:
-    """Yield the folders in which a repository's files are searched: `root` and those above it.
+    """Yield the folders in which files are searched: `root` and those above it.
 
-    Files found there may be run. So the search ends at the repository's root, and before a folder of another owner:
-    other users may put files into a folder that everybody can write to.
+    Files found there may be run. So the search ends at the repository's root, and before a folder of another owner, in
+    which other users may put files.
     """
     for folder in (root, *root.parents):
         if folder != root and not is_trusted(folder, root):
@@ -187,9 +187,9 @@ def find_runtime(target: Target, module: Path | None = None) -> str:
 
 
 def program_command(target: Target, program: Path) -> list[str]:
-    """The command that runs a program of the connector's, which hooks start anew each time.
+    """The command that runs a program of the connector, which each hook starts again.
 
-    A node that keeps what it has compiled is taken before bun: it needs a third less CPU. Raises TargetError as
+    A node that can keep compiled code is preferred to bun: it needs a third less CPU. Raises TargetError as
     `find_runtime` does.
     """
     if _NODE in runtimes(target, program):
@@ -213,7 +213,7 @@ def _version_of(node: str) -> list[int]:
 def runtimes(target: Target, module: Path | None) -> Sequence[str]:
     """The programs that can run a module, the best first: those of the target, else those of its harness.
 
-    TypeScript is left to bun, unless the target names node alone: node runs only some of it.
+    Only bun runs TypeScript, unless the target names node alone: node cannot run all of it.
     """
     named = "runtime" in target.profile.model_fields_set
     harness = () if named or target.profile.face is None else find_face(target).data.runtime

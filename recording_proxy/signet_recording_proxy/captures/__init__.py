@@ -1,6 +1,6 @@
-"""Captures that others made, as traces and back: what HAR and flow files have in common.
+"""Converts captures of other tools to traces, and traces to captures: what HAR and flow files have in common.
 
-On the way in everything goes through the redactor; on the way out a trace has been redacted already.
+A capture is redacted when it becomes a trace; a trace already is.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class CapturedExchange(Struct, frozen=True):
     ended: float
     error: str | None = None
     incomplete: bool = False
-    """Whether nothing shows that a server can have heard the request."""
+    """Whether nothing shows that a server received the request."""
 
 
 class ConversionCounts(Struct, frozen=True):
-    """Counts of a conversion: exchanges written, and those left out by origin."""
+    """Counts of a conversion: the written exchanges, and by origin those left out (`others`)."""
 
     exchanges: int
     uncaptured: int
@@ -85,8 +85,8 @@ def write_trace(
 ) -> ConversionCounts:
     """Write the redacted trace of a capture.
 
-    Without `origins` those are taken that a connector's hooks go to, or else the daemon's usual one. Raises UsageError
-    when the capture speaks to several others, when it holds no exchange, and when the file exists.
+    Without `origins`, the origins that hooks go to are taken, or else the daemon's default one. Raises UsageError if
+    these are several, if the capture has no exchange, and if the file exists.
     """
     everything = sorted(captured, key=lambda exchange: exchange.begun)
     wanted, chosen = _of_origins(everything, origins)
@@ -101,7 +101,7 @@ def write_trace(
 
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
-    """Write a file that its owner alone reads. Raises UsageError when it exists, or cannot be written whole."""
+    """Write a file that only its owner can read. Raises UsageError if it exists, or cannot be written completely."""
     try:
         create_file(Path(path), pieces, private_opener)
     except FileExistsError:
@@ -124,7 +124,7 @@ def instant(seconds: float, where: str = "") -> datetime:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL, without what may be secret in it."""
+    """Scheme, host and port of a URL, without user name and password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -132,7 +132,7 @@ def origin_of(url: str) -> str:
 def _of_origins(
     captured: Sequence[CapturedExchange], asked: Sequence[str]
 ) -> tuple[set[str], Sequence[CapturedExchange]]:
-    """The origins that count, and the exchanges with them."""
+    """The wanted origins, and the exchanges with them."""
     counts = Counter(origin_of(exchange.url) for exchange in captured)
     if not counts:
         raise UsageError("the capture holds no exchange", remedy="capture while the connector runs")
@@ -144,7 +144,7 @@ def _of_origins(
 
 
 def _daemons(captured: Sequence[CapturedExchange], counts: Counter[str]) -> set[str]:
-    """The origins of daemons, judged by what is asked of them; names of one port of this machine are one daemon."""
+    """The origins of the daemon, recognised by its paths; two names of one port of this machine are one daemon."""
     if len(counts) == 1:
         return set(counts)
     hooked = {origin_of(each.url) for each in captured if urlsplit(each.url).path.startswith(_HOOKS)}
@@ -196,9 +196,9 @@ def _line(number: int, exchange: CapturedExchange, zero: float) -> dict[str, Any
 
 
 def captured_of(trace: Trace) -> Iterator[CapturedExchange]:
-    """The exchanges of a trace as a capture; of a body that was cut, its beginning.
+    """The exchanges of a trace as a capture; a body that was cut has only its beginning.
 
-    Raises UsageError when the header's `upstream` is not an address, or an exchange's instant not a date.
+    Raises UsageError if the header's `upstream` is not an address, or the time of an exchange is out of range.
     """
     zero = _created(trace.header.created)
     origin = _origin(trace.header.upstream)
@@ -242,13 +242,13 @@ def _origin(upstream: str | None) -> str:
 
 def _target(exchange: Exchange) -> str:
     query = urlencode([(as_sent(name), as_sent(value)) for name, value in exchange.request.query])
-    # `OPTIONS *` has no path that a URL could hold.
+    # A URL cannot have the target `*` of `OPTIONS *`.
     path = "/" + exchange.request.path.removeprefix("/")
     return f"{path}?{query}" if query else path
 
 
 def as_sent(text: str) -> bytes:
-    """The bytes of text from a trace, in which a byte that is not UTF-8 stands as a surrogate."""
+    """The bytes of a text from a trace, in which surrogates represent bytes that are not UTF-8."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -256,7 +256,7 @@ def as_sent(text: str) -> bytes:
 
 
 def _message_of(message: Message) -> CapturedMessage:
-    # The trace holds decoded bodies: a coding that the headers still name would have to be undone again.
+    # The bodies of a trace are decoded, so no header may name a content coding.
     headers = [(name, value) for name, value in message.headers if name.lower() != "content-encoding"]
     body = message.body
     if body is not None and body.undecoded == NOT_CAPTURED:

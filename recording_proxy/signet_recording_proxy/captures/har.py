@@ -23,7 +23,7 @@ MAX_BYTES = 512 * 1024 * 1024
 ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
 _REMEDY = "export it again, as HAR 1.2 with content"
 _DESCRIBING = frozenset({"mimeType", "text", "params", "encoding", "comment"})
-"""Members of `postData` that describe a body in it; any other, such as `_file`, says where the body is kept."""
+"""Members of `postData` with or about the body; any other, such as `_file`, says that the body is elsewhere."""
 _HIGHEST_STATUS = 599
 
 
@@ -51,7 +51,7 @@ def read(path: str) -> Capture:
     left_out: Counter[str] = Counter()
     for number in range(1, len(entries) + 1):
         place = f"{printable(path, 400)}, entry {number}"
-        # Each entry is dropped once it is read: memory may hold a large capture once, not twice.
+        # Each entry is dropped once it is read, so that a large capture is in memory once, not twice.
         entry, entries[number - 1] = entries[number - 1], None
         try:
             if why := _left_out(entry):
@@ -140,14 +140,14 @@ def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMe
 
 
 def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
-    """A message. Its body is missing if one was sent, by its size or else by `lacks`, and none was captured."""
+    """A message. It lacks its body if the size, or else `lacks`, says that one was sent, and none was captured."""
     if content or size == 0 or not (size or lacks):
         return CapturedMessage(headers, content)
     return CapturedMessage(headers, b"", lacks_content=True, size=size)
 
 
 def _size_named(headers: Headers, *sizes: Any) -> int | None:
-    """How many bytes a body had, by its header or else by the capture; None if neither says it."""
+    """The bytes of a body by its header, or else by the capture; None if neither names a size."""
     lengths = [value for name, value in headers if name == "content-length" and value.isascii() and value.isdigit()]
     known = [size for size in sizes if isinstance(size, int) and size >= 0]
     return int(lengths[0]) if lengths else max(known, default=None)

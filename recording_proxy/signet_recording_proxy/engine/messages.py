@@ -1,8 +1,8 @@
-"""Reads requests and answers from bytes as they come, strictly.
+"""Parses requests and answers incrementally and strictly.
 
-llhttp refuses what two readers could take apart in two ways: a length beside a transfer coding, lengths that differ,
-folded lines, bare line ends, sizes of chunks that are not hexadecimal numbers. Here the rest is refused: other
-codings than chunked, chunks of HTTP/1.0, heads without end, upgrades, targets that name another server.
+llhttp refuses what two parsers could read differently: a length beside a transfer coding, lengths that differ, folded
+lines, bare line ends, chunk sizes that are not hexadecimal. This module also refuses transfer codings other than
+chunked, chunks in HTTP/1.0, endless heads, upgrades, and targets that name another server.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from signet_recording_proxy.engine.wire import Fields
 from signet_recording_proxy.trace_file import Headers
 
 MAX_HEAD = 256 * 1024
-"""No server takes a longer head, nor a longer trailer."""
+"""The longest head or trailer; servers accept less."""
 BAD_REQUEST, TOO_LONG, NOT_CARRIED, UNAVAILABLE = 400, 431, 501, 503
 
 
 class Complaint(Struct, frozen=True):
-    """Why a message is not carried, and the status that tells a client so."""
+    """Why a message is not passed on, and the status of the answer that says so."""
 
     reason: str
     status: int = BAD_REQUEST
@@ -40,11 +40,11 @@ class ComplaintError(Exception):
 
 
 class Incoming:
-    """One message as far as it has come. `pieces` is what has come of its body since the last `take`.
+    """One message as far as it has arrived. `pieces` are the parts of its body since the last `take`.
 
     Attributes:
-        keeps_open: whether the connection is of use after this message.
-        until_closed: whether an answer ends with its connection.
+        keeps_open: whether the connection can be used after this message.
+        until_closed: whether the end of the connection ends the answer.
     """
 
     __slots__ = (
@@ -57,8 +57,8 @@ class Incoming:
         self.whole = whole
 
     def clear(self) -> None:
-        """Forget what has come of it."""
-        # Two for every exchange: a data class takes twice the time.
+        """Reset the message to its beginning."""
+        # Every exchange has two messages, and a data class would take twice the time.
         self.fields: Fields = []
         self.headers: Headers = []
         self.pieces: list[bytes] = []
@@ -88,14 +88,14 @@ class _Reader:
     def __init__(self) -> None:
         self.messages: deque[Incoming] = deque()
         self.broken = False
-        """Whether nothing more can be read: what follows has no known meaning."""
+        """Whether parsing has stopped: the meaning of what follows is unknown."""
         self._last = Incoming(whole=True)
         self._head_size = 0
         self._fed = 0
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing has come but what was taken out of `messages` whole."""
+        """Whether every message is complete and was taken out of `messages`."""
         return self._last.whole and not self.messages and not self.broken
 
     def feed(self, data: bytes) -> None:
@@ -113,12 +113,12 @@ class _Reader:
             self._broke(failure)
 
     def _upgraded(self, rest: bytes) -> None:
-        """The parser takes what follows a head for another protocol."""
+        """Handle `rest`, which the parser takes for another protocol."""
         del rest
         self.broken = True
 
     def close(self) -> None:
-        """Stop reading, and break the reference cycle of parser and reader: the collector has nothing to search for."""
+        """Stop reading, and break the reference cycle of parser and reader, to spare the garbage collector."""
         self.broken = True
         del self._parser
 
@@ -126,7 +126,7 @@ class _Reader:
         self.broken = True
         last = self._last
         if last.whole and str(failure).startswith("Data after"):
-            return  # of a client that said it would send nothing more
+            return  # the client had announced the end of the connection
         if last.whole:
             last = self._begun()
         if last.complaint is None:
@@ -162,7 +162,7 @@ class _Reader:
     def on_body(self, piece: bytes) -> None:
         last = self._last
         if last.whole:
-            last.keeps_open = False  # of an answer to HEAD: what follows it belongs to nothing
+            last.keeps_open = False  # a body after an answer to HEAD, which must not have one
         else:
             last.pieces.append(piece)
 
@@ -170,7 +170,7 @@ class _Reader:
         self._last.whole = True
 
     def _framing(self, last: Incoming) -> None:
-        """What fields say about the end of a message, and of the connection."""
+        """Read from the header fields how the message ends, and whether the connection does."""
         last.has_head = True
         before, self._head_size = self._head_size, 0
         if before + self._fed > MAX_HEAD:
@@ -212,32 +212,32 @@ _END_OF_HEAD = b"\r\n\r\n"
 _TLS_HANDSHAKE = b"\x16\x03"
 """The first bytes of a client that speaks TLS (RFC 8446, 5.1)."""
 _OFFERED = "h2c"
-"""What clients such as Java's offer with each request; a server that does not speak it answers as if they had not."""
+"""The upgrade that some clients, such as Java's, offer with each request; a server may ignore it."""
 _PREFACE = "PRI"
-"""The method with which a client of HTTP/2 begins (RFC 9113, 3.4)."""
+"""The method in the connection preface of HTTP/2 (RFC 9113, 3.4)."""
 _ABSOLUTE = re.compile(rb"http://([^/?#]+)(?=[/?]|\Z)", re.IGNORECASE)
-"""The beginning of a target that names its server too (RFC 9112, 3.2.2)."""
+"""The beginning of a target in absolute form (RFC 9112, 3.2.2)."""
 _ADDON = "which the addon for mitmproxy records (signet-conformance record --addon)"
 _TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class _Seen(NamedTuple):
-    """What had come of a request before a piece of data: its head or not, and how many pieces of its body."""
+    """The part of a request that arrived before a piece of data: whether its head, and how many pieces of its body."""
 
     has_head: bool
     pieces: int
 
 
 def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> int | None:
-    """Where in `data` these requests end, and the line breaks behind them; None where it cannot be told.
+    """Where in `data` these requests, and the line breaks after them, end; None if that is unknown.
 
-    They follow each other from its beginning; of the first so much had been `seen` before, if it is not None.
+    The requests begin at the start of `data`, except that `seen` is the part of the first that arrived before.
     """
     at = 0
     for message in messages:
         pieces = message.pieces
         if seen is None or not seen.has_head:
-            # The end of a head may have come in two pieces.
+            # The end of a head may be split between two pieces of data.
             at = -1 if seen is not None and data[:1] in (b"\r", b"\n") else data.find(_END_OF_HEAD, at)
             if at < 0:
                 return None
@@ -249,7 +249,7 @@ def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> in
             at += sum(map(len, pieces))
             continue
         for piece in (*pieces, _END_OF_HEAD):
-            # The last piece may have come in part with the data before.
+            # A part of the last piece may have arrived with the data before.
             if (found := data.find(piece, at)) < 0:
                 return None
             at = found + len(piece)
@@ -258,9 +258,9 @@ def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> in
 
 
 class RequestReader(_Reader):
-    """Reads the requests of one client. They are complete in the order in which they came.
+    """Reads the requests of one client; they become complete in order.
 
-    `is_ours` says whether host and port name the recorder: a target may begin with them.
+    `is_ours` says whether a host with port is the recorder itself, which a target in absolute form may name.
     """
 
     _parser: httptools.HttpRequestParser
@@ -284,7 +284,7 @@ class RequestReader(_Reader):
         last = self._last
         if last.complaint is None or last.method:
             return
-        # Told as far as it was understood: llhttp keeps a target to itself that it does not like.
+        # llhttp does not pass on a target that it refuses, so the method and target are found here.
         if last.target:
             last.method = self._parser.get_method().decode()
             if last.method == _PREFACE:
@@ -293,9 +293,9 @@ class RequestReader(_Reader):
             self._name_what_broke(last, before, data, seen)
 
     def _name_what_broke(self, last: Incoming, before: Incoming, data: bytes, seen: _Seen | None) -> None:
-        """Say of bytes that llhttp took for no request which one they are, as far as they are one."""
+        """Find method and target in bytes that llhttp refused as a request, or describe the bytes."""
         messages = list(self.messages)[:-1]
-        # Those of an earlier piece of data are no part of this one, but for the one that was not whole by then.
+        # Requests of earlier data are not in this data, except the one that was incomplete then.
         known = next((at for at, message in enumerate(messages) if message is before), None)
         here = messages if known is None else messages[known + (seen is None) :]
         begins = _end_of(here, data, seen)
@@ -343,18 +343,18 @@ class RequestReader(_Reader):
             raise ComplaintError(Complaint("more than one Host"))
 
     def on_message_begin(self) -> None:
-        """A request begins, or the one goes on whose offer was passed over."""
+        """A request begins, or the one continues whose upgrade was ignored."""
         if self._goes_on:
             self._goes_on = False
         else:
             super().on_message_begin()
 
     def _upgraded(self, rest: bytes) -> None:
-        """Pass over what was offered only, and read the request anew without it: llhttp lost sight of its body."""
+        """Parse the request again without the offered upgrade, since llhttp stops before the body of such a request."""
         last = self._last
         fields = wire.without_offer(last.fields)
         first = b"%b %b HTTP/%b" % (last.method.encode(), last.target, last.version.encode())
-        last.clear()  # and no new one: whoever waits for this request has it already
+        last.clear()  # not a new object: the turn already holds this one
         self._head_size = 0
         self._parser = httptools.HttpRequestParser(self)
         self._goes_on = True
@@ -382,7 +382,7 @@ class AnswerReader(_Reader):
         last.status = self._parser.get_status_code()
         self._framing(last)
         if last.status < 100:
-            # llhttp takes it; here everything below 200 says that the answer is still to come.
+            # llhttp accepts it, but every status below 200 would count as informational here.
             raise ComplaintError(Complaint("a status below 100"))
         if last.status == 101:
             raise ComplaintError(Complaint(f"another protocol, {_ADDON}"))
@@ -399,6 +399,6 @@ class AnswerReader(_Reader):
         """Read the next bytes."""
         super().feed(data)
         if self._over:
-            # The parser waits for the body that an answer to HEAD only speaks of.
+            # The parser would wait for the body, which an answer to HEAD does not have.
             self._over = False
             self._parser = httptools.HttpResponseParser(self)

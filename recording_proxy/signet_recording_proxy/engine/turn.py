@@ -1,7 +1,7 @@
-"""One request and its answer: carried, recorded, and changed where a fault says so.
+"""One request and its answer: passed on, recorded, and changed by faults.
 
-Where the daemon gave no answer, the client gets no answer either. A request that the recorder cannot carry is refused
-by an answer of its own, since no daemon hears of it.
+If the daemon gives no answer, neither does the recorder. A request that the recorder cannot pass on gets an answer
+of the recorder, since no daemon sees it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from signet_recording_proxy.recorder import OngoingExchange
 from signet_recording_proxy.upstream import Upstream
 
 STREAMED_FROM = 8 * 1024 * 1024
-"""Requests with bodies of more bytes are passed on while they come; smaller ones when they are complete."""
+"""Requests with larger bodies are passed on while they arrive; smaller ones when they are complete."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ClientSide(Protocol):
-    """The connection of the client whose request is carried."""
+    """The connection of the client whose request is passed on."""
 
     listener: Listener
     number: int
@@ -42,38 +42,38 @@ class ClientSide(Protocol):
         """Send bytes to the client."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that waits. A bug in it ends this connection with a message, and no other connection."""
+        """Run a coroutine. A bug in it ends this connection with a message, but no other connection."""
 
     def daemon_at_hand(self, upstream: Upstream) -> DaemonConnection | None:
         """The connection that is open to this daemon, if any."""
 
     def take_daemon(self, daemon: DaemonConnection | None) -> None:
-        """Use this connection from now on, and drop the one before."""
+        """Use this connection to the daemon from now on, and drop the previous one."""
 
     def passed(self) -> None:
         """Something passed on this connection."""
 
     def crashed(self, bug: Exception) -> None:
-        """A bug: say so, without what was carried, and give this connection up."""
+        """Report a bug, without any content of the messages, and close this connection."""
 
     def over(self, *, keeps_open: bool) -> None:
-        """The turn is over: the next request has its turn, or the connection ends."""
+        """End the turn: the next request begins, or the connection closes."""
 
     def end(self) -> None:
-        """Close the connection once the client has heard all that was written."""
+        """Close the connection once everything written has been sent."""
 
     def reset(self) -> None:
-        """Send the client a reset in place of whatever it waits for."""
+        """Reset the client's connection."""
 
 
 class RequestTurn:
-    """The request whose turn it is on a client's connection, until it is answered."""
+    """The current request on a client's connection, until it is answered."""
 
     def __init__(self, client: ClientSide, request: Incoming) -> None:
         self.client = client
         self.request = request
         self.exchange: OngoingExchange | None = None
-        """None for what is not recorded: what a foreign page sent, and what cannot be read as a request."""
+        """None for what is not recorded: a request of a foreign page, and bytes that are not a request."""
         self.over = False
         self._held: list[bytes] = []
         self._held_size = 0
@@ -81,12 +81,12 @@ class RequestTurn:
         self._daemon: DaemonConnection | None = None
         self._answer_way: AnswerWay | None = None
         self._early = False
-        """Whether the answer is out while the request still comes."""
+        """Whether the answer was sent while the request was still arriving."""
 
     # ---- the request
 
     def begin(self) -> None:
-        """The head has come, or what came has no meaning."""
+        """The head has arrived, or bytes that are not a request."""
         request, client = self.request, self.client
         if not request.method:
             if request.complaint is not None:
@@ -102,7 +102,7 @@ class RequestTurn:
             client.write(_CONTINUE)
 
     def request_came(self) -> None:
-        """More of the request has come, or all of it."""
+        """More of the request has arrived."""
         request, exchange = self.request, self.exchange
         pieces = request.take()
         if exchange is not None and not exchange.done:
@@ -114,7 +114,7 @@ class RequestTurn:
             if request.whole:
                 self._end(keeps_open=True)
         elif self._answer_way is not None and self._daemon is None:
-            pass  # the daemon has answered, and takes no more; a fault keeps the answer back
+            pass  # the daemon has answered and reads no more; a fault delays the answer
         elif exchange is None:
             if request.whole:
                 self._answer(PAGE_REFUSED)
@@ -207,7 +207,7 @@ class RequestTurn:
             return pieces
         return wire.chunks(pieces) + ([wire.last_chunk(request.trailers)] if request.whole else [])
 
-    # ---- faults that answer, or see to it that nobody does
+    # ---- faults that answer, or prevent an answer
 
     def _act(self, exchange: OngoingExchange, fault: Fault) -> None:
         exchange.faulted = True
@@ -239,7 +239,7 @@ class RequestTurn:
     # ---- the answer
 
     def hear(self, messages: deque[Incoming]) -> None:
-        """More of the answer has come. It may have answers of 1xx before it."""
+        """More of the answer has arrived, perhaps after informational answers (1xx)."""
         self.client.passed()
         while messages and not self.over:
             answer = messages[0]
@@ -260,7 +260,7 @@ class RequestTurn:
             if not answer.whole:
                 return
             messages.popleft()
-            # A client of HTTP/1.0 knows no answers before the answer.
+            # HTTP/1.0 has no informational answers.
             if self.request.version == "1.1":
                 first = f"HTTP/{answer.version} {answer.status} ".encode() + answer.reason
                 self.client.write(wire.head(first, answer.fields))
@@ -271,7 +271,7 @@ class RequestTurn:
             daemon.free(reusable=answer.keeps_open and self.request.whole and self.request.keeps_open)
 
     def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
-        """The daemon closed the connection while an answer was waited for."""
+        """The daemon closed the connection before the answer was complete."""
         answer = messages[0] if messages else None
         if answer is not None and answer.until_closed and failure is None and self._answer_way is not None:
             answer.whole = True
@@ -283,7 +283,7 @@ class RequestTurn:
         self._break_off(seen_as_whole=answer is not None and answer.until_closed)
 
     def _break_off(self, *, seen_as_whole: bool = False) -> None:
-        """End the connection in the middle of an answer, so that the client can tell that it is not complete."""
+        """End the connection within an answer, such that the client sees that the answer is incomplete."""
         if self._answer_way is not None:
             self._answer_way.pass_what_came()
         if self._answer_way is None or not self._answer_way.begun or seen_as_whole:
@@ -292,7 +292,7 @@ class RequestTurn:
             self.client.end()
 
     def answer_is_out(self, *, keeps_open: bool) -> None:
-        """The client was sent the whole answer."""
+        """The whole answer was sent to the client."""
         keeps_open = keeps_open and self.request.keeps_open
         if self.request.whole or not keeps_open:
             self._end(keeps_open=keeps_open)
@@ -302,17 +302,17 @@ class RequestTurn:
         self.client.read_control.open(PauseReason.OTHER_SIDE, PauseReason.NO_DAEMON)
 
     def keep_back(self, *, on: bool) -> None:
-        """Let the daemon wait with the rest of its answer, or not any more."""
+        """Stop or resume reading the daemon's answer."""
         if self._daemon is not None:
             (self._daemon.read_control.shut if on else self._daemon.read_control.open)(PauseReason.KEPT_BACK)
 
     def daemon_is_full(self, *, full: bool) -> None:
-        """Let the client wait with the rest of its request, or not any more."""
+        """Stop or resume reading the client's request."""
         (self.client.read_control.shut if full else self.client.read_control.open)(PauseReason.OTHER_SIDE)
 
     @property
     def presence(self) -> ClientPresence:
-        """Whether the client is there."""
+        """Whether the client is still connected."""
         return self.client.presence
 
     def write(self, data: bytes) -> None:
@@ -320,30 +320,30 @@ class RequestTurn:
         self.client.write(data)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that waits."""
+        """Run a coroutine."""
         self.client.spawn(work)
 
     def crashed(self, bug: Exception) -> None:
-        """Hearing the daemon's answer raised this."""
+        """Handling the daemon's answer raised `bug`."""
         self.client.crashed(bug)
 
     # ---- the ends
 
     def give_up(self, error: str, note: str = "") -> None:
-        """Record that the exchange ends without an answer, or in the middle of it."""
+        """Record that the exchange ends without an answer, or within it."""
         self.over = True
         if self.exchange is not None:
             self.client.listener.recorder.finish(self.exchange, error, note=note)
 
     def client_left(self) -> None:
-        """The client left of its own wish."""
+        """The client closed the connection."""
         self.over = True
         if self.exchange is not None:
             self.exchange.incomplete = not self.request.whole
             self.client.presence.finish(self.exchange)
 
     def cut_off(self, fault: Fault) -> None:
-        """The daemon is taken away by `fault`."""
+        """`fault` takes the daemon away."""
         self.over = True
         if self.exchange is not None and not self.exchange.done:
             self.exchange.fault, self.exchange.faulted = fault, True
@@ -352,7 +352,7 @@ class RequestTurn:
 
     def _end(self, *, keeps_open: bool) -> None:
         self.over = True
-        self._answer_way = None  # they know each other, and nobody should have to search memory for such a pair
+        self._answer_way = None  # breaks a reference cycle, to spare the garbage collector
         self.client.over(keeps_open=keeps_open)
 
 

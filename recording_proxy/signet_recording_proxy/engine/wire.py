@@ -1,4 +1,4 @@
-"""Heads and chunks as bytes, and fields as the recorder keeps them."""
+"""Writes heads and chunks as bytes, and converts header fields to those of the recorder."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ def _lower_case(name: bytes) -> str:
 
 
 def without_blanks(name: bytes, value: bytes) -> bytes:
-    """A value without the blanks behind it, which are no part of it (RFC 9110, 5.5); llhttp drops those before it.
+    """A value without the blanks after it, which are not part of it (RFC 9110, 5.5); llhttp drops those before it.
 
-    A transfer coding keeps them: who passes over them and who does not would read bodies of two lengths, so it is
-    refused.
+    A transfer coding keeps them, and is then refused: parsers that do and do not ignore them would find different ends.
     """
     return value if name.lower() == b"transfer-encoding" else value.rstrip(b" \t")
 
 
 def without_offer(fields: Fields) -> Fields:
-    """The fields of a request without the offer of another protocol, which is for the next server alone (RFC 9110)."""
+    """The fields of a request without the offer of another protocol, which is hop-by-hop (RFC 9110)."""
     kept: Fields = []
     for name, value in fields:
         if name.lower() == b"connection":

@@ -1,4 +1,4 @@
-"""Text that an encoding hides from a search: base64, hexadecimal, percent escapes; compressed bytes; UTF-16."""
+"""Finds secrets that an encoding hides: base64, hexadecimal, percent escapes, compression, UTF-16."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shows_escapes(raw: bytes) -> bool:
 
 
 def may_hide(runs: list[bytes]) -> bool:
-    """Whether one of these runs decodes to legible text; a run may have characters that base64 does not have."""
+    """Whether one of these runs decodes to legible text; runs may contain characters that are not base64."""
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
@@ -48,16 +48,16 @@ def may_hide(runs: list[bytes]) -> bool:
 
 
 _OF_A_LINE = re.compile(r"\A(?:[0-9]{1,6}-|[+-])")
-"""The number of a line, or the sign of a changed line."""
+"""A line number, or the sign of a changed line in a diff."""
 
 
 class Hidden(Struct, frozen=True):
-    """Finds secrets behind an encoding; `shows_secret` searches the decoded text."""
+    """Finds secrets in encoded text; `shows_secret` searches the decoded text."""
 
     shows_secret: Callable[[str], bool]
 
     def replace(self, text: str, token: Token) -> str:
-        """`text` with the encoded text that hides a secret replaced by what `token` gives for it."""
+        """`text` with each encoded part that hides a secret replaced by its `token`."""
         if len(text) < _SHORTEST and "%" not in text:
             return text
         if "%" in text:
@@ -90,7 +90,7 @@ class Hidden(Struct, frozen=True):
         return any(self._shows(plain, depth - 1) for plain in _legible_texts(text))
 
     def _shows(self, plain: str, depth: int) -> bool:
-        """Whether text that an encoding hid holds a secret, or hides it once more."""
+        """Whether decoded text contains a secret, or hides one in another encoding."""
         if self.shows_secret(plain):
             return True
         if depth <= 0 or len(plain) > _DEEP_MOST:
@@ -116,19 +116,16 @@ def _escaped_words(text: str) -> Iterator[Span]:
 
 
 def _coded_spans(text: str, raw: bytes, coding: _Coding) -> Iterator[Span]:
-    """The runs of a coding that are long enough to hide text.
-
-    `raw` is the text with one byte a character.
-    """
+    """The runs of a coding that are long enough to hide text. `raw` is the text with one byte for each character."""
     for start, end in long_runs(raw.translate(coding.flags), _SHORTEST):
-        # Most runs are hashes and long names, and their first characters tell. A longer run is undone in parts.
+        # Most runs are hashes or long names, which their first characters show. A longer run is decoded in parts.
         if end - start > _LONGEST_RUN or coding.begins.match(text, start, end) is not None:
             for match in coding.runs.finditer(text, start, min(len(text), end + 2)):
                 yield match.span()
 
 
 def coded_places(text: str) -> Iterator[int]:
-    """The beginnings of what may hide text."""
+    """The beginnings of parts that may hide text."""
     raw = text.encode("ascii", "replace")
     yield from (match.start() for match in _ESCAPED.finditer(raw))
     for coding in _CODINGS:
@@ -136,7 +133,7 @@ def coded_places(text: str) -> Iterator[int]:
 
 
 def _legible_texts(text: str) -> Iterator[str]:
-    """What parts of a text decode to, as far as it is text."""
+    """The decoded parts of a text that are text themselves."""
     for coding in _CODINGS:
         for match in coding.runs.finditer(text):
             if (plain := _legible(match[0], coding.decode)) is not None:
@@ -144,7 +141,7 @@ def _legible_texts(text: str) -> Iterator[str]:
 
 
 def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
-    """The text that a run decodes to; None where it cannot be decoded, or not to printable text."""
+    """The text that a run decodes to; None if it cannot be decoded, or not to printable text."""
     try:
         if len(run) > _GLANCE and _CONTROL.search(decode(run[:_GLANCE])) is not None:
             return None
@@ -155,7 +152,7 @@ def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
 
 
 _GLANCE = 32
-"""As many characters of either coding decode to whole bytes. A control character in these shows that it is no text."""
+"""So many characters decode to whole bytes in either coding. A control character there shows that it is not text."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
 
@@ -168,7 +165,7 @@ def _from_base64(run: str) -> bytes:
 
 
 class _Coding(NamedTuple):
-    """A way to write bytes as text: its runs, its decoder, its characters as `flags_of` has them.
+    """A way to write bytes as text: its runs, its decoder, its characters in the form of `flags_of`.
 
     `begins` matches the beginning of every run that decodes to legible text, and of few others.
     """
@@ -180,7 +177,7 @@ class _Coding(NamedTuple):
 
 
 _LATER = "[89abAB]."
-"""A byte of UTF-8 that begins no character, in hexadecimal."""
+"""A continuation byte of UTF-8, in hexadecimal."""
 _BEGINS_IN_HEX = re.compile(
     r"(?:0[9aAdD]|[2-6].|7[^fF]"
     rf"|[cC][^01]{_LATER}|[dD].{_LATER}|[eE].(?:{_LATER}){{2}}|[fF][0-4](?:{_LATER}){{3}}){{3}}"
@@ -195,7 +192,7 @@ def _sextets(allowed: Callable[[int], bool]) -> str:
 
 
 def _begins_in_base64() -> re.Pattern[str]:
-    """Three bytes are four characters: the first has six bits of the first byte, the second half of the second byte."""
+    """The beginnings of legible text in base64: four characters hold three bytes, six bits each."""
     ascii_first = _sextets(lambda bits: bits in (2, 3) or 8 <= bits < 32)
     ascii_then = _sextets(lambda bits: bits % 16 != 1 and not 8 <= bits % 16 < 12)
     opens, later = _sextets(lambda bits: 48 <= bits < 62), _sextets(lambda bits: 8 <= bits % 16 < 12)
@@ -226,9 +223,9 @@ class _View(NamedTuple):
 
 
 def is_text(raw: bytes) -> bool:
-    """Whether bytes are text apart from some that are not UTF-8: JSON, or printable for the most part.
+    """Whether bytes are text, with some that may not be UTF-8: JSON, or mostly printable.
 
-    Compressed data is not: a secret that stands legibly in it is found by searching the bytes.
+    Compressed data is not text; a search of its bytes finds the secrets that are legible in it.
     """
     if raw.translate(None, _CONTROLS) != raw:
         return False
@@ -237,16 +234,15 @@ def is_text(raw: bytes) -> bool:
 
 
 def recode(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -> bytes:
-    """Apply `clean` to `raw` and to the text that it hides, and keep its coding.
+    """Apply `clean` to `raw` and to the content that it encodes; return the result in the same coding.
 
-    Return equal bytes if there was nothing to clean and nothing was cut. Content beyond 2 MiB is cut, since it was not
-    searched.
+    The result is equal to `raw` if there was nothing to clean. Content beyond 2 MiB is not searched, so it is cut.
     """
     for view in _views(raw) if layers else ():
         cleaned = recode(view.content, clean, layers - 1)
         if view.more or cleaned != view.content:
             return view.back(cleaned)
-    # Last, for what a coding leaves legible could not be decoded again with a token in its middle.
+    # Last: with a token in it, the encoded content could not be decoded any more.
     return clean(raw)
 
 

@@ -27,26 +27,24 @@ Figures = dict[str, float]
 
 
 def demand_installed(*packages: str) -> None:
-    """Raise ConfigError when a package is not installed; by default one of those that compute figures."""
+    """Raise ConfigError if a package is not installed; by default, check those that compute figures."""
     missing = [name for name in packages or PACKAGES if find_spec(name) is None]
     if missing:
-        raise ConfigError(
-            f"packages that are not installed are needed: {', '.join(missing)}", remedy=pip_install("bench")
-        )
+        raise ConfigError(f"needed packages are not installed: {', '.join(missing)}", remedy=pip_install("bench"))
 
 
 def of_questions(questions: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> dict[str, Figures]:
-    """The figures of each question, from its evidence and its ranking, best first. Each name stands once in either."""
+    """The figures of each question, from its evidence and its ranking (best first); neither repeats a name."""
     import ir_measures
 
     names = {getattr(ir_measures, measure) @ cut: name for name, (measure, cut) in MEASURES.items()}
-    # trec_eval, beneath, aborts the process over some names: it is given numbers.
+    # trec_eval aborts the process on some names, so it gets numbers.
     ids = {str(number): question for number, question in enumerate(questions)}
     relevant = [
         ir_measures.Qrel(number, item, 1) for number, question in ids.items() for item in questions[question][0]
     ]
     ranked = [
-        # A score that falls with the rank: ties were broken when the ranks were given.
+        # The score falls with the rank, so there are no ties.
         ir_measures.ScoredDoc(number, item, float(-rank))
         for number, question in ids.items()
         for rank, item in enumerate(questions[question][1], 1)
@@ -65,7 +63,7 @@ def mean(figures: Sequence[Figures]) -> Figures:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Between which bounds the mean lies with a confidence of 95 %; None for fewer than two values."""
+    """The confidence interval of the mean at 95 %; None for fewer than two values."""
     if len(values) < 2:
         return None
     if len(set(values)) == 1:

@@ -18,7 +18,7 @@ from signet_reference_harness.documents import DocumentError, HarnessDocument, S
 from signet_reference_harness.errors import os_errors
 
 TURNS: Final = 6
-"""Turns of the session that a row holds, the newest."""
+"""How many turns of the session a row contains, the newest."""
 
 
 class PairTurn(StrictModel):
@@ -40,7 +40,7 @@ class SessionContext(StrictModel):
 
 
 class Candidate(StrictModel):
-    """A memory that was brought. `text` is null for one that the suite did not store."""
+    """A memory that was returned. `text` is null if the suite did not store it."""
 
     item: str
     text: str | None
@@ -51,7 +51,7 @@ class Candidate(StrictModel):
 
 
 class Outcome(StrictModel):
-    """Which memories answer it, and the rank of the best that was brought."""
+    """The memories that answer the question, and the rank of the best that was returned."""
 
     relevant: Annotated[tuple[str, ...], Field(strict=False)]
     rank: int | None
@@ -84,7 +84,7 @@ class Pair(HarnessDocument):
 
 
 def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
-    """A pair for each question that has evidence and that the facts answer, in the order of the suite."""
+    """A pair for each question with evidence that the facts can answer, in the order of the suite."""
     questions = {question.line: question for question in result.questions if question.category not in UNANSWERABLE}
     for performance in suite.performances:
         texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Performs scenarios on a subject, step by step, and returns the memories that each question brought."""
+"""Performs scenarios on a subject, step by step, and records the memories that each question returned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from signet_reference_harness.bench.suite import Asking, ScenarioRun, SuiteQuery
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """A memory that a step brought: the fact or prompt that it is, or `other:` and the beginning of a hash."""
+    """A memory that a step returned: the name of its fact or prompt, or `other:` and the beginning of a hash."""
 
     item: str
     score: float | None = None
@@ -24,7 +24,7 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class StepMemories:
-    """The memories that a step brought, best first, and how long that took in milliseconds."""
+    """The memories that a step returned, best first, and its duration in milliseconds."""
 
     operation: str
     rows: tuple[MemoryRow, ...]
@@ -48,25 +48,25 @@ Note = Callable[[Record], None]
 class Player:
     """Performs the steps of one scenario, each by the method of its kind, such as `fact`, `query`, `start` or `end`.
 
-    It is a coroutine function that takes the step, returns the StepMemories that it brought, or None, and raises
-    BenchFailureError when the subject cannot do what the step asks. A step without a method does nothing.
+    A method is a coroutine function that takes the step and returns its StepMemories, or None. It raises
+    BenchFailureError if the subject cannot perform the step. A step without a method does nothing.
     """
 
     has_sessions = True
-    """Whether the assertions of a suite are asked of it."""
+    """Whether the assertions of a suite apply to it."""
 
     async def close(self) -> None:
         """Close the sessions that are open."""
         return
 
     def same_as(self, name: str) -> str:
-        """The first of the names under which the subject stores the same memory."""
+        """The first name of a memory that the subject stores under several."""
         return name
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDatabase:
-    """One database of a subject, open: `player` makes the player of a scenario; `version` is the daemon's own word."""
+    """An open database of a subject: `player` makes the player of a scenario; `version` is the daemon's, as it says."""
 
     player: Callable[[ScenarioRun], Player]
     latencies: Latencies
@@ -80,18 +80,18 @@ class Subject(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Its description, equal for every run of it."""
+        """Describe the subject; the description is the same in every run."""
 
     @abstractmethod
     def open(self, folder: Path, database: str, number: int) -> AbstractAsyncContextManager[OpenDatabase]:
-        """A database of its own, the `number`-th of the suite, empty or a copy of the one to begin with.
+        """Open a new database, the `number`-th of the suite: empty, or a copy of the initial one.
 
         `folder` is that of the run.
         """
 
 
 async def perform(performance: ScenarioRun, player: Player, note: Note, stepped: Callable[[], None]) -> None:
-    """Perform a scenario; `note` gets the records of each step that asks, `stepped` is called after each step.
+    """Perform a scenario. `note` gets the records of each step that asks; `stepped` is called after each step.
 
     Raises BenchFailureError, which names the scenario and the line.
     """

@@ -142,7 +142,7 @@ def subject_name(subject: Mapping[str, Any]) -> str:
 
 
 def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog) -> Result:
-    """The figures of a run whose databases are all done."""
+    """The figures of a complete run."""
     records = [record for database in suite.databases for record in logged.records[database]]
     records.sort(key=lambda record: record["line"])
     asked = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
@@ -181,7 +181,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
 
 
 def times_of(suite: Suite, run: str, logged: BenchLog) -> Times:
-    """The times of a run whose databases are all done."""
+    """The times of a complete run."""
     latencies: dict[str, list[float]] = {}
     for database in suite.databases:
         for operation, values in logged.done[database]["latencies_ms"].items():
@@ -215,7 +215,7 @@ def environment() -> dict[str, str | int | None]:
 
 
 def write_document(document: HarnessDocument, path: Path) -> None:
-    """Put the document at `path`, whole or not at all. Raises BenchFailureError."""
+    """Write the document to `path` atomically. Raises BenchFailureError."""
     write_text(document_text(document), path)
 
 
@@ -225,7 +225,7 @@ def document_text(document: HarnessDocument) -> str:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Put the text at `path`, whole or not at all. Raises BenchFailureError."""
+    """Write the text to `path` atomically. Raises BenchFailureError."""
     with os_errors(f"{path}: cannot be written", kind=BenchFailureError):
         put_text(path, text)
 

@@ -97,7 +97,7 @@ class _Chat:
             first = opened.session.start_reply or reply
             missing = first if first.shows_no_daemon else reply
             origin = host.client.config.origin
-            await self._talk(plan, opened, missing.told_of_no_daemon(origin) if missing.shows_no_daemon else None)
+            await self._talk(plan, opened, missing.describe_no_daemon(origin) if missing.shows_no_daemon else None)
         except asyncio.CancelledError:
             if self.signal is None:
                 raise

@@ -97,7 +97,7 @@ async def _report_daemon() -> bool:
         reply = await client.health()
     origin = client.config.origin
     if reply.shows_no_daemon:
-        click.echo(f"daemon: {reply.told_of_no_daemon(origin)}")
+        click.echo(f"daemon: {reply.describe_no_daemon(origin)}")
     else:
         click.echo(f"daemon: {reply.text('version') or 'of no known version'} at {origin}")
     return not reply.shows_no_daemon

@@ -19,12 +19,12 @@ NO_DAEMON: Final = frozenset({401, 403, 404, *range(300, 400)})
 
 
 class FailureClass(StrEnum):
-    """Why an operation brought nothing usable. All of them leave the user's turn alone."""
+    """Why an operation returned nothing usable. None of them stops the user's turn."""
 
     OFFLINE = "offline"
     """Nothing listens there, or the connection broke before an answer began."""
     TIMEOUT = "timeout"
-    """The whole exchange took longer than the operation's deadline, however busily bytes were dripping."""
+    """The whole exchange took longer than the operation's deadline, even if bytes kept arriving."""
     HTTP = "http"
     """The answer's status is not 2xx."""
     BODY_READ = "body-read"
@@ -41,9 +41,8 @@ class FailureClass(StrEnum):
 class Reply:
     """The outcome of one operation. `body` is the JSON object of a 2xx answer, else empty.
 
-    `error` is the daemon's own `error` text of a refused call. `sent` tells whether any of the request
-    may have reached the daemon, `reached` whether it surely did: in between lies a kept connection that
-    turned out to be dead.
+    `error` is the daemon's own `error` text of a refused call. `sent` is true if part of the request may have reached
+    the daemon, `reached` if it certainly did; only `sent` is true if a kept connection turned out to be dead.
     """
 
     operation: str
@@ -74,13 +73,13 @@ class Reply:
         gone = self.failure in {FailureClass.OFFLINE, FailureClass.INVALID_JSON} or answered_otherwise
         return gone or (self.failure is FailureClass.HTTP and self.status in NO_DAEMON)
 
-    def told_of_no_daemon(self, origin: str) -> str:
-        """The words for a reply that :attr:`shows_no_daemon` at this origin."""
+    def describe_no_daemon(self, origin: str) -> str:
+        """Describe a reply that :attr:`shows_no_daemon` at this origin."""
         if self.status in REFUSALS:
             return f"the daemon at {origin} refuses this harness: {self.in_brief}"
         if self.failure is FailureClass.OFFLINE:
             return f"no daemon answers at {origin}: {self.detail}"
-        return f"what answers at {origin} is no daemon: {self.in_brief}"
+        return f"the program that answers at {origin} is not a daemon: {self.in_brief}"
 
     @property
     def in_brief(self) -> str:
@@ -106,7 +105,7 @@ def memory_rows(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def suppressed_rows(body: Mapping[str, Any]) -> int:
-    """How many rows a recall left out, as the session was shown them before."""
+    """How many rows a recall left out because the session had already got them."""
     meta = body.get("meta")
     dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
     count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
@@ -118,7 +117,7 @@ OPERATIONS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
 )
 """By operation: its request, the types of the members that an answer must have, and whether a hello declares it.
 
-An operation that may be called `unseen` is tried even while the daemon is out of sight.
+An operation marked `unseen` is tried even while the daemon does not answer.
 """
 TYPES: Final[Mapping[str, type]] = {"string": str, "array": list, "integer": int, "boolean": bool}
 SET_ASIDE: Final = ("bypassed", "skipped")
@@ -126,9 +125,9 @@ SET_ASIDE: Final = ("bypassed", "skipped")
 
 
 def check_shape(reply: Reply) -> Reply:
-    """`reply`, marked as a failure of shape when its body cannot be used as an answer of its operation.
+    """`reply`, with a failure of shape if its body is not a usable answer of its operation.
 
-    It keeps its body and stays accepted: the daemon did take the call.
+    The reply keeps its body and stays accepted, since the daemon accepted the call.
     """
     if not reply.accepted or any(reply.body.get(name) is True for name in SET_ASIDE):
         return reply

@@ -1,4 +1,4 @@
-"""Which turn of the script answers a request."""
+"""Chooses the turn of the script that answers a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RequestMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class ScriptedRequest(Struct, frozen=True):
-    """A request to the model; `tools` are the names of those that it may call."""
+    """A request to the model; `tools` are the names of the tools that it may call."""
 
     api: ApiName
     model: str
@@ -36,7 +36,7 @@ class ScriptedRequest(Struct, frozen=True):
     tools: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As GET /requests shows it."""
+        """The request as GET /requests shows it."""
         return {name: to_builtins(getattr(self, name)) for name in ("model", "stream", "messages", "tools")}
 
     def texts(self, *roles: str) -> tuple[str, ...]:
@@ -82,20 +82,20 @@ def text_of(content: Any) -> str:
 
 
 def names(values: Iterable[Any]) -> tuple[str, ...]:
-    """Those of the values that are texts."""
+    """The values that are texts."""
     return tuple(value for value in values if isinstance(value, str))
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedTurn:
-    """A turn, and where the script has it: turns/2, rules/0, or its own name."""
+    """A turn, and its place in the script: turns/2, rules/0, or its own name."""
 
     turn: ScriptedTurn
     place: str
 
 
 class Playback:
-    """A script as it plays. One request takes one turn."""
+    """A script while it plays: each request takes one turn."""
 
     def __init__(self, script: Script) -> None:
         self._begin(script)
@@ -125,7 +125,7 @@ class Playback:
             self._changed.notify_all()
 
     def ruled(self, asked: ScriptedRequest) -> PlayedTurn | None:
-        """The turn of the first rule that a request meets, or None. Counts a use of the rule."""
+        """The turn of the first rule that a request meets, or None. It counts as a use of the rule."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
                 self._rule_uses[number] += 1

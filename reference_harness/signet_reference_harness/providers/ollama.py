@@ -49,7 +49,7 @@ class OllamaProvider(HttpProvider):
         if message.get("content"):
             yield answer.text(message["content"])
         for call in message.get("tool_calls") or ():
-            # The API numbers no calls, and sends each whole.
+            # The API gives calls no ids, and sends each one complete.
             answer.call(object(), None, call["function"]["name"], value=call["function"].get("arguments"))
         if event.get("done"):
             answer.done = True

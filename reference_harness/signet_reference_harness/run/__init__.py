@@ -396,4 +396,4 @@ def _no_daemon(client: AdapterClient, reply: Reply) -> ConfigError:
     remedy = "start it, set SIGNET_DAEMON_URL, or give --without-memory"
     if reply.status in REFUSALS:
         remedy = "set SIGNET_TOKEN to a token that the daemon takes, or give --without-memory"
-    return ConfigError(reply.told_of_no_daemon(client.config.origin), remedy=remedy)
+    return ConfigError(reply.describe_no_daemon(client.config.origin), remedy=remedy)

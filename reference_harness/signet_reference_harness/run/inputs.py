@@ -32,7 +32,7 @@ from signet_reference_harness.tools.permission import Permissions, patterns_of
 from signet_reference_harness.tools.registry import installed_tools, tool_of
 
 LARGEST_PROMPT: Final = 4 * 1024 * 1024
-"""Bytes. The daemon refuses bodies of over 10 MiB, and a character can take six of them."""
+"""In bytes. The daemon refuses bodies of more than 10 MiB, and JSON may need six bytes for a character."""
 RESEARCH: Final = ("memory_search",)
 """Tools that run on the prompt before the model sees it."""
 STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
@@ -40,7 +40,7 @@ STATE_VARIABLE: Final = "SIGNET_HARNESS_STATE_DIR"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(settings.ProviderOptions):
-    """The command line of `signet-harness run` as it was written; None where it says nothing."""
+    """The options of `signet-harness run` as the user gave them; None for an option left out."""
 
     words: tuple[str, ...] = ()
     prompt: str | None = None
@@ -73,7 +73,7 @@ class Options(settings.ProviderOptions):
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where a task works, and what it keeps beside it; all exist."""
+    """The folder in which a task works, and those in which it stores its state; all exist."""
 
     project: Path
     state: Path
@@ -82,7 +82,7 @@ class Folders:
 
     @classmethod
     def from_options(cls, options: Options, environ: Mapping[str, str]) -> Folders:
-        """The folders that options and environment name, made where they are the harness's own. Raises ConfigError."""
+        """The folders that options and environment name; the harness's own are created. Raises ConfigError."""
         project = Path.cwd() if options.cwd is None else options.cwd
         if not os.path.isdir(project):  # noqa: PTH112 - it answers for names that are too long, too
             raise ConfigError(f"--cwd {project}: is not a folder", remedy="name the folder of the project")
@@ -92,17 +92,17 @@ class Folders:
 
 
 def state_folder(options: Options, environ: Mapping[str, str]) -> Path:
-    """The folder of what the harness keeps, made where it does not exist. Raises ConfigError."""
+    """The folder of the harness's state, created if it does not exist. Raises ConfigError."""
     return _make((options.state_dir or _state(environ)).absolute())
 
 
 def runs_folder(state: Path) -> Path:
-    """The folder of the runs in that of the state, made where it does not exist. Raises ConfigError."""
+    """The folder of the runs within that of the state, created if it does not exist. Raises ConfigError."""
     return _make(state / "runs")
 
 
 def options_of_run(options: Options, recorded: RunRecord) -> Options:
-    """The options of a run that goes on: prompt, session, agent and project are its own. Raises ConfigError."""
+    """The options of a run that is resumed, with its prompt, session, agent and project. Raises ConfigError."""
     if not Path(recorded.project).is_dir():
         raise ConfigError(
             f"--resume {recorded.run}: its project is gone: {recorded.project}",
@@ -119,7 +119,7 @@ def options_of_run(options: Options, recorded: RunRecord) -> Options:
 
 
 def check_resume(options: Options) -> None:
-    """Raise ConfigError for what only a new run can be given beside --resume."""
+    """Raise ConfigError for an option that --resume excludes."""
     given = {
         "a prompt": options.words or options.prompt or options.prompt_file or options.stdin,
         "--session": options.session,
@@ -138,9 +138,9 @@ def check_resume(options: Options) -> None:
 
 
 def check_not_gone_on(recorded: RunRecord, stored: StoredSession | None) -> None:
-    """Raise ConfigError where the run was cancelled, or its session has had other turns since it began.
+    """Raise ConfigError if the run was cancelled, or if its session has had other turns since it began.
 
-    The remains of the run's own turn are taken back from `stored`.
+    Remains of the run's own turn are removed from `stored`.
     """
     run, turns = recorded.run, 0
     if stored is not None:
@@ -150,14 +150,14 @@ def check_not_gone_on(recorded: RunRecord, stored: StoredSession | None) -> None
         turns = len(stored.turns)
     if turns != recorded.turns:
         raise ConfigError(
-            f"--resume {run}: its session {recorded.session} is not where the run began: it had {recorded.turns // 2} "
-            f"turns then, and has {turns // 2} now",
-            remedy=f"begin another run, with --session {recorded.session} if it is to know of them",
+            f"--resume {run}: its session {recorded.session} has changed since the run began: it had "
+            f"{recorded.turns // 2} turns then, and has {turns // 2} now",
+            remedy=f"begin another run, with --session {recorded.session} to continue that session",
         )
 
 
 def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
-    """The one prompt that was given. Raises ConfigError for none, for two, and for one that cannot be read."""
+    """The prompt. Raises ConfigError for no prompt, for several, and for one that cannot be read."""
     given = {
         "the argument": options.words or None,
         "--prompt": options.prompt,
@@ -178,7 +178,7 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     else:
         text = options.prompt if options.prompt is not None else " ".join(options.words)
     try:
-        # An argument comes decoded by the locale, which may be another than UTF-8; its bytes are what was typed.
+        # Python decodes arguments by the locale, which may not be UTF-8; the user typed the bytes.
         text = os.fsencode(text).decode() if options.prompt_file is None and not options.stdin else text
         size = len(text.encode())
     except UnicodeError:
@@ -186,19 +186,19 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
     if size > LARGEST_PROMPT:
         raise ConfigError(f"{named[0]}: the prompt is larger than {LARGEST_PROMPT} bytes", remedy="shorten it")
     if not text.strip():
-        raise ConfigError(f"{named[0]}: the prompt is blank", remedy="say what is to be done")
+        raise ConfigError(f"{named[0]}: the prompt is blank", remedy="write what the agent has to do")
     return text
 
 
 def standard_input() -> BinaryIO:
-    """Standard input, for a thread. Python aborts at exit where one holds the lock of its own reader of it."""
+    """Standard input for a thread. Python aborts at exit if a thread holds the lock of `sys.stdin`."""
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str, StoredSession | None]:
-    """The key of the task's session, and what its file holds; None for a new session. Raises ConfigError.
+    """The key of the task's session, and the stored session; None for a new session. Raises ConfigError.
 
-    With --continue it is the session of the agent in the project that was written to last.
+    With --continue it is the agent's latest session in the project.
     """
     if options.goes_on and options.session is not None:
         raise ConfigError("--continue and --session both name the session", remedy="leave one of them out")
@@ -211,7 +211,7 @@ def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str,
         return latest.identity.key, latest
     if options.session is None:
         return str(uuid4()), None
-    # The file is named by the key as the daemon has it.
+    # The file is named after the key as the daemon stores it.
     key = options.session.removeprefix(KEY_PREFIX)
     path = path_of(folders.sessions, key)
     if not path.exists():
@@ -238,11 +238,11 @@ def stored_session(options: Options, folders: Folders, agent: str) -> tuple[str,
 
 
 def check_summary(path: Path | None) -> None:
-    """Raise ConfigError for a summary that could not be written in the end."""
+    """Raise ConfigError if the summary could not be written at the end."""
     if path is None:
         return
     if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113
-        # A device such as /dev/null would be put aside for the file.
+        # The file would replace a device such as /dev/null.
         raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
     if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
         raise ConfigError(f"--summary {path.name[:80]}…: the name is too long for a file", remedy="shorten it")
@@ -265,9 +265,9 @@ def _make(folder: Path, option: str = "--state-dir") -> Path:
 
 
 def _completion_options(options: Options, asked: ProviderSettings) -> CompletionOptions:
-    """The options of completions that the command line names. Raises ConfigError."""
+    """The completion options, with those of the command line. Raises ConfigError."""
     if options.stop and asked.api == "openai-responses":
-        raise ConfigError("--stop: openai-responses knows no such texts", remedy="give --api openai-completions")
+        raise ConfigError("--stop: openai-responses has no stop texts", remedy="give --api openai-completions")
     return replace(asked.options, max_tokens=options.max_tokens, temperature=options.temperature, stop=options.stop)
 
 
@@ -280,7 +280,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionPlan:
-    """A session that can be begun. `config` is of the agent's own daemon; `stored` is what a named session holds."""
+    """All that a session needs to begin. `config` is for the agent's own daemon; `stored` is the named session."""
 
     folders: Folders
     identity: SessionIdentity
@@ -311,7 +311,7 @@ class SessionPlan:
 
     @classmethod
     def from_options(cls, options: Options, environ: Mapping[str, str], folders: Folders) -> SessionPlan:
-        """The plan that options and environment make. Raises HarnessError for what cannot be used."""
+        """Make the plan from options and environment. Raises HarnessError for a value that cannot be used."""
         config = HarnessConfig.from_environment(environ)
         key, stored = stored_session(options, folders, options.agent or config.agent)
         if stored is None:

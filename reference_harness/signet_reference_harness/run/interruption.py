@@ -12,8 +12,8 @@ from typing import Any, Literal
 class Interruption:
     """Handles signals and the time limit in the event loop, according to the phase of the task.
 
-    Until :meth:`settle` an interruption cancels the task, once. After that the session is ended, which no signal stops;
-    a signal then only cancels what :meth:`ends` is given.
+    Until :meth:`settle`, an interruption cancels the task, once. After that the session is being ended, which no signal
+    stops; a signal then only cancels the future that :meth:`ends` waits for.
     """
 
     def __init__(self, limit_ms: int | None) -> None:
@@ -43,7 +43,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def heeded(self) -> Iterator[None]:
-        """While this lasts signals and the time limit, which begins to run, cancel the present task."""
+        """Within this context, signals and the time limit, which starts now, cancel the current task."""
         loop = asyncio.get_running_loop()
         self._cancelled = asyncio.current_task()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,12 +58,12 @@ class Interruption:
                 loop.remove_signal_handler(number)
 
     def settle(self) -> None:
-        """From here on nothing interrupts the end of the task."""
+        """From now on, nothing interrupts the end of the task."""
         self._cancelled = None
 
     @contextlib.contextmanager
     def ends(self, waiting: asyncio.Future[Any]) -> Iterator[None]:
-        """While this lasts a signal cancels `waiting`."""
+        """Within this context, a signal cancels `waiting`."""
         self._cancelled = waiting
         try:
             yield
@@ -76,6 +76,6 @@ class Interruption:
             return
         if self.status is None:
             self.is_late, self.signal = number is None, number
-        # Once: a second signal does not cut short what the first one has set going.
+        # Once: a second signal must not interrupt the cleanup that the first has started.
         self._cancelled.cancel()
         self._cancelled = None

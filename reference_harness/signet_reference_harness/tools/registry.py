@@ -1,4 +1,4 @@
-"""The tools of a host by name, and how one is run: whatever it does, there is a clear result, in time and in bounds."""
+"""The tools of a host by name. Running one always gives a result, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ AnyTool = Tool | DaemonTool | ServedTool
 class ToolRegistry:
     """The tools of a host. Raises ConfigError when two tools share a name.
 
-    A tool whose schema is not one is not shown to the model, and a call of it says so. Those named in
-    `before_generation` run on each prompt beside those that ask for it themselves. The tools of `sources` may come and
-    go; where one has the name of a tool of the host, the host's is meant.
+    A tool with an invalid schema is not shown to the model, and a call of it fails. The tools named in
+    `before_generation`, and those that ask for it themselves, run on each prompt. The tools of `sources` may come and
+    go; if one has the name of a tool of the host, the host's is used.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ToolRegistry:
         self.before_generation = tuple(
             name for name, tool in self._tools.items() if tool.run_before_generation or name in before_generation
         )
-        """The names of the tools that run on each prompt before the model does."""
+        """The names of the tools that run on each prompt, before the model."""
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
@@ -77,11 +77,11 @@ class ToolRegistry:
         return tuple(notice for source in self._sources for notice in source.notices)
 
     def asks_the_daemon(self, name: str) -> bool:
-        """Whether the tool is an operation of the daemon, or is not known."""
+        """Whether the tool is an operation of the daemon, or unknown."""
         return isinstance(self._tools.get(name), DaemonTool) or name not in self._all()
 
     def _all(self) -> dict[str, AnyTool]:
-        """The tools by name as they stand now, the host's first."""
+        """The current tools by name, the host's first."""
         served = {name: tool for source in self._sources for name, tool in source.tools.items()}
         return {**self._tools, **served, **self._tools}
 
@@ -101,9 +101,9 @@ class ToolRegistry:
         results: ResultFolder,
         refusal: Callable[[], Awaitable[str]] | None = None,
     ) -> ToolResult:
-        """Run a tool. An unknown tool, bad arguments and a failed call are results too: the model reads them.
+        """Run a tool. An unknown tool, bad arguments and a failed call are results, too: the model reads them.
 
-        `refusal` is awaited when all else admits the call, and says why it may not be made; empty where it may.
+        `refusal` is awaited last; it returns why the call is not allowed, or an empty text.
         """
         tools = self._all()
         tool = tools.get(name)
@@ -135,12 +135,12 @@ class ToolRegistry:
                 content = await asyncio.wait_for(made, timeout_s)
             except TimeoutError:
                 return _failed(name, f"the tool gave no result within {timeout_s:g} s and was given up")
-            told, file = bound_result(content, name, results)
+            value, file = bound_result(content, name, results)
         except HarnessError as error:
             return _failed(name, error.message)
         except (ValueError, TypeError, RecursionError) as error:
             return _failed(name, f"the tool's result is not JSON: {error}")
-        return ToolResult(name, True, told, file=file)
+        return ToolResult(name, True, value, file=file)
 
 
 async def _operate(
@@ -158,20 +158,20 @@ async def _operate(
 
 
 def _perform(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-    """Run a tool to its end, in a thread."""
+    """Run a tool, in a thread."""
     try:
         value = tool.execute(arguments, context)
         return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
     except HarnessError:
         raise
-    except BaseException as error:  # noqa: BLE001 - a tool is a stranger's code: its SystemExit is not ours
+    except BaseException as error:  # noqa: BLE001 - a tool is foreign code: its SystemExit must not end the harness
         raise ToolFailedError(f"the tool failed: {type(error).__name__}: {error}") from None
 
 
 async def in_thread(call: Callable[[], Value]) -> Value:
     """Run `call` in a thread of its own, which delays neither the loop nor the exit, even if it never ends."""
     ended: Future[Value] = Future()
-    # Else who waits no longer would cancel it.
+    # Otherwise a caller that stops waiting would cancel it.
     ended.set_running_or_notify_cancel()
 
     def run() -> None:
@@ -198,8 +198,8 @@ class _Schema:
 
     @cached_property
     def complaint(self) -> str:
-        """The fault of the schema itself; empty for a usable one."""
-        # Takes longer to import than most turns take.
+        """Why the schema cannot be used; empty if it can."""
+        # Imported late: the import takes longer than most turns.
         import jsonschema_rs
 
         try:
@@ -212,22 +212,22 @@ class _Schema:
         return ""
 
     def breach(self, arguments: Mapping[str, Any]) -> str | None:
-        """The fault of these arguments; None when the schema admits them."""
+        """Why the schema refuses the arguments; None if it accepts them."""
         if self.complaint:
             return self.complaint
         try:
-            # Half characters, which the validator cannot read, are sent all the same.
-            told = json.loads(as_json(dict(arguments)))
+            # Lone surrogates, which the validator cannot read, are replaced.
+            value = json.loads(as_json(dict(arguments)))
         except (ValueError, TypeError, RecursionError) as error:
             return f"the arguments are not JSON: {error}"
-        for breach in self._validator.iter_errors(told):
+        for breach in self._validator.iter_errors(value):
             place = "".join(f"/{part}" for part in breach.instance_path)
             return f"the arguments do not fit the tool's schema: {place or 'the object'}: {_first(breach)}"
         return None
 
 
 def _fetch_nothing(address: str) -> Any:
-    """A schema that a stranger wrote has the harness open no address and no file."""
+    """Refuse to load another schema: a foreign schema must not make the harness open an address or a file."""
     raise ValueError(f"a schema may not refer to {address[:ERROR_LIMIT]!r}, outside itself")
 
 
@@ -241,16 +241,16 @@ def _failed(name: str, error: str) -> ToolResult:
 
 
 TOLD_LIMIT: Final = 64 * 1024
-"""Bytes of JSON that one result may take of the model's context."""
+"""The most bytes of JSON that one result may add to the model's context."""
 NOTE_ROOM: Final = 1_024
 FILE_LIMIT: Final = 256 * 1024 * 1024
-"""Bytes of one result that are kept at all."""
+"""The most bytes of one result that are written to its file."""
 ERROR_LIMIT: Final = 2_000
-"""Characters of an error that the model gets."""
+"""The most characters of an error that the model gets."""
 
 
 class ResultFolder:
-    """The folder of a session for results that are too long for the model; made when the first one comes.
+    """The folder of a session for results that are too long for the model; created with the first of them.
 
     Without a `path` it is a private temporary folder, which :meth:`close` removes.
     """
@@ -261,7 +261,7 @@ class ResultFolder:
         self._numbers: Iterator[int] = count(1)
 
     def keep(self, name: str, content: bytes) -> Path:
-        """Write a result into a new file, and name it. Raises OSError."""
+        """Write a result to a new file and return its path. Raises OSError."""
         if self.path is None:
             self.path = Path(tempfile.mkdtemp(prefix="signet-results-"))
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -285,9 +285,9 @@ class ResultFolder:
 
 
 def bound_result(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | None]:
-    """The content as the model is given it, and the file that holds all of it if it was cut.
+    """The content for the model, and if it was cut the file with all of it.
 
-    Raises ValueError, TypeError or RecursionError for what is no JSON.
+    Raises ValueError, TypeError or RecursionError for what is not JSON.
     """
     text = as_json(content)
     if len(text.encode()) <= TOLD_LIMIT:
@@ -310,7 +310,7 @@ def as_json(content: Any) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """As much of the beginning of `text` as takes `most` bytes as a JSON string."""
+    """The longest beginning of `text` that takes at most `most` bytes as a JSON string."""
     cut = text[:most]
     while (size := len(json.dumps(cut, ensure_ascii=False).encode())) > most:
         cut = cut[: max(len(cut) * most // size - 1, 0)]
@@ -327,9 +327,9 @@ def installed_tools() -> list[Tool]:
 
 
 def tool_of(place: str, where: str) -> Tool:
-    """The tool at `module:attribute`, made if it is a class or a function. Raises ConfigError naming `where`."""
+    """The tool at `module:attribute`; a class or function is called first. Raises ConfigError naming `where`."""
     needed = ("name", "description", "input_schema", "execute", "run_before_generation")
-    remedy = "write what signet_reference_harness.tools.Tool names, or leave it out"
+    remedy = "implement signet_reference_harness.tools.Tool, or leave the tool out"
     return cast(Tool, load_plugin(place, where, _make_tool, needed, remedy=remedy))
 
 

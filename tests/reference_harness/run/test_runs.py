@@ -170,7 +170,7 @@ def test_a_run_whose_session_has_gone_on_refuses(do: Do, serve: Serve) -> None:
     do(prompt="Hello.", session="s1", **model(served.url))
     done = do(resume="r1", cwd=None, **model(served.url))
     assert done.status == 2
-    assert "its session s1 is not where the run began: it had 0 turns then, and has 1 now" in done.told[0][0]
+    assert "its session s1 has changed since the run began: it had 0 turns then, and has 1 now" in done.told[0][0]
 
 
 def test_a_start_that_fails_frees_the_id(do: Do, daemon: RecordingDaemon, serve: Serve) -> None:

@@ -1,4 +1,4 @@
-"""Who the bearer is; tokens and API keys."""
+"""Handlers of `auth/`: who the caller is, tokens, API keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROVIDERS: Final = (
 
 
 def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET auth/whoami: what the daemon makes of the bearer's token. An API key counts for nothing here."""
+    """GET auth/whoami: the claims of the bearer's token. API keys have no effect here."""
     known, mode = call.claims is not None, daemon.auth.mode
     shown = {"authenticated": known, "claims": call.claims.to_wire() if call.claims else None, "mode": mode}
     if not daemon.behaviour.api_keys:
@@ -67,7 +67,7 @@ def list_keys(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 
 
 def make_key(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST auth/api-keys: 201 with the key, shown this once."""
+    """POST auth/api-keys: 201 with the key, which no other answer shows."""
     body = call.json_record("invalid request body")
     name, role = js.text_or_none(body.get("name")) or "", body.get("role")
     demand(name, "name is required")

@@ -1,4 +1,4 @@
-"""The state of one daemon: its settings, its clock, and everything it remembers."""
+"""The state of one daemon: its settings, its clock, and all that it stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from signet_conformance.errors import UsageError, os_errors
 
 
 class Daemon:
-    """The parts of one daemon. `clock` gives epoch seconds; nothing else in here knows what time it is.
+    """The parts of one daemon. `clock` returns epoch seconds; nothing else here reads the time.
 
     Raises `UsageError` when the settings or the workspace cannot be used.
     """
@@ -55,11 +55,11 @@ class Daemon:
         self.secrets = Secrets(self.store, clock, shell=self.behaviour.early)
         self.captures = Captures()
         self.prompted: dict[str, deque[set[str]]] = {}
-        """The rows that the last prompts of a session showed, where the version remembers them."""
+        """By session, the rows that its last prompts showed, in versions that remember them."""
         self.agents.register("default")
 
     def now(self) -> str:
-        """The present moment as the daemon writes it."""
+        """The current time as the daemon writes it."""
         return js.iso(self.clock())
 
     def count_reads(self, memories: Iterable[str]) -> None:
@@ -71,7 +71,7 @@ class Daemon:
         )
 
     async def close(self) -> None:
-        """Stop what runs, close the file and remove a temporary workspace."""
+        """Stop running commands, close the database and remove a temporary workspace."""
         await self.secrets.close()
         self.store.close()
         if self._temporary:
@@ -99,8 +99,8 @@ class DaemonSettings:
     shutting_down: bool = False
     """Everything but /health is answered 503, as while a real daemon stops."""
     claims_expire: bool = False
-    """The claims that the workspace holds have expired: the daemon was away for longer than they last."""
+    """The claims in the workspace have expired: the daemon was down for longer than they last."""
     clock_stands_at: float | None = None
-    """Epoch seconds at which the clock stands still, so that what depends on age is the same in each run."""
+    """Epoch seconds at which the clock stands still, so that ages are the same in each run."""
     rate_limits: Mapping[str, int] = field(default_factory=dict)
-    """Other limits a minute than the daemon's own, by operation (forget, modify, batchForget, ...)."""
+    """Limits per minute, by operation (forget, modify, batchForget, ...), in place of the daemon's own."""

@@ -177,7 +177,7 @@ class HttpAdapter:
         """Perform one step; the result tells how each call fared."""
         performer = self._STEPS.get(str(step.get("step")))
         if performer is None:
-            raise Skipped(f"a runtime adapter gets no notice of {step.get('step')}")
+            raise Skipped(f"a runtime adapter is not told of {step.get('step')}")
         session = self._session(step)
         result = performer(self, session, step)
         calls, self._calls = self._calls, []

@@ -1,11 +1,10 @@
-"""A harness that reaches the daemon through a memory server only: Gemini, Forge, or any client of MCP.
+"""A harness that reaches the daemon only through an MCP server: Gemini, Forge, or any other client of MCP.
 
     python -m signet_conformance.drivers.hosts.mcp OPTIONS
 
-The option `server` is the command of one that is spoken to over its standard input and output: each session has one
-of its own, as each start of such a harness has. With the option `install` the connector's own installer names that
-command, in the file of the harness that the face names. With the option `url` it is a server over streamable HTTP,
-which serves all sessions.
+The option `server` is the command of a server over standard input and output; each session starts its own. With the
+option `install`, the connector's installer writes that command to the file of the harness that the face names. With
+the option `url`, one server over streamable HTTP serves all sessions.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Server = McpServer | McpHttpServer
 
 
 class McpHarness:
-    """Performs tool steps; such a connector hears of no other step."""
+    """Performs tool steps; an MCP server is not told of any other step."""
 
     def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
         self._face = options["face"]
@@ -53,7 +52,7 @@ class McpHarness:
         self._projects = Projects()
 
     def about(self) -> Mapping[str, Any]:
-        """Which harness is played, and whether it finds a memory server where the connector has installed one."""
+        """Which harness is played, and whether it finds the MCP server that the connector has installed."""
         said = {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
         if "install" not in self._options:
             return said
@@ -66,11 +65,11 @@ class McpHarness:
         return {**said, "installed": rows}
 
     def _install(self, agent: object) -> None:
-        """Run the connector's installer for an agent: what it writes down holds for one."""
+        """Run the connector's installer for an agent; what it writes is for one agent."""
         if agent == self._installed_for and agent is not None:
             return
         told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
-        # The harness has been used before: where its folder is, the connector may look.
+        # The user has started the harness before, so its folder exists: connectors look for it.
         (Path.home() / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
         Installer(self._options["install"], self._options["module"]).run({**self._env, **told})
         self._installed_for = agent
@@ -81,9 +80,9 @@ class McpHarness:
         if kind in ("start", "resume") and name not in self._servers:
             self._without.pop(name, None)
             try:
-                self._servers[name] = self._joined(self._projects.folder(step.get("project")), step.get("agent"))
+                self._servers[name] = self._connect(self._projects.folder(step.get("project")), step.get("agent"))
             except ChildEndedError as ended:
-                # A user's session goes on without the tools of a server that did not come up.
+                # A harness goes on without a server that did not start.
                 self._without[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
             except Skipped as reason:
                 self._without[name] = str(reason)
@@ -92,7 +91,7 @@ class McpHarness:
                 self._peer.tell_about(told)
                 return {"tools": list(self._servers[name].tools)}
         if name in self._without:
-            raise Skipped(f"this session is without a memory server: {self._without[name]}")
+            raise Skipped(f"this session has no memory server: {self._without[name]}")
         if name not in self._servers:
             raise StepError(f"session {name!r} is not known: start it first")
         server = self._servers[name]
@@ -111,11 +110,11 @@ class McpHarness:
         if kind == "end":
             self._servers.pop(name).close()
             return {"ended": True}
-        raise Skipped(f"a memory server gets no notice of {kind}")
+        raise Skipped(f"a memory server is not told of {kind}")
 
-    def _joined(self, folder: Path, agent: object) -> Server:
+    def _connect(self, folder: Path, agent: object) -> Server:
         if self._served is None:
-            # Each session is a program that was started for one agent.
+            # Each session has a server of its own, started for one agent.
             told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
             command: Sequence[str] = self._options.get("server", ())
             env: Mapping[str, str] = {}
@@ -126,7 +125,7 @@ class McpHarness:
         return McpHttpServer(self._served, self._face["harness"])
 
     def flush(self) -> None:
-        """Nothing is left: a tool call has ended before its step is answered."""
+        """Do nothing: a tool call ends before its step is answered."""
 
     def close(self) -> None:
         """End every server."""

@@ -1,6 +1,6 @@
-"""An MCP server as the client in a harness speaks to it: over standard input and output, or over HTTP.
+"""A harness's client of an MCP server: over standard input and output, or over HTTP.
 
-The client over HTTP is the official one of the extra `harness`, imported where it is asked for.
+The client over HTTP is the official one, of the extra `harness`; it is imported when needed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 REVISION = "2025-06-18"
 START_TIMEOUT_S = 90.0
-"""What takes one second on a quiet machine took more than 30 on one with a load of 20."""
+"""Long: a start that takes one second took more than 30 on a machine with a load of 20."""
 CALL_TIMEOUT_S = 90.0
 _MOST_PAGES = 100
-"""A server may never say that its list of tools ends."""
-_TELLING = re.compile(r"[\w.]*(Error|Exception)\b")
-"""How a line begins that says why a program of Python or JavaScript ended."""
+"""A bound, for servers whose list of tools never ends."""
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception)\b")
+"""The beginning of a line in which Python or JavaScript names an uncaught exception."""
 
 
 class McpServer:
@@ -47,9 +47,9 @@ class McpServer:
             self.tools: Mapping[str, Any] = dict(self._list_tools())
         except ChildEndedError as ended:
             self._process.close()
-            said = [line for line in self._process.stderr if _TELLING.match(line)]
-            # What is kept of standard error ends with a stack, where the cause is rarely last.
-            why = f"{ended.message}: {printable(said[-1], 300)}" if said else ended.message
+            exceptions = [line for line in self._process.stderr if _EXCEPTION.match(line)]
+            # In JavaScript a stack follows the exception.
+            why = f"{ended.message}: {printable(exceptions[-1], 300)}" if exceptions else ended.message
             raise ChildEndedError(why, where=ended.where, remedy=ended.remedy) from None
         except BaseException:
             self._process.close()
@@ -68,17 +68,17 @@ class McpServer:
             params = {"cursor": page["nextCursor"]}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool; its text, and whether the server calls it an error."""
+        """Call a tool; return its text, and whether the server marks it as an error."""
         result = self._ask("tools/call", {"name": name, "arguments": arguments}, CALL_TIMEOUT_S)
         texts = [str(part.get("text", "")) for part in objects_in(result.get("content"))]
         return "\n".join(texts), result.get("isError") is True
 
     def close(self) -> None:
-        """End the session with the server as a harness does that quits: by closing its pipes."""
+        """End the session as a harness does that quits: by closing the server's pipes."""
         self._process.leave()
 
     def take_printed(self) -> str:
-        """Return its output since the last call, as far as it has been read."""
+        """Return and forget the standard error that was read since the last call."""
         lines = self._process.stderr
         return "".join(f"{lines.popleft()}\n" for _ in range(len(lines)))
 
@@ -96,7 +96,7 @@ class McpServer:
                 return object_in(message.get("result"))
 
     def _refuse(self, request: Mapping[str, Any]) -> None:
-        """A client without capabilities: a ping is answered, anything else that wants an answer is refused."""
+        """Answer a ping; refuse any other request, as a client without capabilities does."""
         if "id" not in request:
             return
         answer: Mapping[str, Any] = {"error": {"code": -32601, "message": "the client offers nothing"}}
@@ -143,13 +143,13 @@ class McpHttpServer:
                 return
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool; its text, and whether the server calls it an error."""
+        """Call a tool; return its text, and whether the server marks it as an error."""
         result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
         said = result.model_dump(by_alias=True)
         return "\n".join(str(part.get("text", "")) for part in said.get("content", ())), said.get("isError") is True
 
     def _ask(self, what: str, timeout_s: float, ask: Callable[[], Awaitable[Any]]) -> Any:
-        # The client waits on for a server that ends in the middle of an answer.
+        # The client waits for ever if the server ends in the middle of an answer.
         future = self._portal.start_task_soon(ask)
         deadline = time.monotonic() + timeout_s
         try:
@@ -165,14 +165,14 @@ class McpHttpServer:
             raise _error_words(self._server.url, what, failure) from failure
 
     def take_printed(self) -> str:
-        """Nothing: what a server prints that several sessions share is printed by this process."""
+        """Return nothing: the output of a shared server goes to this process's own."""
         return ""
 
     def close(self) -> None:
-        """Leave the session; the server goes on."""
+        """Leave the session; the server keeps running."""
         try:
             self._stack.close()
-        except Exception:  # noqa: BLE001 - a server that is gone cannot be taken leave of
+        except Exception:  # noqa: BLE001 - the server may be gone
             return
 
 
@@ -192,20 +192,20 @@ async def _session(url: str, name: str) -> AsyncIterator[ClientSession]:
         streamable_http.streamable_http_client(url, http_client=http_client) as streams,
         ClientSession(streams[0], streams[1], client_info=about) as session,
     ):
-        # Only around what enters nothing: scopes are left in the order in which they were entered.
+        # Around `initialize` only: anyio's scopes have to be left in the reverse order of entering them.
         with anyio.fail_after(START_TIMEOUT_S):
             await session.initialize()
         yield session
 
 
 def _authorization() -> dict[str, str]:
-    """The token that the harness's user has set up; None without one."""
+    """The header with the user's token; empty without a token."""
     token = os.environ.get("SIGNET_TOKEN")
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
 def _error_words(url: str, what: str, failure: BaseException) -> BaseException:
-    """What went wrong, as an error of the step; any other exception is raised again."""
+    """Describe a failure as a StepError; return a StepError, or what is not an Exception, as it is."""
     if isinstance(failure, StepError) or not isinstance(failure, Exception):
         return failure
     cause: BaseException = failure

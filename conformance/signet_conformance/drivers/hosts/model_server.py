@@ -26,9 +26,9 @@ class ModelRequest:
 
     @property
     def injected(self) -> str:
-        """What stands before the model beside the talk: every system message but the first, which opens it."""
-        told = [message["text"] for message in self._messages if message["role"] == "system"]
-        return "\n".join(told[1:])
+        """The text of all system messages but the first, which is the harness's own."""
+        system = [message["text"] for message in self._messages if message["role"] == "system"]
+        return "\n".join(system[1:])
 
     def tool_result(self) -> Mapping[str, Any]:
         """Return the newest tool result as the answer to a step; the program may have added text after it."""
@@ -41,26 +41,26 @@ class ModelRequest:
 
 
 class Model:
-    """A scripted model at an address; `await_request` hands on what waits for an answer, `say` and `call` answer it."""
+    """A scripted model at an address. `await_request` returns a waiting request; `say` and `call` answer it."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        # The server lets go of a connection that was idle for 5 s, httpx as well by itself: whichever is first. So a
-        # prompt that came in that instant was sent into a connection that was closing.
+        # Server and httpx both close connections that were idle for 5 s. A request at that moment would go into a
+        # connection that the server is closing, so the client closes it earlier.
         limits = httpx.Limits(keepalive_expiry=1.0)
-        # It is asked on loopback, and to load the store of certificates takes a process 20 ms.
+        # The model is on loopback, and loading the certificate store takes 20 ms.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits, verify=verify)
         kept = self._http.get("/requests").raise_for_status().json()["requests"]
         self._seen = int(kept[-1]["number"]) if kept else 0
 
     def play(self, rules: Sequence[Mapping[str, Any]]) -> None:
-        """Answer what is like one of the `rules` by itself; everything else waits."""
+        """Let the server answer requests that meet one of the `rules`; all others wait."""
         script = {"format": "signet-llm/1", "when_out": "wait", "rules": [*rules]}
         self._http.put("/script", json=script).raise_for_status()
 
     def await_request(self, timeout_s: float) -> ModelRequest | None:
-        """The next request that waits, or None if none arrives in time."""
+        """Return the next waiting request; None if none comes in time."""
         asked = {"after": self._seen, "wait_s": timeout_s}
         for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
             self._seen = kept["number"]
@@ -69,24 +69,24 @@ class Model:
         return None
 
     def say(self, asked: ModelRequest, text: str) -> None:
-        """Answer a request that waits with words."""
+        """Answer a waiting request with a text."""
         self._answer(asked, {"type": "text", "text": text})
 
     def call(self, asked: ModelRequest, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Answer a request that waits with the call of a tool."""
+        """Answer a waiting request with a tool call."""
         self._answer(asked, {"type": "tool_call", "name": tool, "arguments": arguments})
 
     def _answer(self, asked: ModelRequest, part: Mapping[str, Any]) -> None:
-        # Several sessions may have a turn under way: an answer in order would go to the one that asked first.
+        # Several sessions may wait: without the number the answer would go to the first of them.
         self._http.post("/turns", json={"turns": [{"content": [part]}], "request": asked.number}).raise_for_status()
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connections to the server."""
         self._http.close()
 
 
 class ModelServer(Model):
-    """The server, started for this."""
+    """A scripted model with a process of its own."""
 
     def __init__(self) -> None:
         self._process = ModelProcess()

@@ -1,9 +1,9 @@
-"""Hermes Agent as a memory provider sees it: one program, one session at a time, the answer before the recall.
+"""Plays Hermes Agent to a memory provider: one program, one session at a time, the recall after the answer.
 
     python -m signet_conformance.drivers.hosts.python_plugin OPTIONS
 
-The provider's package is loaded as it is; `agent.memory_provider`, which it takes its base class from, is a
-stand-in. The agent is what the program was started with (SIGNET_AGENT_ID).
+The provider's package is loaded unchanged; `agent.memory_provider`, which has its base class, is a stand-in. The agent
+is the SIGNET_AGENT_ID of the process.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MAX_REQUESTS = 100
 MAX_PLACES = 3
 _LINE = re.compile(rb"([A-Z]+) (/[^ ?]*)[^ ]* HTTP/1\.[01]\r\n")
 _OTHERS = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parents[2]), "<"})
-"""Where code lies that is not the connector's: the interpreter, its packages, the kit."""
+"""Where code is that is not the connector's: the interpreter, its packages, the kit."""
 
 
 class SentRequests:
-    """Watches what the standard library's HTTP client, which most others are built on, sends to the daemon."""
+    """Notes the requests that `http.client`, on which most Python clients are built, sends to the daemon."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class SentRequests:
         sys.addaudithook(self._note_request)
 
     def take(self) -> list[dict[str, Any]]:
-        """The requests since it was last called, each with its method, its path and the places that led to it."""
+        """Return and forget the requests since the last call, each with method, path and the places in the code."""
         with self._lock:
             taken, self._requests = self._requests, []
         return taken
@@ -93,7 +93,7 @@ def load_provider(path: Path) -> Any:
         raise StepError(f"{path} is not a Python package")
     module = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = module
-    # A plugin in Hermes's own folder is imported by that path; the one of Signet 0.109 knows itself by no other name.
+    # Hermes imports a plugin in its own folder by this name, and the one of Signet 0.109 imports itself by it.
     for name in ("plugins", "plugins.memory"):
         sys.modules[name] = types.ModuleType(name)
     sys.modules["plugins.memory.signet"] = module
@@ -110,7 +110,7 @@ def load_provider(path: Path) -> Any:
 
 
 class _Context:
-    """What `register(ctx)` is given."""
+    """The argument of `register(ctx)`."""
 
     provider: Any = None
 
@@ -120,20 +120,20 @@ class _Context:
 
 
 def _by_name(schemas: Any) -> Mapping[str, Any]:
-    """Tools by name, as the harness reads them: bare, or within the form of a vendor."""
+    """Tools by name, as the harness reads them: bare, or wrapped in `function`."""
     given = [each for each in schemas or () if isinstance(each, Mapping)]
     bare = [each["function"] if isinstance(each.get("function"), Mapping) else each for each in given]
     return {str(each.get("name") or ""): each.get("parameters") for each in bare}
 
 
 class OwnMemory:
-    """The entries that the harness keeps with its own tool `memory`, by target."""
+    """The entries of the harness's own tool `memory`, by target."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[str]] = {}
 
     def write(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add, replace or remove one entry, and return what the tool tells the model."""
+        """Add, replace or remove one entry; return the tool's result."""
         action = asked.get("action")
         content, old = (str(asked.get(name) or "").strip() for name in ("content", "old_text"))
         entries = self._entries.setdefault(_target_of(asked), [])
@@ -160,7 +160,7 @@ class ProviderProgram:
         self._face = options["face"]
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
-        # As the harness does, which writes what a provider logs to a file of its own.
+        # The harness writes a provider's log to a file; here it goes to standard error.
         logging.basicConfig(level=logging.INFO, format="[%(levelname)s] %(name)s: %(message)s", stream=sys.stderr)
         self._own_threads = set(threading.enumerate())
         self._sent = SentRequests()
@@ -185,7 +185,7 @@ class ProviderProgram:
         return {"harness": self._face["harness"], "face": face, "steps": [*self._STEPS]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step, then wait for what the provider left in the background, as a user who reads does."""
+        """Perform one step, then wait a moment for the provider's threads, as a user who reads the answer does."""
         kind = str(step.get("step"))
         performer = self._STEPS.get(kind)
         if performer is None:
@@ -203,9 +203,9 @@ class ProviderProgram:
         return {"session": step.get("session"), "key": self._session, **result, **told}
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call the provider as the manager does: what it lacks is left out, what it raises is noted.
+        """Call a method of the provider as the manager does: skip one that it lacks, note what it raises.
 
-        A provider that was not there when its session began is not called in it again.
+        A provider that was not available when the session began is not called in it.
         """
         method: Callable[..., Any] | None = getattr(self._provider, name, None)
         called = self._is_there or name == "is_available"
@@ -221,7 +221,7 @@ class ProviderProgram:
             traceback.print_exc()
             place = traceback.extract_tb(error.__traceback__)[-1]
             noted["thrown"] = f"{error!r}\nat {place.filename}:{place.lineno}"
-            # The memory manager catches what a provider raises, and the turn goes on.
+            # The memory manager catches what a provider raises, so the turn continues.
             noted["lost"] = False
         finally:
             noted["ms"] = round((time.perf_counter() - began) * 1000, 3)
@@ -231,14 +231,14 @@ class ProviderProgram:
         self._session = str(step.get("key") or uuid.uuid4())
         self._begin_anew()
         self._prompt_built = step["step"] != "start" and self._kept_prompt().is_file()
-        # The harness has no word for a project: a provider sees the folder that the user started it in.
+        # The harness passes no project: a provider sees the current folder.
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
         home.mkdir(exist_ok=True)
         self._is_there = bool(self._call("is_available"))
         early = self._call("get_tool_schemas")
         if self._is_there and "thrown" in self._calls[-1]:
-            # The harness asks for the tools before it takes the provider in, and takes none in that fails there.
+            # The harness asks for the tools first, and does not register a provider that fails there.
             self._is_there = False
         said = {
             "session_id": self._session,
@@ -257,7 +257,7 @@ class ProviderProgram:
         self._prompt_built = False
 
     def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
-        """Take the tools that the provider names before and after it is initialised; tell once what becomes of them."""
+        """Take the tools that the provider names before and after it is initialised; report once which are accepted."""
         rules = self._face.get("registry", {}).get("tools", {})
         routed = early if rules.get("asked") == "before-initialisation" else late
         taken, told = tools_taken({**routed, **late}, self._face, self._names)
@@ -293,7 +293,7 @@ class ProviderProgram:
         return {"turn": True, "injected": injected or ""}
 
     def _kept_prompt(self) -> Path:
-        """Where the harness keeps the session's system prompt: a process that resumes the session finds it there."""
+        """Where the harness stores the session's system prompt, for a process that resumes the session."""
         return Path.home() / ".hermes" / "sessions" / f"{sha256(self._session.encode()).hexdigest()[:32]}.prompt"
 
     def _keep_prompt(self) -> None:
@@ -303,7 +303,7 @@ class ProviderProgram:
         kept.touch()
 
     def _end_turn(self) -> None:
-        """The model's last word; then the harness stores the turn and asks for what the next one may need."""
+        """End the model's turn; then the harness stores the turn and prefetches for the next one."""
         if self._turn is None:
             return
         text, reply = self._turn
@@ -321,7 +321,7 @@ class ProviderProgram:
         worker.join()
 
     def _takes(self, method: str, name: str) -> bool:
-        """Whether a method of the provider takes an argument of that name, as the harness finds out."""
+        """Whether a method of the provider takes an argument of that name, by its signature, as the harness checks."""
         try:
             taken = inspect.signature(getattr(self._provider, method)).parameters
         except (AttributeError, TypeError, ValueError):
@@ -340,7 +340,7 @@ class ProviderProgram:
         return use_tool(step, self._known, self._names, run, self._peer.hand_over)
 
     def _keep_call(self, name: str, arguments: Mapping[str, Any], text: str) -> None:
-        """Add the model's call of a tool to the conversation, and what the tool gave back."""
+        """Add the model's tool call and its result to the conversation."""
         if self._turn is None:
             return
         call_id = f"call_{uuid.uuid4().hex}"
@@ -350,7 +350,7 @@ class ProviderProgram:
         self._messages.append({"role": "tool", "name": name, "content": text, "tool_call_id": call_id})
 
     def _use_own_memory(self, session: object, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The harness's own tool writes; the provider hears of a write that succeeded."""
+        """Write with the harness's own tool, and tell the provider if that succeeded."""
         self._peer.hand_over(session, asked)
         result = self._memory.write(asked)
         self._keep_call("memory", asked, json.dumps(result))
@@ -377,7 +377,7 @@ class ProviderProgram:
         return {"text": text, "given": _model_texts("on_pre_compress", text)}
 
     def _compaction_complete(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The session goes on under a new id, its history replaced by the summary."""
+        """Replace the history by the summary, and continue the session under a new id."""
         if not self._compacting:
             raise Skipped("no compaction is under way")
         before, self._session = self._session, str(uuid.uuid4())
@@ -399,12 +399,12 @@ class ProviderProgram:
         return {"opened": True}
 
     def _fork(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The user goes on in a copy of the conversation under another id: a branch."""
+        """Branch: continue in a copy of the conversation under another id."""
         self._switch(str(uuid.uuid4()), "branch")
         return {"opened": True}
 
     def _reopen(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The user goes back to the session that a clear, a branch or a compression has left."""
+        """Return to the session that was left by a clear, a branch or a compression."""
         if not self._left:
             raise Skipped("this program has no earlier session to return to")
         self._switch(self._left, "resume")
@@ -418,7 +418,7 @@ class ProviderProgram:
         self._call("on_session_switch", session, parent_session_id=self._left, reset=reset, reason=reason)
 
     def _close_window(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The session is over, and the program lives on with its provider."""
+        """End the session; the program and its provider keep running."""
         key, self._session = self._session, ""
         self._call("on_session_end", list(self._messages))
         return {"key": key, "ended": True}
@@ -439,7 +439,7 @@ class ProviderProgram:
         self._settle(FLUSH_S)
 
     def close(self) -> None:
-        """Quit: a session that is still open is ended."""
+        """Quit; end an open session first."""
         if self._session:
             self._end({})
         self._settle(FLUSH_S)
@@ -462,7 +462,7 @@ class ProviderProgram:
 
 
 def _model_texts(source: str, text: object) -> Sequence[Mapping[str, str]]:
-    """Texts that a call of the provider gave for the model."""
+    """The text that a call of the provider returned for the model, as a list; empty without one."""
     return [{"source": source, "text": text}] if isinstance(text, str) and text.strip() else []
 
 

@@ -1,4 +1,4 @@
-"""Connectors side by side, from their reports: which operations each declares and uses, which requirements it meets."""
+"""Connectors side by side, from their reports: the operations that each declares and uses, its verdicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from signet_conformance.rules import run_rules
 UNNAMED = "unnamed"
 
 State = Literal["used", "declared only", "drift", "seen", "-"]
-"""Declared and observed; declared, not observed; observed, not declared; observed, nothing is declared; neither."""
+"""Declared and observed; only declared; only observed; observed while nothing is declared; neither."""
 USED: Final = "used"
 UNUSED: Final = "declared only"
 DRIFT: Final = "drift"
@@ -36,7 +36,9 @@ ABSENT: Final = "-"
 class Column(Struct, frozen=True):
     """One connector in one report.
 
-    `harness` is the release of the real program that it ran in; None where the kit played its harness.
+    `harness` is the name and release of the real program that it ran in; None if the kit played its harness. `created`
+    is when the run began, as the report says; `commit` what was checked out; `release` the connector's own release;
+    `later` what the next contract would find.
     """
 
     name: str
@@ -51,12 +53,10 @@ class Column(Struct, frozen=True):
     commit: str = ""
     release: str = ""
     later: str = ""
-    """When the run began, as its report says; the commit that was checked out; the connector's own release; what the
-    next contract would breach."""
 
     @property
     def head(self) -> str:
-        """What stands above it."""
+        """The heading of the column."""
         return self.name if self.harness is None else f"{self.name} in the real {self.harness}"
 
     def operation(self, name: str) -> State:
@@ -67,17 +67,17 @@ class Column(Struct, frozen=True):
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The operations of the integration surface that it uses, in its order."""
+        """The operations of the integration surface that it uses, in the order of the surface."""
         return tuple(name for name in surface() if name in self.observed)
 
     @property
     def missing(self) -> list[str]:
-        """The operations of the integration surface that it does not use: what keeps it from full parity."""
+        """The operations of the integration surface that it does not use."""
         return [name for name in surface() if name not in self.observed]
 
     @property
     def full_set(self) -> str | None:
-        """None when every requirement in force was judged over a whole run; otherwise what is missing."""
+        """None if every requirement in force was judged over a whole run; otherwise what is missing."""
         force = version_document(self.contract)["requirements"]
         unjudged = [name for name in force if name not in self.verdicts]
         if unjudged:
@@ -92,7 +92,7 @@ class Column(Struct, frozen=True):
 
 
 def headings(columns: Sequence[Column], most: int = 48) -> list[str]:
-    """What stands above each column: its name, and where names repeat, the first of run, commit, date that differs."""
+    """The heading of each column: its name; where names repeat, also the first of run, commit and date that differs."""
     alike: dict[tuple[str, str], list[Column]] = {}
     for column in columns:
         alike.setdefault((column.head, column.contract), []).append(column)
@@ -120,7 +120,7 @@ def surface() -> tuple[str, ...]:
 
 
 def read_columns(path: str) -> list[Column]:
-    """The connectors of a report, one a target. Raises UsageError when it is not a signet-report/1."""
+    """The connectors of a report, one for each target. Raises UsageError if it is not a signet-report/1."""
     report = read_report(path)
     if report.contract not in contract_versions():
         raise UsageError(
@@ -140,7 +140,7 @@ def _column(name: str, traces: Sequence[ReportTrace], report: Report, path: str,
         for requirement, row in trace.verdicts.items():
             verdicts[requirement] = min(verdicts.get(requirement, row.verdict), row.verdict, key=FOLDING_ORDER.index)
     if alone:
-        # Some requirements are decided by the run as a whole, which is one connector's only here.
+        # The run as a whole decides some requirements; it is this connector's only if it has no other.
         verdicts |= {requirement: row.verdict for requirement, row in report.together.items()}
     declared = frozenset(operation for trace in traces for operation in trace.declared.capabilities or ())
     observed = frozenset(operation for trace in traces for operation in trace.operations)
@@ -171,9 +171,9 @@ def _later(report: Report) -> str:
 
 
 def differences(columns: Sequence[Column]) -> list[Difference]:
-    """Requirements that a connector breaches in the real program or where the kit plays it, and not in both.
+    """The requirements that a connector breaches either in the real program or in the played one, but not in both.
 
-    Only a connector with a column of either kind has any.
+    A connector needs a column of each kind.
     """
     differences = []
     for real in (column for column in columns if column.harness is not None):
@@ -223,7 +223,7 @@ def operations(columns: Sequence[Column]) -> list[str]:
 
 
 def parity_line(column: Column, heading: str = "") -> str:
-    """How much of the integration surface a connector uses, exactly; `heading` is what stands above its column."""
+    """How much of the integration surface a connector uses; `heading` is the heading of its column."""
     missing = column.missing
     shown = heading or cell(column.head, 120)
     head = f"{shown} ({column.contract}): {len(column.rows)} of {len(surface())} operations"
@@ -332,7 +332,7 @@ def matrix_lines(columns: Sequence[Column], width: int | None, colour: bool) -> 
     later = [Paragraph(f"{name}: {each.later}", 0, 4) for name, each in zip(named, columns, strict=True) if each.later]
     yield from draw(later, width or MAX_WIDTH, colour)
     if differing := differences(columns):
-        yield from ("", "breached in one lane and not in the other:")
+        yield from ("", "breached only in the played or only in the real harness:")
         yield from draw((Paragraph(each.words, 2, 4) for each in differing), width or MAX_WIDTH, colour)
 
 

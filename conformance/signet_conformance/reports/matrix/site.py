@@ -1,7 +1,6 @@
 """The matrix as a page, and as a small static site: which connector may ship with which daemon, histories, badges.
 
-Plain files that refer to each other by relative addresses: any web server can serve them, and a browser can open them
-from a folder.
+The files link to each other by relative addresses, so any web server can serve them, and a browser can open the folder.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ INDEX = "index.html"
 _SIDE_BY_SIDE = "side-by-side.html"
 DATA = "matrix.json"
 MAX_NAMED = 5
-"""Broken requirements that an answer names; the others are counted."""
+"""How many broken requirements an answer names; it counts the others."""
 
 
 class Compatibility(StrEnum):
@@ -56,26 +55,26 @@ class Compatibility(StrEnum):
 
 
 class Shipping(Struct, frozen=True):
-    """Whether a run allows shipping, and why not; `why` is empty where nothing forbids it."""
+    """Whether a run allows shipping; `why` says why not, and is empty for yes."""
 
     may: Compatibility
     why: str
 
 
 class HistoryKey(Struct, frozen=True, order=True):
-    """A connector in one lane: in the real program, or where the kit plays its harness."""
+    """A connector in the real program, or in the harness that the kit plays."""
 
     name: str
     real: bool
 
     @property
     def words(self) -> str:
-        """The connector's name with its lane."""
+        """The connector's name, and whether it ran in the real program."""
         return f"{self.name}, in the real program" if self.real else self.name
 
 
 def answer(column: Column) -> Shipping:
-    """The answer of one run: a part of a run can show a breach; only a whole run shows that nothing is broken."""
+    """The answer of one run. Part of a run can show a breach, but only a whole run shows conformance."""
     failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
     if failed:
         return Shipping(Compatibility.NO, f"breaks {first_of(failed, MAX_NAMED)}")
@@ -84,7 +83,7 @@ def answer(column: Column) -> Shipping:
 
 
 def histories(columns: Iterable[Column]) -> Mapping[HistoryKey, Sequence[Column]]:
-    """The runs of each connector, the newest first; one whose report gives no time counts as the oldest."""
+    """The runs of each connector, the newest first; a run without a time counts as the oldest."""
     runs: dict[HistoryKey, list[Column]] = {}
     for column in columns:
         runs.setdefault(HistoryKey(column.name, column.harness is not None), []).append(column)
@@ -95,7 +94,7 @@ def histories(columns: Iterable[Column]) -> Mapping[HistoryKey, Sequence[Column]
 
 
 def newest(history: Sequence[Column]) -> Mapping[str, Column]:
-    """The newest run by each contract version, the newest version first. `history` begins with the newest run."""
+    """By contract version, the newest version first, the newest run. `history` begins with the newest run."""
     known = {version: number for number, version in enumerate(contract_versions())}
     first: dict[str, Column] = {}
     for column in history:
@@ -104,7 +103,7 @@ def newest(history: Sequence[Column]) -> Mapping[str, Column]:
 
 
 def before(history: Sequence[Column], number: int) -> Column | None:
-    """The run by the same contract version that came before the one at `number`."""
+    """The previous run by the contract version of the run at `number`."""
     contract = history[number].contract
     return next((column for column in history[number + 1 :] if column.contract == contract), None)
 
@@ -131,7 +130,7 @@ Write = Callable[[TextIO], None]
 
 
 def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
-    """The files of the site by their relative names, with what writes each; the page to open first comes last."""
+    """The name of each file of the site, with the function that writes it; the start page comes last."""
     runs = histories(columns)
     names = _names(runs)
     for connector, history in runs.items():
@@ -150,7 +149,7 @@ def _write(text: str, stream: TextIO) -> None:
 
 
 def _names(connectors: Iterable[HistoryKey]) -> Mapping[HistoryKey, str]:
-    """A file name for each connector: its own where that is harmless and not taken, told apart by a hash if not."""
+    """A file name for each connector: its own name if that is safe and free, else one with a hash."""
     names: dict[HistoryKey, str] = {}
     for connector in connectors:
         plain = re.sub(r"[^a-z0-9]+", "-", connector.name.lower()).strip("-")[:60]
@@ -167,7 +166,7 @@ def _page_of(name: str) -> str:
 
 
 def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
-    """A picture and a document for a badge service, for each contract version with a whole run."""
+    """For each contract version with a whole run, a badge as a picture, and as a document for a badge service."""
     for contract, column in newest(history).items():
         if column.full_set is None:
             release = column.release or column.commit[:9] or column.created[:10] or "unreleased"
@@ -193,7 +192,7 @@ def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> 
         element("p", _link("Operations and requirements side by side", _SIDE_BY_SIDE), ", ", _link("as JSON", DATA)),
     )
     sections = [
-        ("ships", "What ships with what", joined((facts(_MEANINGS), may))),
+        ("ships", "Which connector may ship with which daemon", joined((facts(_MEANINGS), may))),
         ("runs", "Runs", joined((filter_form(kinds), listed))),
     ]
     write_page(stream, "Signet conformance: connectors", header, sections)
@@ -220,7 +219,7 @@ _RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
 
 
 def _run_row(column: Column, said: Shipping, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
-    """A run as a row: the connector, where the table shows several, the facts of the run, and further cells."""
+    """A run as a row: `head` names the connector in a table of several; `more` are further cells."""
     first = [] if head is None else [element("th", head, scope="row")]
     began = element("span", _when(column), class_="whole")
     shown = (began, column.contract, _version(column), _may(said), cell(said.why, 400), *more)
@@ -233,7 +232,7 @@ def _connector_page(
     current = newest(history)
     states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
     kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in Compatibility)
-    heads = (*_RUN_HEADS, "Newly broken", "Mended")
+    heads = (*_RUN_HEADS, "Newly broken", "Fixed")
     listed = table("Runs, the newest first", heads, _history_rows(history))
     header = (
         facts((("runs", str(len(history))), ("harness", cell(history[0].harness or "", 80)), ("kit", __version__))),
@@ -288,7 +287,7 @@ _CHARACTER, _MARGIN = 6.6, 12
 
 
 def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
-    """Label, message and colour. Raises UsageError when the report is not that of a full run."""
+    """Label, message and colour. Raises UsageError if the report is not that of a whole run."""
     missing = column.full_set
     if missing is not None:
         raise UsageError(
@@ -305,13 +304,13 @@ def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
 
 
 def json_badge(column: Column, connector_version: str) -> str:
-    """The badge as a badge service's endpoint answers."""
+    """The badge as the answer of a badge service's endpoint."""
     label, message, colour = _badge(column, connector_version)
     return json.dumps({"schemaVersion": 1, "label": label, "message": message, "color": colour}) + "\n"
 
 
 def svg_badge(column: Column, connector_version: str) -> str:
-    """The badge as a picture of its own: no network, no script, readable aloud."""
+    """The badge as a picture without network or script, with a title for screen readers."""
     label, message, colour = _badge(column, connector_version)
     left, right = (round(len(text) * _CHARACTER + _MARGIN) for text in (label, message))
     return asset("badge.svg").format(
@@ -337,10 +336,7 @@ _CELL_MEANINGS = (
 
 
 def write_side_by_side(columns: Sequence[Column], stream: TextIO, lead: Iterable[Markup] = ()) -> None:
-    """Write connectors side by side as one page; a column is one connector by one contract version.
-
-    `lead` stands above the rest.
-    """
+    """Write one page with a column for each connector and contract version; `lead` comes first in its header."""
     named = list(zip(matrix.headings(columns, 200), columns, strict=True))
     parity = element("ul", (element("li", matrix.parity_line(column, name)) for name, column in named), class_="plain")
     meaning = facts(_CELL_MEANINGS)
@@ -356,7 +352,7 @@ def write_side_by_side(columns: Sequence[Column], stream: TextIO, lead: Iterable
         sections.insert(1, ("later", "Would breach the next contract", element("ul", later, class_="plain")))
     if differing := matrix.differences(columns):
         listed = element("ul", (element("li", each.words) for each in differing), class_="plain")
-        sections.insert(1, ("lanes", "Breached in one lane and not in the other", listed))
+        sections.insert(1, ("lanes", "Breached only in the played or only in the real harness", listed))
     header = (*lead, facts((("connectors", str(len(columns))), ("kit", __version__))))
     write_page(stream, "Signet conformance: connectors side by side", header, sections)
 

@@ -1,9 +1,9 @@
-"""The interfaces that the server speaks, one module each, in the table APIS; and the other paths of their vendors.
+"""The vendors' interfaces that the server offers, one module each, in the table APIS; and other paths of the vendors.
 
-Each module has NAME, PATH, the MEDIA_TYPE of its streams, and GARBAGE, an event that breaks off. `parse` reads a
-request; `answer` and `stream` write a turn as its answer, whole or in pieces; `failure` writes an error as status and
-body, and `failure_event` as an event of a stream; `write` writes any other event, with its name where the interface
-names them; `headers` are those of every answer.
+Each module has NAME, PATH, the MEDIA_TYPE of its streams, and GARBAGE, an incomplete event. `parse` reads a request;
+`answer` and `stream` write a turn, whole or in pieces; `failure` writes an error as status and body, `failure_event` as
+an event of a stream; `write` writes any other event, with its name if the interface names events; `headers` are those
+of every answer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from signet_reference_harness.llm_server.protocols import (
 APIS: Final[Mapping[str, ModuleType]] = {
     each.PATH: each for each in (anthropic_messages, openai_completions, openai_responses, ollama_chat)
 }
-"""By path."""
+"""The modules by their paths."""
 
 _ANSWERS: Final[Mapping[str, Any]] = json.loads(Path(__file__).with_name("vendor_answers.json").read_bytes())
-"""By method and path; beside these each vendor's description of a MODEL, and Ollama's longer one (`show`)."""
+"""Answers by method and path, each vendor's description of a MODEL, and Ollama's longer one (`show`)."""
 _MODELS: Final = "/v1/models"
 Listed = tuple[int, Any]
 
@@ -35,7 +35,7 @@ Listed = tuple[int, Any]
 def vendor_answer(
     method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
 ) -> Listed | None:
-    """The status and JSON value (or text) that answer a request to another path; None where no vendor has it."""
+    """The status and JSON value (or text) that answer a request to another path; None if no vendor has that path."""
     what = f"{'GET' if method == 'HEAD' else method} {path}"
     vendor = "anthropic" if "anthropic-version" in headers else "openai"
     if what == f"GET {_MODELS}":

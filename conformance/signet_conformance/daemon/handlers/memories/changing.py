@@ -35,7 +35,7 @@ _ERRORS: Final = {
 
 @dataclass(frozen=True)
 class Actor:
-    """Who changes a memory, as its history tells it."""
+    """Who changes a memory, as written to its history."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ class Actor:
     request: str | None
 
 
-#: Another row with a given content in the same place.
+#: Finds another row of the same agent, project and scope with the same content.
 _TWIN: Final = """id <> ? AND content_hash = ? AND agent_id = ? AND is_deleted = 0 AND visibility = ?
     AND COALESCE(project, '') = COALESCE(?, '') AND COALESCE(scope, '__NULL__') = COALESCE(?, '__NULL__')"""
 
@@ -53,7 +53,7 @@ def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
 
 
 def actor_of(call: DaemonRequest, said: str | None) -> Actor:
-    """Who asks for a change: the bearer, else the header, else whom the body names, else the daemon."""
+    """Who asks for a change: the bearer, else the header's actor, else the body's (`said`), else "daemon"."""
     session, request = (js.text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
     if call.claims:
         return Actor(call.claims.subject, call.claims.role, session, request)
@@ -103,7 +103,7 @@ def _read_pinned(value: Any) -> dict[str, Any]:
     return {"pinned": int(bool(pinned))}
 
 
-#: What a patch may change, in the order in which its parts are looked at.
+#: The members that a patch may change, in the order in which they are checked.
 _READERS: Final = {
     "content": _read_content,
     "type": _read_type,
@@ -114,7 +114,7 @@ _READERS: Final = {
 
 
 def _changes_in(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that `patch` changes. Raises `RefusedError` with the first thing that is wrong with it."""
+    """The columns that `patch` changes. Raises `RefusedError` for the first wrong member."""
     changes: dict[str, Any] = {}
     for name, read in _READERS.items():
         if name in patch:
@@ -132,7 +132,7 @@ def _version_in(fields: Mapping[str, Any]) -> int | None:
 def _current(
     daemon: Daemon, memory: str, version: int | None, *, if_deleted: str
 ) -> tuple[sqlite3.Row | None, dict[str, Any]]:
-    """A row that may be changed, and what an answer says of it; no row where its status already says why not."""
+    """A row that may be changed, or None, and the members of the answer; without a row their `status` says why."""
     row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
     if not row:
         return None, {"id": memory, "status": "not_found"}
@@ -182,7 +182,7 @@ def _modify(
 def forget(
     daemon: Daemon, memory: str, actor: Actor, reason: str, *, force: bool, version: int | None = None
 ) -> dict[str, Any]:
-    """Mark a row as deleted: its id, status and versions."""
+    """Mark a row as deleted; return its id, status and versions."""
     row, result = _current(daemon, memory, version, if_deleted="already_deleted")
     if row is None:
         return result
@@ -204,7 +204,7 @@ def forget(
 
 
 def _single(result: dict[str, Any], done: str, **more: Any) -> DaemonAnswer:
-    """The answer of an operation on one row: 200 when it was `done`, or nothing had to be."""
+    """The answer of an operation on one row: 200 if its status is `done`, or if nothing had to change."""
     if result["status"] in (done, "no_changes"):
         return DaemonAnswer({**result, **(more if result["status"] == done else {})})
     status, error = _ERRORS[result["status"]]
@@ -229,7 +229,7 @@ def _memory_id(call: DaemonRequest) -> str:
 
 
 def _with_reason(daemon: Daemon, call: DaemonRequest, *, takes_force: bool) -> tuple[str, str, bool, int | None, Actor]:
-    """What DELETE and recover read from body and query: id, reason, force, version and actor."""
+    """The members that DELETE and recover read from body and query: id, reason, force, version and actor."""
     body = call.json_record(optional=True)
     memory = _memory_id(call)
     reason = js.text_or_none(body.get("reason")) or js.text_or_none(call.query.get("reason")) or ""
@@ -250,7 +250,7 @@ def delete_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def recover_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST memory/:id/recover: a row deleted within 30 days comes back."""
+    """POST memory/:id/recover: restore a row that was deleted within 30 days."""
     memory, reason, _, version, actor = _with_reason(daemon, call, takes_force=False)
     row = daemon.store.row("SELECT * FROM memories WHERE id = ?", memory)
     result = {"id": memory, "status": "not_found"} | ({"currentVersion": row["version"]} if row else {})
@@ -311,7 +311,7 @@ def _one_patch(daemon: Daemon, patch: dict[str, Any] | None, reason: str | None,
 
 
 def history(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET memory/:id/history: what was done to a row, oldest first."""
+    """GET memory/:id/history: the changes of a row, oldest first."""
     memory = _memory_id(call)
     if not daemon.store.row("SELECT 1 FROM memories WHERE id = ?", memory):
         return refusal(404, "Not found", memoryId=memory)
@@ -340,7 +340,7 @@ _FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "unti
 
 
 def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST memory/forget: a preview of what would go, or with mode execute its deletion."""
+    """POST memory/forget: preview a deletion, or with the mode `execute` delete."""
     body = call.json_record()
     mode = js.text_or_none(body.get("mode")) or "preview"
     demand(mode in ("preview", "execute"), "mode must be preview or execute")
@@ -366,7 +366,7 @@ def forget_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def _execute(
     daemon: Daemon, call: DaemonRequest, body: Mapping[str, Any], ids: list[str], token: str | None
 ) -> DaemonAnswer:
-    """Forget `ids`; when they are many only with the `token` of their preview."""
+    """Forget `ids`. Many of them need the `token` of their preview."""
     reason, force = js.text_or_none(body.get("reason")) or "", js.flag(body.get("force"))
     demand(reason, "reason is required for execute mode")
     demand("force" not in body or force is not None, "force must be a boolean")

@@ -1,10 +1,10 @@
 # noqa: INP001 - the program loads this file alone, in a Python of its own
-"""A plugin of Hermes Agent that changes nothing: it writes down what the memory manager tells its provider.
+"""A plugin of Hermes Agent that changes nothing: it records the calls of the memory manager to its provider.
 
-While the provider is at work, a lock is held on the file `busy`: the model's answer is out before the manager's worker
-has stored the turn, and a provider goes on in threads of its own. Seen are the calls of the manager, and the threads
-that the provider's package begins in one; what it hands to a thread of an earlier call, or to an executor, is not. In
-the played harness, which takes a provider by itself, the plugin is a provider that does nothing.
+While the provider works, the plugin holds a lock on the file `busy`, since the manager's worker stores the turn after
+the model's answer is out, and a provider may start threads of its own. The plugin sees the manager's calls, and the
+threads that the provider's package starts during a call; it does not see work that goes to an older thread or to an
+executor. In the played harness, where a plugin registers a provider, it registers one that does nothing.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import Any
 FOLDER = Path.home() / ".signet-conformance-observed"
 _ASKED = json.loads((FOLDER / "asked.json").read_bytes())
 _IN_BACKGROUND = ("sync_all", "queue_prefetch_all", "commit_session_boundary_async")
-"""Tasks that the manager leaves to its worker."""
+"""Tasks that the manager hands to its worker."""
 _ANSWERED = "is_available"
-"""The call whose answer is written down with it."""
+"""The call that is recorded with its return value."""
 _LONGEST_S = 45.0
-"""For so long a thread of the provider's is work of the call that began it; one that serves for good is not."""
+"""The lock waits this long for a provider's thread; one that runs longer is a service, not work of the call."""
 _PARTS = {"_hermes_user_memory": 2, "plugins": 3}
-"""Where the program imports providers: how many parts of a module's name are those of its package."""
+"""By the first part of a provider's module name: how many parts name its package."""
 _last: list[str] = []
 _writing = threading.Lock()
 _within = threading.local()
 
 
 def register(context: Any) -> None:
-    """Watch the provider of the manager; in the played harness be one."""
+    """Observe the manager's provider; in the played harness, register a provider."""
     if hasattr(context, "register_memory_provider"):
         context.register_memory_provider(_observed(_Mute()))
         return
@@ -46,30 +46,30 @@ def register(context: Any) -> None:
     load = providers.load_memory_provider
     providers.load_memory_provider = lambda name: _observed(load(name))
     for name in _IN_BACKGROUND:
-        if (begins := getattr(manager, name, None)) is not None:
-            setattr(manager, name, _awaited(begins))
+        if (method := getattr(manager, name, None)) is not None:
+            setattr(manager, name, _busy_until_flushed(method))
 
 
 class _Mute:
-    """A provider that does nothing: it is there as often as the one that was recorded, and takes what that took."""
+    """A provider that does nothing. It is available as often as the recorded one, and takes the same arguments."""
 
     name = "observer"
 
     def __init__(self) -> None:
         self._is_there = [args == ["True"] for event, args, _ in _ASKED["recorded"] if event == _ANSWERED]
         if not any(event == "sync_turn" and "messages" in members for event, _, members in _ASKED["recorded"]):
-            # One that does not take the conversation is called without it.
+            # The manager leaves `messages` out for a provider that does not take it.
             self.sync_turn = _store_turn
 
     def is_available(self) -> bool:
-        """The recorded results of the provider, one after the other: each session may have a process of its own."""
+        """The recorded results, one after the other. Counted in the file, since each session may be a new process."""
         written = FOLDER / "events.jsonl"
         rows = map(json.loads, written.read_text(encoding="utf-8").splitlines() if written.exists() else ())
         place = sum(row["event"] == _ANSWERED for row in rows)
         return self._is_there[place] if place < len(self._is_there) else True
 
     def get_tool_schemas(self) -> list[Mapping[str, Any]]:
-        """Its tools, which take anything."""
+        """The recorded tools; they accept all arguments."""
         return [{"name": name, "description": name, "parameters": {"type": "object"}} for name in _ASKED["tools"]]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -79,7 +79,7 @@ class _Mute:
 
 
 def _store_turn(_user: str, _reply: str, *, session_id: str = "") -> None:
-    """Take a turn without its conversation."""
+    """Do nothing. The signature is that of a provider without `messages`."""
     del session_id
 
 
@@ -88,7 +88,7 @@ def _observed(provider: Any) -> Any:
     for name in _ASKED["events"] if provider is not None else ():
         method = getattr(provider, name, None)
         if callable(method) and not hasattr(method, "observed"):
-            # One that takes no attributes goes unobserved.
+            # A provider whose attributes cannot be set is not observed.
             with suppress(AttributeError, TypeError):
                 setattr(provider, name, _observe(name, method, _package(type(provider).__module__)))
     return provider
@@ -103,7 +103,7 @@ def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..
     @functools.wraps(method)
     def observed(*args: Any, **kwargs: Any) -> Any:
         if getattr(_within, "provider", False):
-            # The provider called one of its own methods: the manager did not.
+            # The provider calls one of its own methods; only the manager's calls count.
             return method(*args, **kwargs)
         members = [*(f"argument {place}" for place, _ in enumerate(args, 1)), *kwargs]
         if name != _ANSWERED:
@@ -122,26 +122,26 @@ def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..
             if name == _ANSWERED:
                 _write(name, members, [str(bool(said))])
 
-    # So that it is not watched twice.
+    # Marks it, so that it is not wrapped twice.
     observed.__dict__["observed"] = True
     return observed
 
 
-def _awaited(begins: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(begins)
-    def begun(manager: Any, *args: Any, **kwargs: Any) -> None:
-        # Held before it, so that no instant lies between in which nothing seems to go on.
+def _busy_until_flushed(method: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(method)
+    def wrapper(manager: Any, *args: Any, **kwargs: Any) -> None:
+        # Locked before the call, so that there is no moment in which nothing seems to run.
         held = _hold()
         try:
-            begins(manager, *args, **kwargs)
+            method(manager, *args, **kwargs)
         finally:
             _release(held, manager.flush_pending)
 
-    return begun
+    return wrapper
 
 
 def _runs(thread: threading.Thread, package: str) -> bool:
-    """Whether a thread runs something of the provider's package: the harness starts threads in the meantime too."""
+    """Whether a thread runs code of the provider's package; the harness starts threads of its own."""
     target = getattr(thread, "_target", None)
     modules = (type(thread).__module__, getattr(getattr(target, "func", target), "__module__", None) or "")
     return any(module == package or module.startswith(f"{package}.") for module in modules)
@@ -154,7 +154,7 @@ def _join(threads: Iterable[threading.Thread]) -> None:
 
 
 def _hold() -> int | None:
-    """Hold the lock, which falls with the process too; None where it cannot be held."""
+    """Take the lock, which also ends with the process; None if it cannot be taken."""
     try:
         held = os.open(FOLDER / "busy", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
@@ -167,30 +167,29 @@ def _hold() -> int | None:
     return held
 
 
-def _release(held: int | None, over: Callable[[], Any] | None) -> None:
-    """Hold the lock no more, once that returns."""
+def _release(held: int | None, await_work: Callable[[], Any] | None) -> None:
+    """Release the lock: at once, or in a thread after `await_work` has returned."""
     if held is None:
+        return
+    if await_work is None:
+        os.close(held)
         return
 
     def wait() -> None:
         try:
-            if over is not None:
-                over()
+            await_work()
         finally:
             os.close(held)
 
-    if over is None:
-        wait()
-        return
     try:
         threading.Thread(target=wait, name="signet-conformance-observer", daemon=True).start()
     except RuntimeError:
-        # A program that ends begins no thread.
+        # The program is ending and starts no more threads.
         os.close(held)
 
 
 def _write(event: str, members: Iterable[str], args: Sequence[str] = ()) -> None:
-    """Write a call down. What fails here is not the provider's failure."""
+    """Record a call. A failure to write is ignored: it is not the provider's."""
     with _writing, suppress(OSError):
         if event in _ASKED["rows"] and _last[-1:] == [event]:
             return
