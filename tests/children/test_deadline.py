@@ -84,7 +84,7 @@ def test_a_busy_machine_gives_the_time_of_waiting_once_more(machine: Machine) ->
         assert ends.left_s() > 0
         machine.wait(2)
     assert ends.left_s() == 0
-    assert ends.words() == "within 30 s, nor in the 90 s that it had more, for the machine is busy"
+    assert ends.words() == "within 30 s, nor in 90 s more, which it got because the machine is busy"
 
 
 def test_waiting_that_is_over_gives_no_more_than_it_took(machine: Machine) -> None:

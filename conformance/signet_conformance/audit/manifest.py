@@ -121,7 +121,7 @@ def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
     manifest = read_manifest(folder)
     if manifest.terms != terms:
         raise UsageError(
-            "holds an audit of other recordings, or by other options",
+            "holds an audit of other recordings or with other options",
             where=folder,
             remedy="name another folder: --out FOLDER",
         )
@@ -153,7 +153,7 @@ def demand_audit(folder: Path) -> None:
     """Raise UsageError for a folder in which no audit was begun."""
     if not (folder / FILE).exists():
         raise UsageError(
-            "no audit is there",
+            "there is no audit in it",
             where=folder,
             remedy="signet-conformance audit DATASET, or name the folder of one: --out FOLDER",
         )

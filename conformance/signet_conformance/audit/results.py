@@ -246,7 +246,7 @@ _READING = frozenset({"SELECT", "EXPLAIN"})
 def run_query(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """The columns and rows that a statement selects from the tables recordings, sessions and breaches.
 
-    Raises UsageError for anything but one statement that reads, and for SQL that is wrong.
+    Raises UsageError for anything but one SELECT or EXPLAIN statement, and for wrong SQL.
     """
     read_summary(folder)
     duckdb = import_extra("duckdb", "audit query")
@@ -261,7 +261,7 @@ def run_query(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[
             kinds = [statement.type.name for statement in statements]
             if len(statements) != 1 or kinds[0] not in _READING:
                 raise UsageError(
-                    "takes one statement that reads",
+                    "takes one SELECT statement",
                     where="audit query",
                     remedy="SELECT … FROM recordings, sessions or breaches",
                 )

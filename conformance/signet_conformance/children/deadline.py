@@ -46,7 +46,7 @@ class Deadline:
     def words(self) -> str:
         """How long was waited, as what follows `no answer`."""
         beyond_s = self._clock() - self._begun - self._timeout_s
-        given = f", nor in the {beyond_s:.0f} s that it had more, for the machine is busy" if beyond_s >= 1 else ""
+        given = f", nor in {beyond_s:.0f} s more, which it got because the machine is busy" if beyond_s >= 1 else ""
         return f"within {self._timeout_s:g} s{given}"
 
     def _more_s(self, now: float) -> float:

@@ -148,7 +148,7 @@ def _pickled_result(work: Callable[[Any], Any], item: Any) -> bytes:
     try:
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except Exception as failure:  # noqa: BLE001 - pickling runs code of what a user's own rule yielded
-        lost = KitError(f"what was made cannot be handed on: {failure}"[:300], remedy="run it with --workers 1")
+        lost = KitError(f"the worker cannot return its result: {failure}"[:300], remedy="run it with --workers 1")
         return pickle.dumps(lost)
 
 

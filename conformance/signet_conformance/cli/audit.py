@@ -140,9 +140,9 @@ def recordings(
     if contract is not None:
         version_document(contract)
     if workers is not None and scheduler is not None:
-        raise UsageError("judges on this machine, --scheduler elsewhere", where="--workers", remedy="leave one out")
+        raise UsageError("is for this machine, not for --scheduler", where="--workers", remedy="leave one out")
     if fail_on == "new" and not failures.files:
-        raise UsageError("needs what is known already", where="--fail-on new", remedy="add --baseline FILE")
+        raise UsageError("needs a baseline", where="--fail-on new", remedy="add --baseline FILE")
     if form == "parquet":
         import_extra("duckdb", "--format parquet")
     demand_apart([html, failures.written], [file.path for file in failures.files])
@@ -242,6 +242,6 @@ def show_recording(
             try:
                 stores.copy(place, entry.size, copied)
             except stores.ObjectLostError as lost:
-                raise UsageError(f"cannot be had: {lost.why}", where=place, remedy="check the store") from None
+                raise UsageError(f"cannot be copied: {lost.why}", where=place, remedy="check the store") from None
             place = str(copied)
         return ctx.invoke(command_named("show"), trace=place, exchanges=exchanges, only=only, bodies=bodies)

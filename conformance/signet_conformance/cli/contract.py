@@ -160,7 +160,7 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
     if not others:
         yield Text(f"the daemon answers all {probes} probes as contract {version} does")
         return
-    yield Text(f"{len(others)} of {probes} probes are answered otherwise than contract {version} says")
+    yield Text(f"{len(others)} of {probes} probes get another answer than in contract {version}")
     operations = sorted({each.operation or "" for each in others})
     for operation in operations:
         yield Text(f"\n  {operation or 'outside the contract'}", STRONG)

@@ -42,7 +42,7 @@ _BADGES = {".svg": matrix_site.svg_badge, ".json": matrix_site.json_badge}
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object (signet-matrix/1).")
 @click.option("--html", metavar="FILE", help="Write a page for a browser too.")
-@click.option("--site", metavar="DIR", help="Write a static site: what ships with what, histories, badges.")
+@click.option("--site", metavar="DIR", help="Write a static site: what may ship with which daemon, histories, badges.")
 @click.option("--badge", "badge_file", metavar="FILE", help="Write a badge, .svg or .json, for a single connector.")
 @click.option("--connector-version", metavar="VERSION", help="The connector's own version, for the badge.")
 @click.option("--force", is_flag=True, help="Let --badge, --html and --site replace files.")
@@ -121,7 +121,7 @@ def _write_badge(columns: list[Column], path: str, connector_version: str | None
             f"a badge shows one connector; these are {len(columns)}", where="--badge", remedy="name one report"
         )
     if connector_version is None or not connector_version.strip():
-        raise UsageError("says which version it is of", where="--badge", remedy="add --connector-version VERSION")
+        raise UsageError("needs the connector's version", where="--badge", remedy="add --connector-version VERSION")
     text = render(columns[0], connector_version.strip())
     with report_stream(path, force) as stream:
         stream.write(text)

@@ -127,7 +127,7 @@ async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
             raise NothingTestedError(
                 f"the daemon gives no answer to probe {rows[len(answered)]['id']}: {type(failure).__name__}",
                 where=f"--daemon {printable(choice)}",
-                remedy="see what the daemon says of it",
+                remedy="look into the output of the daemon",
             ) from None
     return answered
 

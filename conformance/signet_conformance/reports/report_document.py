@@ -91,7 +91,7 @@ class ReportVerdict(_Open):
     @model_validator(mode="after")
     def _breach_with_evidence(self) -> Self:
         if self.verdict in COVERABLE and not self.findings:
-            raise refusal(f"is {self.verdict.value} without a finding", "a breach is told with its evidence")
+            raise refusal(f"is {self.verdict.value} without a finding", "a breach needs its evidence")
         return self
 
 

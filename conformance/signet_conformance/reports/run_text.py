@@ -196,7 +196,7 @@ def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) 
     programs = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.cpu_s.items())
     return [
         *draw_table(table, width, colour),
-        f"time, {spent.wall_s:.1f} s: {phases}; above, what {spent.workers} workers were at while driving",
+        f"time, {spent.wall_s:.1f} s: {phases}; above, what {spent.workers} workers did while driving",
         f"CPU time, {sum(spent.cpu_s.values()):.1f} s: {programs}",
     ]
 

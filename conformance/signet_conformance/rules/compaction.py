@@ -132,7 +132,7 @@ def pre_is_answered_first(recording: Recording) -> Iterator[Outcome]:
                 *calls,
                 message=f"{message}: the daemon's guidelines for the summary come too late",
                 pointer="/request/path",
-                expected="the answer of pre-compaction before the compaction goes on",
+                expected="the answer of pre-compaction before the compaction continues",
                 received=f"{pre.t1 - pre.t0:.3f} s until the answer",
                 fold=fold,
             )

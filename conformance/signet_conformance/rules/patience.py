@@ -93,7 +93,7 @@ def _in_time(slow: _Slow, held_s: float, *, unused: bool) -> Iterator[Outcome]:
         else:
             yield _breach(slow, f"{said}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
     elif call.error == "client_closed":
-        yield undecided(call, message=f"{said}: the connector gave up at the moment at which it came")
+        yield undecided(call, message=f"{said}: the connector gave up at the moment when it came")
     else:
         problem = f"{said}, was not used: the model does not get what it injected, as it does elsewhere"
         yield pass_if(not unused) or _breach(slow, problem, "not used")

@@ -101,7 +101,7 @@ def _judge(
         return undecided(call, message="the reply was redacted")
     related = [each for each in others if recording.timeline.are_related(each.mark.session, own[0].mark.session)]
     if any(_is_told(told, each.words) for each in related):
-        return undecided(call, message="a reply in a session that this one works for, or that works for it")
+        return undecided(call, message="a reply of a related session: a sub-agent's or its parent's")
     strange = next((each for each in others if _is_told(told, each.words)), None)
     older = next((each for each in before if _is_told(told, each.words)), None)
     if strange is None and older is None and silent:

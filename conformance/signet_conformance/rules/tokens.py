@@ -34,7 +34,7 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
             )
         elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray):
             yield undecided(
-                call, message=f"a token-shaped text in {stray.place}, that a person or a model may have written"
+                call, message=f"a token-shaped text in {stray.place}, which a person or a model may have written"
             )
         elif stray is not None:
             yield fail(

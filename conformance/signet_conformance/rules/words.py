@@ -100,7 +100,7 @@ def _of_no_own_turn(
     elsewhere = [turn for turn in begun if turn.plain_text == text]
     if elsewhere:
         if any(recording.timeline.are_related(turn.step.session, session) for turn in elsewhere):
-            return undecided(call, message="a turn of the session that this one works for, or of one that works for it")
+            return undecided(call, message="a turn of a related session: a sub-agent's or its parent's")
         if _may_be_started_late(recording, call, elsewhere[-1].step.session):
             return undecided(call, message="no start shows the key of the session that said it")
         message = f"the words of a turn of another session ({elsewhere[-1].step.session}) arrive in {session}"

@@ -175,7 +175,7 @@ class _Run:
         left_behind.watch(0 if self.lent is not None and self.request.scenarios else MOST_WATCHED)
         left_behind.is_hurried = lambda: self.patience.why is not None
         goes_on = "a process of the connector keeps running after its harness"
-        left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it has {left_s:.0f} s more to end"))
+        left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it gets {left_s:.0f} s more"))
 
     def _tell_long_waits(self) -> None:
         for words in self.patience.long_waits():

@@ -174,7 +174,7 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
         return (target,)
     if not target.kind.has_face:
         raise TargetError(
-            f"{printable(target.name, 60)} has no face: the driver {target.driver} plays no harness of the kit's",
+            f"{printable(target.name, 60)} has no face: the driver {target.driver} does not play a harness",
             where=option,
             remedy=f"leave {option} out",
         )

@@ -73,7 +73,7 @@ def program_of(target: Target, option: str) -> str:
     """The program that the target's connector is made for."""
     if not target.kind.has_face:
         raise TargetError(
-            f"{printable(target.name, 60)} is made for no program of the kit's: its driver is {target.driver}",
+            f"{printable(target.name, 60)} has no harness that the kit could start: its driver is {target.driver}",
             where=option,
             remedy=f"leave {option} out",
         )

@@ -284,7 +284,7 @@ def _by_several(
 def _demand_short(raw: bytes, name: str, line: int) -> None:
     if len(raw) > MAX_LINE_BYTES:
         raise TraceError(
-            f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, no trace line is",
+            f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, more than any trace line",
             where=_place(name, line),
             remedy="record with --body-limit so that large bodies are cut",
         )

@@ -212,5 +212,5 @@ def _last(replies: tuple[Reply, ...], operation: str) -> Reply:
     for reply in reversed(replies):
         if reply.operation == operation:
             return reply
-    why = replies[-1].detail if replies else "the daemon has to be told of something before, and cannot be"
-    return held_back(operation, why or "the daemon refused what has to be told before")
+    why = replies[-1].detail if replies else "an earlier call that this one needs could not be made"
+    return held_back(operation, why or "the daemon refused an earlier call that this one needs")

@@ -145,8 +145,8 @@ def _token() -> str | None:
 
 def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
     print(f"error: {printable(message)}", file=sys.stderr)
-    print(f"try: {printable(remedy or 'see to it, then run the same command again: it goes on')}", file=sys.stderr)
-    print(f"bench: what was done is kept in {folder}", file=sys.stderr)
+    print(f"try: {printable(remedy or 'fix that, then run the same command again: it continues')}", file=sys.stderr)
+    print(f"bench: the finished part is kept in {folder}", file=sys.stderr)
     return FAILED
 
 

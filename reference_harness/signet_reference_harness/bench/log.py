@@ -97,7 +97,7 @@ class RunLog(kept_lines.HeldFile):
         self._append(kept_lines.as_line(record, str))
 
     def _append(self, data: bytes) -> None:
-        with os_errors(self.path, "make room and run the same command again: it goes on", BenchFailureError):
+        with os_errors(self.path, "make room and run the same command again: it continues", BenchFailureError):
             kept_lines.append(self._handle, data)
 
 

@@ -59,7 +59,7 @@ class Outcome(StrictModel):
 
 def _only_true(value: object) -> object:
     if value is not True:
-        raise ValueError("only synthetic rows are read, and they say true")
+        raise ValueError("only rows with synthetic: true are read")
     return value
 
 

@@ -156,7 +156,7 @@ class Screen(Closing):
             self._write(*map(self._drawing.model_block, self._blocks.finish()))
             self._running[event.id] = event
         elif isinstance(event, events.Compacted):
-            self.note("The conversation was summarised: the model goes on from the summary.")
+            self.note("The conversation was summarised: the model continues from the summary.")
         elif isinstance(event, events.Notice):
             self.note(event.text)
         elif isinstance(event, events.MemoryUsed):

@@ -169,7 +169,7 @@ class ChatCommands:
             return
         self.face.note("The model writes a summary …")
         summary = await self.opened.compact()
-        self.face.note("The model goes on from this summary:")
+        self.face.note("The model continues from this summary:")
         self.face.show_reply(summary)
 
     async def clear(self, _argument: str, _turn: UserTurn) -> None:
@@ -261,16 +261,16 @@ class ChatCommands:
 COMMANDS: Final[Mapping[str, Command]] = {
     "/help": Command("what can be typed here", ChatCommands.help, at_once=True),
     "/memory": Command("the newest memories, or those of WORDS", ChatCommands.memory, "[WORDS]"),
-    "/why": Command("what memory did to the last answer", ChatCommands.why),
+    "/why": Command("how memory affected the last answer", ChatCommands.why),
     "/retry": Command("ask the last prompt again", ChatCommands.retry),
-    "/undo": Command("take the last turn from the model", ChatCommands.undo),
-    "/model": Command("which model answers; with NAME, another one does", ChatCommands.model, "[NAME]"),
+    "/undo": Command("remove the last turn from the conversation", ChatCommands.undo),
+    "/model": Command("show the model; with NAME, choose another", ChatCommands.model, "[NAME]"),
     "/cost": Command("the tokens of the session and their price", ChatCommands.cost, at_once=True),
-    "/compact": Command("let the model go on from a summary", ChatCommands.compact),
-    "/clear": Command("take the conversation from the model", ChatCommands.clear),
+    "/compact": Command("replace the conversation by a summary", ChatCommands.compact),
+    "/clear": Command("clear the conversation", ChatCommands.clear),
     "/new": Command("begin another session", ChatCommands.new),
-    "/resume": Command("go on with an earlier session; without SESSION, list them", ChatCommands.resume, "[SESSION]"),
-    "/tools": Command("what the model can do", ChatCommands.tools, at_once=True),
+    "/resume": Command("continue an earlier session; without SESSION, list them", ChatCommands.resume, "[SESSION]"),
+    "/tools": Command("list the tools of the model", ChatCommands.tools, at_once=True),
     "/skills": Command("the skills of the project and the agent", ChatCommands.skills, at_once=True),
     "/skill": Command("let the model follow a skill", ChatCommands.skill, "NAME [WORDS]"),
     "/quit": Command("end the session and the chat; so does Ctrl-D", ChatCommands.leave, at_once=True),

@@ -44,7 +44,7 @@ class RepeatGuard:
             return f"the daemon refused this very request: {self._refused[identity]}"
         busy = self._busy.get(identity)
         if busy is not None and now < busy.until:
-            return f"the daemon asked for patience; {busy.until - now:.2f} s are left"
+            return f"the daemon asked to wait; {busy.until - now:.2f} s are left"
         return None
 
     def lift_refusal(self, identity: str) -> None:

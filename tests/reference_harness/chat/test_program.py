@@ -119,7 +119,7 @@ def test_the_model_and_its_tokens_are_told_and_changed(
     assert [request["body"]["model"] for request in served.requests()] == ["scripted", "scripted", "qwen9"]
     assert "scripted\t18000 tokens in, 20 out; $0.0543\n" in done.stdout
     assert "out; agent.yaml names no price of it in runtime.prices\n" in done.stdout
-    assert done.stderr.index("goes on from this summary:\nA summary.\n") < done.stderr.index("qwen9 answers")
+    assert done.stderr.index("continues from this summary:\nA summary.\n") < done.stderr.index("qwen9 answers")
     context = next(line for line in done.stdout.splitlines() if line.startswith("context"))
     assert int(context.split()[1]) < 100
 

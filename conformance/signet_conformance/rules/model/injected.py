@@ -206,7 +206,7 @@ def _cut_from(recording: Recording, call: Call, turn: ModelTurn) -> Outcome | No
     return warn_harness(
         call,
         asked=[first],
-        message="the daemon gets only the beginning of the summary that the model goes on with",
+        message="the daemon gets only the beginning of the summary with which the model continues",
         expected=whole[:400],
         received=summary,
         fold="cut summary",
