@@ -372,8 +372,8 @@ def test_children_that_nobody_has_closed_are_told_before_one_is_waited_for(tmp_p
     assert len(list(tmp_path.glob("left-*"))) == 3
 
 
-def test_child_that_was_urged_is_urged_no_more() -> None:
-    """SIGTERM comes once: whoever closes a deaf child that was told with all others has not to wait for it again."""
+def test_a_child_is_terminated_once() -> None:
+    """SIGTERM comes once: closing a deaf child that was terminated with all others does not wait for it again."""
     code = READY + (
         "heard = []\n"
         "signal.signal(signal.SIGTERM, lambda *_: heard.append(1))\n"
@@ -385,7 +385,7 @@ def test_child_that_was_urged_is_urged_no_more() -> None:
         pid = process.receive(LONG_S)["pid"]
         assert process.receive(LONG_S) == {}
         for _ in range(2):
-            process.urge_to_end()
+            process.terminate()
             os.kill(pid, signal.SIGCONT)
             assert process.receive(LONG_S) == {"heard": 1}
 

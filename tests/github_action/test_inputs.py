@@ -95,7 +95,7 @@ def test_a_value_of_another_shape_is_refused(tmp_path: Path, name: str, value: s
     with pytest.raises(UsageError) as refused:
         read(tmp_path, **{name: value})
     assert refused.value.where == f"SIGNET_LANE_{name.upper()}"
-    assert str(refused.value.remedy).startswith("such as ")
+    assert str(refused.value.remedy).startswith("write it like ")
 
 
 def test_what_an_input_is_stands_in_its_refusal(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def _changes(learnt: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
                 if name.isidentifier():
                     found.setdefault((route.operation, f"response.{name}", change), f"seen in {own['id']}")
         if before == after:
-            found.setdefault((route.operation, "response", "changed"), f"{own['id']} is answered otherwise")
+            found.setdefault((route.operation, "response", "changed"), f"{own['id']} gets another answer")
     return [
         {"operation": operation, "field": member, "change": change, "note": note}
         for (operation, member, change), note in found.items()

@@ -1,7 +1,7 @@
 """Plain HTTP/1.1 to one server over kept connections, as a transport of httpx.
 
-httpx's own transport passes each request and each piece of an answer through three more layers. They take a tenth of
-what the processor works for a conformance run of the harness.
+httpx's own transport passes each request and each piece of an answer through three more layers. With them, a
+conformance run of the harness takes half as much processor time again (8.2 s, and 12.4 s with httpx's).
 """
 
 from __future__ import annotations

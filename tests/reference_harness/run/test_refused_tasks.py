@@ -160,9 +160,9 @@ def test_no_daemon_is_2_before_the_model_is_asked(do: Do, daemon: RecordingDaemo
     [
         (Answer({"error": "unauthorized"}, 401), "refuses this harness", "SIGNET_TOKEN"),
         (Answer({"error": "forbidden"}, 403), "refuses this harness", "SIGNET_TOKEN"),
-        (Answer(text="<html>Sign in</html>"), "is no daemon", "SIGNET_DAEMON_URL"),
-        (Answer(text="<html>Not found</html>", status=404), "is no daemon", "SIGNET_DAEMON_URL"),
-        (Answer([]), "is no daemon", "SIGNET_DAEMON_URL"),
+        (Answer(text="<html>Sign in</html>"), "is not a daemon", "SIGNET_DAEMON_URL"),
+        (Answer(text="<html>Not found</html>", status=404), "is not a daemon", "SIGNET_DAEMON_URL"),
+        (Answer([]), "is not a daemon", "SIGNET_DAEMON_URL"),
     ],
     ids=["401", "403", "html", "404", "list"],
 )
