@@ -400,8 +400,6 @@ class Report(Document, _Open):
     """The generated sessions, if there were any."""
     time_spent: Maybe[ReportTimeSpent] = None
     """How the time of the run was spent; absent unless it was asked for."""
-    events: Items[dict[str, Any]] = ()
-    """The events of the run, in order."""
 
 
 MAX_BYTES = 1024 * 1024 * 1024
