@@ -241,6 +241,6 @@ def test_counting_passes_every_item_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The items come as they are and in order, and the bar is gone when the last one was taken."""
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
-    assert list(with_progress(["b", "a"], "judging", stream)) == ["b", "a"]
+    assert list(with_progress(["b", "a"], stream)) == ["b", "a"]
     assert "judging" in stream.getvalue()
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")

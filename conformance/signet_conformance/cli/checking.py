@@ -129,7 +129,7 @@ def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
         return files
     from signet_conformance.reports.terminal import is_live, with_progress
 
-    return stack.enter_context(closing(with_progress(files, "judging", sys.stderr))) if is_live(sys.stderr) else files
+    return stack.enter_context(closing(with_progress(files, sys.stderr))) if is_live(sys.stderr) else files
 
 
 class Files:

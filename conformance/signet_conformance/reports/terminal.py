@@ -273,13 +273,13 @@ def steps(total: int, doing: str, stream: TextIO) -> Iterator[Callable[[str, boo
         yield draw
 
 
-def with_progress(items: Sequence[_Item], doing: str, stream: TextIO) -> Generator[_Item, None, None]:
-    """Iterate over the items, counted on a terminal; text written to stderr meanwhile appears above the bar.
+def with_progress(items: Sequence[_Item], stream: TextIO) -> Generator[_Item, None, None]:
+    """Iterate over items to judge, counted on a terminal; text written to stderr meanwhile appears above the bar.
 
     Close the iterator if you stop early, or the bar stays on screen.
     """
     with _bar(stream) as progress:
-        yield from progress.track(items, description=doing)
+        yield from progress.track(items, description="judging")
 
 
 def _bar(stream: TextIO) -> Progress:
