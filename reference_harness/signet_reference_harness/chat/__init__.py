@@ -23,7 +23,6 @@ from signet_reference_harness.errors import ConfigError, HarnessError, pip_insta
 from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, Usage
 from signet_reference_harness.run.inputs import Folders, Options, SessionPlan
-from signet_reference_harness.run.open_sessions import end_abandoned
 
 INVALID: Final = 2
 ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -87,8 +86,6 @@ class _Chat:
         self._close = beginning.cancel
         try:
             reply = await host.client.health()
-            if not reply.shows_no_daemon:
-                await end_abandoned(host.client, plan.folders.open_sessions, plan.identity.key)
             await start_for(servers, plan.mcp, host.client, plan.identity)
             await opened.take_up(plan.identity, plan.stored)
             if self._listen is not None:

@@ -19,7 +19,7 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run import session_file
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.open_sessions import OpenMark, OpenSession
+from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -83,13 +83,8 @@ class ChatSession:
 
         Raises ConfigError, and changes nothing, when its file cannot be had.
         """
-        size = 0 if stored is None else stored.size
-        file = session_file.SessionFile.open(self.folders.sessions, identity, self.scrub, size=size)
         before, old_file = self._session, self._file
-        session = self.host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
-        session.results = file.results
-        if stored is not None:
-            session.conversation = stored.conversation
+        session, file = await take_up(self.host, identity, self.folders, stored, self.scrub)
         try:
             mark = OpenMark.create(self.folders.open_sessions, OpenSession.of(session, file.path))
         except HarnessError:

@@ -24,7 +24,7 @@ from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, StopReason
 from signet_reference_harness.run import inputs
 from signet_reference_harness.run.interruption import Interruption
-from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, end_abandoned
+from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
 from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
 from signet_reference_harness.run.run_journal import FINAL, Checkpoints, RunJournal, RunRecord, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
@@ -33,9 +33,6 @@ from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools import DaemonTool
 from signet_reference_harness.tools.registry import in_thread
-
-NAME: Final = "task"
-"""The name of the session within this process."""
 
 PATIENCE_S: Final = 5.0
 """How long a task that was interrupted waits for a reader of its output."""
@@ -175,17 +172,11 @@ class _Task:
     async def _take_turn(self, host: SessionHost, plan: inputs.SessionPlan, journal: RunJournal) -> None:
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
-        size = 0 if plan.stored is None else plan.stored.size
-        self._file = file = SessionFile.open(folders.sessions, identity, self.scrub, size=size, seize=journal.seized)
-        await end_abandoned(host.client, folders.open_sessions, identity.key, seized=journal.seized)
-        self._session = session = host.session_for(
-            NAME, project=identity.project, agent=identity.agent, key=identity.key
-        )
-        session.results = file.results
-        if plan.stored is not None:
-            # --compare-memory asks again from where the session was.
-            was = plan.stored.conversation
-            session.conversation = deepcopy(was) if self._options.compare_memory else was
+        session, file = await take_up(host, identity, folders, plan.stored, self.scrub, seized=journal.seized)
+        self._session, self._file = session, file
+        if self._options.compare_memory:
+            # It asks again from where the session was.
+            session.conversation = deepcopy(session.conversation)
         await start_for(self._servers, plan.mcp, session.client, identity)
         self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
         self._output.events.publish(events.RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
@@ -375,7 +366,7 @@ async def _answer_without_memory(plan: inputs.SessionPlan, prompt: str) -> str:
     own = tuple(tool for tool in plan.tools if not isinstance(tool, DaemonTool))
     host = replace(plan, config=replace(plan.config, bypassed=True), tools=own).host()
     try:
-        session = host.session_for(NAME, project=plan.identity.project, agent=plan.identity.agent, key=None)
+        session = host.session_for("without memory", project=plan.identity.project, agent=plan.identity.agent, key=None)
         if plan.stored is not None:
             session.conversation = plan.stored.conversation
         await session.start()

@@ -20,8 +20,11 @@ from signet_reference_harness import kept_lines
 from signet_reference_harness.daemon_client import AdapterClient
 from signet_reference_harness.errors import ConfigError, IdentityError, os_errors
 from signet_reference_harness.identity import SessionIdentity
-from signet_reference_harness.run.session_file import read_session
+from signet_reference_harness.run.inputs import Folders
+from signet_reference_harness.run.session_file import SessionFile, StoredSession, read_session
+from signet_reference_harness.session import Session
 from signet_reference_harness.session.conversation import Conversation
+from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import Lifecycle
 
 SUFFIX: Final = ".json"
@@ -97,8 +100,38 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
-async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool = False) -> None:
-    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds."""
+async def take_up(
+    host: SessionHost,
+    identity: SessionIdentity,
+    folders: Folders,
+    stored: StoredSession | None,
+    scrub: kept_lines.Scrub,
+    *,
+    seized: bool = False,
+) -> tuple[Session, SessionFile]:
+    """Return a session with what is `stored` of it, and its file. Sessions that were left open are ended first.
+
+    Raises ConfigError if another process works in the session, unless it is `seized`: then that process is stuck.
+    """
+    size = 0 if stored is None else stored.size
+    file = SessionFile.open(folders.sessions, identity, scrub, size=size, seize=seized)
+    try:
+        await _end_abandoned(host.client, folders.open_sessions, identity.key, seized=seized)
+        session = host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
+    except BaseException:
+        file.close()
+        raise
+    session.results = file.results
+    if stored is not None:
+        session.conversation = stored.conversation
+    return session, file
+
+
+async def _end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool) -> None:
+    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds.
+
+    After one end that finds the daemon away, the others are left to the next process: each would take as long.
+    """
     async for mark in OpenMark.abandoned_in(folder, client.config.origin, own, seized=seized):
         owed = True
         try:
@@ -110,6 +143,8 @@ async def end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized
             owed = False
         finally:
             mark.leave(owed=owed)
+        if owed and not client.in_sight:
+            return
 
 
 def _conversation(file: Path) -> Conversation:

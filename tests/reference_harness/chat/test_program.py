@@ -212,3 +212,14 @@ def test_a_pipe_without_a_turn_is_a_session_without_one(pipe: Pipe, daemon: Reco
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert daemon.paths() == ["session-start", "session-end"]
     assert served.requests() == []
+
+
+def test_a_session_that_another_chat_is_in_is_refused_at_once(chat: Chat, pipe: Pipe, serve: Serve) -> None:
+    """The second chat does not wait for the end of the first."""
+    serve(turns=[])
+    with chat("--session", "s-41c7") as terminal:
+        second = pipe("", "--session", "s-41c7")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert second.returncode == 2
+    assert "another process works in this session" in second.stderr

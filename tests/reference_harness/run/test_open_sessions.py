@@ -1,0 +1,38 @@
+"""Sessions that processes left open at the daemon, and the next process that takes one up."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.identity import SessionIdentity
+from signet_reference_harness.run.inputs import Folders
+from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
+from signet_reference_harness.session.host import SessionHost
+from tests.reference_harness.recording_daemon import Answer, RecordingDaemon
+
+PROJECT = "/srv/atlas"
+
+
+def test_of_the_ends_that_are_owed_one_is_tried_while_the_daemon_is_ill(
+    daemon: RecordingDaemon, config: HarnessConfig, tmp_path: Path
+) -> None:
+    """Each of the others would take as long; all of them wait for the next process."""
+    daemon.always["/health"] = Answer({"error": "ill"}, 500)
+    folders = Folders(project=Path(PROJECT), state=tmp_path, sessions=tmp_path / "s", open_sessions=tmp_path / "open")
+    folders.sessions.mkdir()
+    folders.open_sessions.mkdir()
+    for key in ("k1", "k2"):
+        left = OpenSession(key, "atlas", PROJECT, config.origin, str(folders.sessions / key))
+        OpenMark.create(folders.open_sessions, left).close()
+
+    async def taken_up() -> None:
+        host = SessionHost(config)
+        _, file = await take_up(host, SessionIdentity("k3", "atlas", PROJECT), folders, None, str)
+        file.close()
+        await host.client.aclose()
+
+    asyncio.run(taken_up())
+    assert [request.path for request in daemon.requests] == ["/health"]
+    assert len(list(folders.open_sessions.iterdir())) == 2
