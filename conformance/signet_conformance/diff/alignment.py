@@ -33,11 +33,11 @@ Pair = tuple[int | None, int | None]
 
 
 Grain = Callable[[int, int], str]
-"""The full content of an item, for a side (0 or 1) and an index; called only to tell equal items apart."""
+"""The full content of the item at an index of a side (0 or 1); called only to tell equal items apart."""
 
 
 def align(first: Sequence[Item], second: Sequence[Item], grain: Grain = lambda _side, _index: "") -> list[Pair]:
-    """The pairs, in an order that both sides keep. What only one side has stands where it happened."""
+    """The pairs, in an order that both sides keep. An item without a counterpart stands where it happened."""
     pairs = list(_Alignment(first, second).pairs(0, len(first), 0, len(second)))
     return list(_met_by_grain(pairs, first, second, grain))
 
@@ -101,7 +101,7 @@ class _Alignment(Struct, frozen=True):
         return chain[::-1]
 
     def _in_windows(self, low: int, high: int, start: int, stop: int) -> Iterator[Pair]:
-        """A long remainder of repeats, a window at a time: the first half of each is kept, the rest is seen again."""
+        """Align a long remainder of repeats in windows: the first half of each is kept, the rest is aligned again."""
         while low < high and start < stop:
             last = high - low <= _WINDOW and stop - start <= _WINDOW
             window = self._cell_by_cell(low, min(high, low + _WINDOW), start, min(stop, start + _WINDOW))
@@ -200,9 +200,9 @@ def _row_with(few: Sequence[int], places: Sequence[int], length: int) -> list[in
 
 
 def _places_in(few: Sequence[str], many: Sequence[str]) -> list[int]:
-    """Where in `many` each of `few` goes, in order, so that most are equal; the first places where that is all one.
+    """Where in `many` each of `few` goes, in order, so that most are equal; if several places do as well, the first.
 
-    A repeat comes after what it repeats: it is the last that is left without.
+    A repeat comes after what it repeats, so the last one is left without a counterpart.
     """
     spare = len(many) - len(few)
     if len(few) * (spare + 1) > MAX_CELLS:
@@ -224,7 +224,7 @@ def _places_in(few: Sequence[str], many: Sequence[str]) -> list[int]:
 
 
 _ALIKE = 0.5
-"""Two sessions that share no name match when at least this share of their calls is the same."""
+"""Two sessions without a common name match if at least this share of their calls is the same."""
 _MAX_COMPARED = 10_000
 
 
@@ -272,7 +272,7 @@ class SessionPair(Struct, frozen=True):
 
     @property
     def any(self) -> Session:
-        """The side that exists; the first recording's where both do."""
+        """The side that exists; the first recording's if both do."""
         session = self.first or self.second
         if session is None:
             raise ValueError("a pair without a session")
@@ -280,7 +280,7 @@ class SessionPair(Struct, frozen=True):
 
 
 def sessions(recording: Recording) -> list[Session]:
-    """The sessions in order of appearance; the calls without a key are one of their own, the first."""
+    """The sessions in order of appearance; the calls without a key form a session, which comes first."""
     sessions: dict[str | None, Session] = {}
     for call in recording.calls:
         sessions.setdefault(call.key, Session(call.key)).calls.append(call)

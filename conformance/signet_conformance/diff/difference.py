@@ -25,16 +25,16 @@ class DifferenceKind(StrEnum):
 
 
 class SideValue(Struct, frozen=True):
-    """One side of a difference: exchange number, JSON pointer into its line, and what stands there.
+    """One side of a difference: exchange number, JSON pointer into its line, and the value there.
 
-    `exchange` is None where the side has no such exchange, or where the header line is meant.
+    `exchange` is None if the side has no such exchange, and for the header line.
     """
 
     exchange: int | None = None
     pointer: str = ""
     value: Any = ABSENT
     sent: str = ""
-    """Of an exchange that only this side has: what its request carried, as one line."""
+    """What the request of an exchange carried, as one line, if only this side has the exchange."""
 
 
 class Difference(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Difference(Struct, frozen=True):
 
     @property
     def is_remembered(self) -> bool:
-        """Whether no more differs than what the daemon remembers: it answered, and no requirement reads the place."""
+        """Whether only what the daemon remembers differs: it answered, and no requirement reads the place."""
         places = (side.pointer.removeprefix(_ANSWER).split("/")[0] for side in (self.first, self.second))
         return not self.relevant and all(place in _MEMORIES for place in places)
 
@@ -70,7 +70,7 @@ _MEMORIES = frozenset((
     "inject", "memories", "memory", "memoryCount", "results", "count", "total", "stats", "meta", "sources", "entities",
     "engine", "queryTerms", "recentContext", "stableSystemPrompt", "dynamicContext", "contextHash",
 ))  # fmt: skip
-"""Members of an answer that say what the daemon remembers, and how it found it."""
+"""Members of an answer that tell what the daemon remembers, and how it found it."""
 
 
 class Comparison(Struct, frozen=True):
@@ -105,13 +105,13 @@ def fold_differences(differences: Iterable[Difference]) -> list[list[Difference]
 
 
 def whose(session: Session) -> str:
-    """Which harness, agent and project a session is of."""
+    """The harness, the agent and the project of a session."""
     named = (("harness", session.harness), ("agent", session.agent), ("project", session.project))
     return ", ".join(f"{name} {printable(value, 80)}" for name, value in named if value)
 
 
 def session_facts(pair: SessionPair, limit: int) -> Sequence[tuple[str, str]]:
-    """The facts about a matched session with their labels; empty ones say nothing. A key is cut to `limit`."""
+    """The labelled facts of a matched session, without the empty ones. A key is cut to `limit`."""
     first, second = pair.first, pair.second
     in_both = first is not None and second is not None
     other = second.key if in_both and second is not None and second.key != pair.any.key else None
@@ -120,7 +120,7 @@ def session_facts(pair: SessionPair, limit: int) -> Sequence[tuple[str, str]]:
 
 
 def place(difference: Difference, first: str = "A", second: str = "B") -> str:
-    """The call, and its number on each side that has it, after the side's name."""
+    """The call, with its number on each side that has it, after the side's name."""
     return " ".join([printable(difference.call, 200), *numbers(difference, first, second)])
 
 
@@ -131,7 +131,7 @@ def numbers(difference: Difference, first: str = "A", second: str = "B") -> list
 
 
 def again(others: Sequence[Difference]) -> str:
-    """How many more there are like the first, and where."""
+    """How many more differences are like the first, and where."""
     places = [" ".join(numbers(other)) for other in others[:6]]
     more = ", …" if len(others) > len(places) else ""
     return f"{len(others)} more like it: {', '.join(places)}{more}"

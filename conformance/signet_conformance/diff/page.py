@@ -40,7 +40,7 @@ from signet_conformance.reports.html.page import (
 from signet_conformance.trace import Body
 
 MAX_SHOWN = 2000
-"""Differences in one section, repeats counted once; the others are counted."""
+"""How many differences one section shows, repeats counted once; the others are counted."""
 
 _NOTHING = "nothing of this kind differs"
 
@@ -128,12 +128,12 @@ def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
 
 
 MAX_LINES = 400
-"""Lines of a body that are compared with those of the other; nothing is marked in a longer one."""
+"""The most lines of a body that are compared with those of the other; nothing is marked in a longer one."""
 _ROOM = 8_000_000
 
 
 class Bodies:
-    """The bodies that a page shows, as long as it has room for them; what is left out is counted."""
+    """The bodies that a page shows while it has room; those left out are counted."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._calls = comparison.first.by_seq, comparison.second.by_seq
@@ -141,7 +141,7 @@ class Bodies:
         self.left_out = 0
 
     def beside(self, difference: Difference) -> Markup:
-        """Both bodies of a difference, folded; nothing where neither side has one."""
+        """Both bodies of a difference, folded; empty if neither side has one."""
         answer = any(side.pointer.startswith("/response") for side in (difference.first, difference.second))
         sides = (difference.first, difference.second)
         bodies = [_body(calls, side, answer) for calls, side in zip(self._calls, sides, strict=True)]
@@ -177,7 +177,7 @@ def _body(calls: Mapping[int, Call], side: SideValue, answer: bool) -> Body | No
 
 
 def _marked(first: Sequence[str], second: Sequence[str]) -> tuple[set[int], set[int]]:
-    """The lines of each that the other has not; none where either is too long, or absent as a whole."""
+    """The lines of each body that the other lacks; none if one is too long, or absent as a whole."""
     marked: tuple[set[int], set[int]] = set(), set()
     if not first or not second or max(len(first), len(second)) > MAX_LINES:
         return marked

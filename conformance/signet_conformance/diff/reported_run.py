@@ -1,4 +1,4 @@
-"""A report as `compare` reads it: verdicts, breaches and gaps by scenario, and what they say of a breach beside them.
+"""A report as `compare` reads it: verdicts, breaches and gaps by scenario, and how a breach relates to them.
 
 Requirement, kind, operation and scenario identify a breach; a list is compared by its elements. Wording, ids and
 numbers of exchanges play no part.
@@ -19,15 +19,15 @@ from signet_conformance.finding import BREACHES, FOLDING_ORDER, Verdict
 from signet_conformance.reports.report_document import Report, ReportFinding, ReportLacks, ReportTrace, ReportVerdict
 
 WHOLE_RUN = ""
-"""Stands for the scenario of what only all traces together show."""
+"""Stands for the scenario of breaches that only all traces together show."""
 _DECIDED = (Verdict.PASS, *BREACHES)
 _EXISTENCE = ("", "/request/path")
-"""Pointers of findings that say that a call is there; others say how it is."""
+"""Pointers of findings that a call exists; others are about its content."""
 _GENERATED = "generated sessions"
 
 
 class BreachKey(NamedTuple):
-    """What identifies a breach, whichever scenario shows it."""
+    """Identifies a breach, in whatever scenario."""
 
     requirement: str
     kind: str
@@ -38,7 +38,7 @@ class BreachKey(NamedTuple):
 class ReportedBreach(Struct, frozen=True):
     """One kind of breach in one scenario: its verdict, its first finding, and the recording that shows it.
 
-    `finding` is None where a rule crashed, `file` empty where only the run as a whole shows the breach.
+    `finding` is None if a rule crashed; `file` is empty if only the run as a whole shows the breach.
     """
 
     key: BreachKey
@@ -50,7 +50,7 @@ class ReportedBreach(Struct, frozen=True):
 
     @property
     def requirement(self) -> str:
-        """Whose breach it is."""
+        """The breached requirement."""
         return self.key.requirement
 
     @property
@@ -59,7 +59,7 @@ class ReportedBreach(Struct, frozen=True):
         return "" if self.finding is None else self.finding.pointer
 
     def is_at_the_calls_of(self, other: ReportedBreach) -> bool:
-        """Whether both are about how calls of one operation are made."""
+        """Whether both breaches are about how calls of one operation are made."""
         about_calls = self.pointer not in _EXISTENCE and other.pointer not in _EXISTENCE
         return about_calls and bool(self.key.operation) and self.key.operation == other.key.operation
 
@@ -89,7 +89,7 @@ class ReportedRun:
 
     @property
     def scenarios(self) -> set[str]:
-        """Those that were judged, and the run as a whole."""
+        """The judged scenarios, and the run as a whole."""
         return {*self._traces, WHOLE_RUN}
 
     def is_generated(self, breach: ReportedBreach) -> bool:
@@ -127,9 +127,9 @@ class ReportedRun:
         return any(breach.key.operation in trace.operations for trace in traces)
 
     def was_undecided(self, breach: ReportedBreach) -> bool:
-        """Whether a call that could show a breach left its requirement undecided, and looked otherwise than the breach.
+        """Whether a call that could show a breach left its requirement undecided, and looked different from the breach.
 
-        What only an excuse kept from being the same breach looked the same.
+        A call that only an excuse kept from being the same breach looked the same.
         """
         findings = [
             finding
@@ -141,11 +141,11 @@ class ReportedRun:
         return self._by_kind and bool(findings) and all(finding.kind != breach.key.kind for finding in findings)
 
     def shows_elsewhere(self, breach: ReportedBreach) -> bool:
-        """Whether any call shows the same kind of breach, of whatever operation and in whatever scenario."""
+        """Whether any call shows the same kind of breach, in any operation and scenario."""
         return any(key[:2] == breach.key[:2] and key.element == breach.key.element for key, _ in self.breaches)
 
     def declares(self, scenario: str) -> object:
-        """Declarations of a scenario by which its calls are judged: agents, bounds, secrets."""
+        """The declarations of a scenario by which its calls are judged: agents, bounds, secrets."""
         return [
             (set(told.agents), told.bounds_s, told.token, bool(told.canaries))
             for trace in self._traces.get(scenario, ())[:1]
@@ -153,9 +153,9 @@ class ReportedRun:
         ]
 
     def gave_way(self, breach: ReportedBreach, after: ReportedRun) -> str | None:
-        """The requirement of a breach that is gone, and may have hidden this one or was worse at the same place.
+        """The requirement of a fixed breach that may have hidden this one, or was worse at the same place.
 
-        Of several flaws of a request a rule tells the first.
+        If a request has several flaws, a rule reports the first.
         """
         for (key, scenario), other in self.breaches.items():
             if (key, scenario) in after.breaches or scenario != breach.scenario or not other.is_at_the_calls_of(breach):
@@ -168,7 +168,7 @@ class ReportedRun:
         return None
 
     def rests_on(self, breach: ReportedBreach, before: ReportedRun) -> str | None:
-        """The requirement by which one of the calls of a breach was wrong at the same place before, and still is.
+        """The requirement by which a call of the breach was already wrong at the same place, and still is.
 
         Calls that are compared with each other differ as soon as one of them is fixed.
         """
@@ -179,7 +179,7 @@ class ReportedRun:
         return None
 
     def _others_at(self, breach: ReportedBreach) -> Iterator[tuple[str, ReportFinding]]:
-        """What other requirements, at least as broken, say of the calls of a breach at its place in the request."""
+        """What other requirements, at least as badly broken, say of a breach's calls at its place in the request."""
         if breach.pointer in _EXISTENCE or breach.finding is None:
             return
         for trace in self._traces.get(breach.scenario, ()):
@@ -203,7 +203,7 @@ class ReportedRun:
         )
 
     def lacks_beside(self, other: ReportedRun) -> Iterator[str]:
-        """What this run did not judge and the other did, a line each."""
+        """What the other run judged and this run did not, a line each."""
         report, lacks = self._report, self._report.lacks
         if not self._says_why and report.exit != other._report.exit:
             yield f"a part of it: the run ended with {report.exit}"
@@ -232,7 +232,7 @@ class ReportedRun:
 
     @property
     def _says_why(self) -> bool:
-        """Whether the report says what was not judged, where its exit status says that something was not.
+        """Whether the report names what was not judged, if its exit status says that something was not.
 
         Those of earlier kits do not.
         """
@@ -257,7 +257,7 @@ class ReportedRun:
                     gathered.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
         named = {key.requirement for key, _ in gathered}
         for requirement, row in self._report.together.items():
-            # A finding without a file is one that only all traces together show.
+            # Only all traces together show a finding without a file.
             findings = [finding for finding in row.findings if finding.file is None]
             if findings or requirement not in named:
                 self._add(gathered, requirement, row, findings, WHOLE_RUN, "")
@@ -294,7 +294,7 @@ class ReportedRun:
 
 
 def unread_beside(old: Report, new: Report) -> Sequence[str]:
-    """The recordings that could not be read of a new run, and could be, or were not there, in the old one."""
+    """The unreadable recordings of a new run that the old run could read or did not have."""
     known = {_file(place) for place in (() if old.lacks is None else old.lacks.unread)}
     return [place for place in (() if new.lacks is None else new.lacks.unread) if _file(place) not in known]
 

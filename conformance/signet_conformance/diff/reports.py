@@ -1,7 +1,8 @@
 """Two reports of one connector compared by behaviour: new, fixed and remaining breaches.
 
-A commit that fixes a breach, or a part of one, adds none; nor does a breach that the old run could not show. What it
-judged, or left undecided and looked otherwise in, is new when it is broken. A secret that leaks is, wherever it does.
+A commit that fixes a breach, or a part of one, adds none; nor does a breach that the old run could not show. A breach
+is new if the old run judged the same place, or left it undecided while it looked different. A leaking secret is always
+new, wherever it leaks.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class BreachGroup(StrEnum):
 
 
 class Change(Struct, frozen=True):
-    """One kind of breach, with the scenarios in which the same became of it.
+    """One kind of breach, with the scenarios in which it changed in the same way.
 
-    `before` is the verdict in the old report where the new one is worse, `reason` says why the breach is not new.
+    `before` is the verdict in the old report if the new one is worse, `reason` says why the breach is not new.
     """
 
     became: BreachGroup
@@ -61,12 +62,12 @@ class Change(Struct, frozen=True):
 
     @property
     def now(self) -> ReportedBreach:
-        """The breach, as the newer report that has it shows it first."""
+        """The breach, as the newest report that has it shows it first."""
         return self.breaches[0]
 
     @property
     def scenarios(self) -> Sequence[str]:
-        """Where it is so; empty for the run as a whole."""
+        """The scenarios of the change; empty for the run as a whole."""
         return [breach.scenario for breach in self.breaches if breach.scenario != WHOLE_RUN]
 
 
@@ -82,12 +83,12 @@ class ReportComparison(Struct, frozen=True):
     """Gaps of the new run that the old one did not have, in words."""
 
     def of(self, became: BreachGroup) -> Sequence[Change]:
-        """The breaches of which this became, the worst first."""
+        """The breaches of one group, the worst first."""
         return [change for change in self.changes if change.became is became]
 
     @property
     def later(self) -> Sequence[tuple[str, BreachGroup]]:
-        """Each requirement that the next contract breaches in one of the reports or both, and what became of it."""
+        """Each requirement of the next contract that one of the reports breaches, and how that changed."""
         if self.old.newer is None and self.new.newer is None:
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
@@ -97,17 +98,17 @@ class ReportComparison(Struct, frozen=True):
 
     @property
     def became_reachable(self) -> Sequence[str]:
-        """The fields and tools that the model reaches through the new connector and not through the old one."""
+        """The fields and tools that the model reaches through the new connector but not through the old one."""
         return _unreached(self.old, but_not=self.new)
 
     @property
     def became_unreachable(self) -> Sequence[str]:
-        """The fields and tools that it reaches through the old one and not through the new one."""
+        """The fields and tools that the model reaches through the old connector but not through the new one."""
         return _unreached(self.new, but_not=self.old)
 
     @property
     def unjudged(self) -> int:
-        """The exit status by what the new run did not judge.
+        """The exit status for what the new run did not judge.
 
         2: recordings could not be read. 4: it lacks what the old run judged, or a rule of the kit crashed that did not
         then. 3: nothing was tested. 0: it judged at least what the old one did.
@@ -139,7 +140,7 @@ def _points(unreached: ReportUnreached) -> frozenset[str]:
 def compared(
     old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None
 ) -> ReportComparison:
-    """Compare two reports. The folders are where they lie: recordings are looked for beside them."""
+    """Compare two reports; the folders are where the reports are, and hold their recordings."""
     by_kind = names_kinds(old) and names_kinds(new)
     before, after = ReportedRun(old, by_kind), ReportedRun(new, by_kind)
     requests = _Requests(old, new, old_folder, new_folder)
@@ -195,7 +196,7 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
     shown = before.verdict(breach.requirement, breach.scenario)
     if before.judges(breach):
         if shown is not None and is_worse(shown, breach.verdict):
-            # Of a requirement in one trace a report lists only what led to its verdict.
+            # For a requirement in one trace, a report lists only what led to its verdict.
             return Change(BreachGroup.FIRST, [breach], reason=f"hidden by {shown.value} before")
         return _unless_it_follows(breach, before, after)
     if breach.scenario not in before.scenarios:
@@ -204,7 +205,8 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
         return Change(BreachGroup.FIRST, [breach], reason="other agents, bounds or secrets were declared before")
     requirement = catalogue().get(breach.requirement)
     if requirement is not None and requirement.forbids_anywhere:
-        # Whatever was not called before, or went wrong in another way, a secret that leaks now did not leak then.
+        # Even if the operation was not called before, or failed in another way, a secret that leaks now did not leak
+        # then.
         known = before.shows_elsewhere(breach)
         return (
             Change(BreachGroup.FIRST, [breach], reason="other calls showed it before")
@@ -216,13 +218,13 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
             return Change(BreachGroup.FRESH, [breach], shown)
         return Change(BreachGroup.FIRST, [breach], reason="undecided before")
     if before.calls(breach) and not before.fixed(breach.scenario, after):
-        # The operation was called before and nothing was wrong with it: no fixed breach can have hidden this one.
+        # The operation was called before without a breach: no fixed breach can have hidden this one.
         return Change(BreachGroup.FRESH, [breach])
     return Change(BreachGroup.FIRST, [breach], reason="nothing was subject to it before")
 
 
 def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Change:
-    """Classify a breach of what the old report judged: new, unless it follows from mending a part of what was wrong."""
+    """Classify a breach of something that the old report judged: new, unless it follows from a partial fix."""
     requirement = catalogue().get(breach.requirement)
     if requirement is None or not requirement.forbids_anywhere:
         if (hid := before.gave_way(breach, after)) is not None:

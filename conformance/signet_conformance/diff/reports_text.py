@@ -1,4 +1,4 @@
-"""Two reports compared, as a person reads it: in a terminal, and as a comment that says only what is new."""
+"""Two reports compared, for a person: in a terminal, and as a comment that shows only what is new."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SCENARIOS = 4
 
 
 def identity_words(report: Report) -> str:
-    """Which run a report is of."""
+    """Describe the run of a report."""
     run = report.run
     words = "" if run is None else Identity(**run.model_dump()).words()
     told = [words] if words else []
@@ -86,7 +86,7 @@ def _things(compared: ReportComparison) -> Iterator[RenderableType]:
 
 
 def _missing(compared: ReportComparison) -> Iterator[str]:
-    """Gaps of the new run that the old one did not have."""
+    """The gaps that only the new run has."""
     yield from (f"could not be read: {name}" for name in compared.unread[:MAX_NEW])
     yield from (f"not judged any more: {text}" for text in compared.lacks[:MAX_NEW])
     if (more := len(compared.lacks) - MAX_NEW) > 0:
@@ -94,7 +94,7 @@ def _missing(compared: ReportComparison) -> Iterator[str]:
 
 
 def _information(compared: ReportComparison) -> Iterator[str]:
-    """Tell the breaches of the next contract and the change in reach; neither changes the exit status."""
+    """Describe the breaches of the next contract and the change in reach; neither changes the exit status."""
     if compared.later:
         by_fate: dict[BreachGroup, list[str]] = {}
         for name, became in compared.later:
@@ -141,7 +141,7 @@ def _line(change: Change) -> terminal.Paragraph:
 
 
 def _places(change: Change) -> str:
-    """Name the scenarios of a change; of many the first."""
+    """Name the scenarios of a change; of many, the first."""
     return f"in {first_of((printable(name, 60) for name in change.scenarios), MAX_SCENARIOS)}"
 
 

@@ -34,7 +34,7 @@ _STYLES = {
 
 
 def comparison_lines(comparison: Comparison, width: int, colour: bool, *, show_all: bool = False) -> Iterator[str]:
-    """The whole comparison but its closing line."""
+    """The whole comparison except its closing line."""
     for block in _blocks(comparison, show_all=show_all):
         yield from draw([*block], width, colour)
 
@@ -102,7 +102,7 @@ def _session(pair: SessionPair | None) -> Iterator[RenderableType]:
 
 
 def _differences(alike: Sequence[Difference]) -> Iterator[RenderableType]:
-    """The first of some that are alike, and where the others are."""
+    """The first of several similar differences, and where the others are."""
     difference = alike[0]
     kind = difference.kind
     weight = Text("contract-relevant", STRONG) if difference.relevant else Text("cosmetic", FAINT)

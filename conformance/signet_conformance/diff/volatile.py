@@ -44,12 +44,12 @@ LINKED = frozenset({"uuid", "id", "hash", "tmp"})
 HEADERS = frozenset(
     {"host", "content-length", "date", "connection", "keep-alive", "transfer-encoding", "traceparent", "x-request-id"}
 )
-"""The class `header`: headers of the connection and the moment, which are left out."""
+"""The class `header`: headers about the connection and the moment, which are left out."""
 
 _DURATION_MEMBER = re.compile(r"(?:[a-z](?:Ms|Seconds)|_ms|_seconds)$|^(?:ms|uptime|latency|elapsed|duration)$")
 _GAUGES = frozenset({"pid", "port", "rss", "heapUsed", "heapTotal", "sockets", "inotify", "pipes", "fds"})
 MEMBERS = ("duration", "gauge", "epoch")
-"""The classes of numbers, told by the member's name or by their size."""
+"""The classes of numbers, recognised by the member's name or by their size."""
 
 NAMES = (*PATTERNS, "gauge", "header")
 _EPOCHS = ((1.4e9, 2.0e9), (1.4e12, 2.0e12), (1.4e15, 2.0e15), (1.4e18, 2.0e18))
@@ -164,13 +164,13 @@ def own_classes(options: Sequence[str]) -> dict[str, str]:
 
 _NOISE = ("test-", "tmp-", "spec-", "fixture-", "synthetic-")
 _LONGEST_LINKED = 300
-"""A longer text counts as prose: the values that it quotes are compared by class only."""
+"""A longer text counts as prose, whose quoted values are compared by class only."""
 
 PlainOf = Callable[[str], Plain]
 
 
 class KeyNames:
-    """A side's session keys: each becomes the number of its pair, with what the daemon reads out of the key itself."""
+    """The session keys of one side: each becomes its pair's number, with what the daemon reads out of the key."""
 
     def __init__(self, numbers: Mapping[str, int], volatile: VolatileClasses) -> None:
         self._numbers = numbers
@@ -188,7 +188,7 @@ class KeyNames:
 
 
 class Links:
-    """Which value of the first recording is which of the second, within one session."""
+    """Which value of the first recording corresponds to which of the second, within one session."""
 
     def __init__(self, first: PlainOf, second: PlainOf) -> None:
         self._first, self._second = first, second
@@ -196,7 +196,7 @@ class Links:
         self._backward: dict[tuple[str, str], str] = {}
 
     def same(self, first: str, second: str, *, strict: bool) -> bool:
-        """Whether two texts say the same. When `strict`, linked values must be counterparts, and become so."""
+        """Whether two texts mean the same. If `strict`, linked values must be counterparts, and become so."""
         if first == second and (not strict or len(first) > _LONGEST_LINKED):
             return True
         plain, other = self._first(first), self._second(second)

@@ -1,8 +1,8 @@
-"""What people and programs read of a run, one format a module: judged traces in, lines or a document out.
+"""The reports of a run: each format is a module that takes judged traces and writes lines or a document.
 
-Here are the formats of a run's report, one line each: `check`, pytest and the CI lane read what there is from here. A
-format is a module with a class that is a `ReportWriter` and takes the stream it writes to. Its line gives it an option
-of `check`, a file in the folder of a run's reports, and the tests that every format must pass.
+FORMATS lists them, for `check`, pytest and the CI lane. A format is a module with a `ReportWriter` class, which takes
+the stream that it writes to. Its entry gives it an option of `check`, a file in the folder of a run's reports, and the
+tests that every format must pass.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ROOM = "signet_conformance.reports"
 class Format(Struct, frozen=True):
     """One format of report.
 
-    `name` is its option (`--html FILE`). `module` and `writer` say which class writes it: it is imported when the
-    format is asked for, `check` must start fast. `in_place_of_text` makes the option a flag: the document is then what
-    the run prints, on stdout or in the file of --output. `shows` names options of `check` that only this format makes
-    something of. A `private` file is readable by its owner alone, as recordings are: it holds bodies.
+    `name` is its option (`--html FILE`). `module` and `writer` name its class, which is imported only when the format
+    is asked for, so that `check` starts fast. `in_place_of_text` makes the option a flag: the document then replaces
+    the printed text, on stdout or in the file of --output. `shows` names the options of `check` that only this format
+    uses. A `private` file is readable by its owner alone, as recordings are: it holds bodies.
     """
 
     name: str
@@ -73,9 +73,9 @@ FORMATS: Mapping[str, Format] = {line.name: line for line in _TABLE}
 
 
 def write_reports(folder: Path, ending: RunEnding, known: Callable[[JudgedTrace], Mapping[str, str]]) -> None:
-    """Write each report of a run whose traces are held whole; `known` is why failures of a trace may stand.
+    """Write every report of a run whose traces are in memory; `known` gives the known failures of a trace with reasons.
 
-    Raises OSError when one cannot be written; then no report gets its final name.
+    Raises OSError if one cannot be written; then no report gets its final name.
     """
     unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
     with ExitStack() as stack:
@@ -88,7 +88,7 @@ def write_reports(folder: Path, ending: RunEnding, known: Callable[[JudgedTrace]
                 report.add(judged, reasons)
         for report in reports:
             report.close(ending)
-    # Renamed when all are whole, so that nobody reads half a report.
+    # Renamed when all are complete, so that nobody reads an unfinished report.
     for kind, path in unfinished.items():
         path.rename(folder / kind.file)
 

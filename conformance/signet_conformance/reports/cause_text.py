@@ -1,4 +1,4 @@
-"""Causes in a terminal: a block each, as long as there is room, one line a kind of breach in a summary."""
+"""Causes in a terminal: a block for each as long as there is room; in a summary, one line for each kind of breach."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from signet_conformance.reports.terminal import (
 MAX_ALSO = 2
 """Other requirements of one cause that are shown with what to change; of more, only the names."""
 MOST_LINES = 340
-"""Lines of all causes together: beyond that the last ones are shown in short."""
+"""Lines of all causes together; if there would be more, the last causes are shortened."""
 
 
 class Detail(IntEnum):
@@ -45,8 +45,9 @@ class Detail(IntEnum):
 
 
 class CauseText(Struct, frozen=True):
-    """How causes are drawn: `width` in columns, `options` of the commands that judge again, `whole` naming all traces.
+    """How causes are drawn.
 
+    `width` is in columns, `options` are those of the commands that judge again, and `whole` names all traces.
     `generated` gives the lines about generated sessions that belong below a requirement.
     """
 
@@ -65,7 +66,7 @@ class CauseText(Struct, frozen=True):
     def blocks(
         self, causes: Sequence[Cause], detail: Detail = Detail.FULL, most_lines: int = MOST_LINES
     ) -> Sequence[Sequence[str]]:
-        """Every cause as a block of lines that can be acted on alone, in so much detail where there is room for it."""
+        """Every cause as a block of lines that is complete by itself, in this detail as far as there is room."""
         drawn_blocks = [self.lines(cause, detail) for cause in causes]
         over = sum(len(lines) + 1 for lines in drawn_blocks) - most_lines
         for less in (Detail.BRIEF, Detail.LINE):
@@ -78,7 +79,7 @@ class CauseText(Struct, frozen=True):
         return drawn_blocks
 
     def of_requirement(self, causes: Sequence[Cause], name: str) -> str:
-        """What one requirement breaches, to be read alone: the causes that it leads, or which other one leads them."""
+        """The causes of one requirement, to be read alone: those that it leads, and those that another one leads."""
         leading = [line for cause in causes if cause.requirement == name for line in self.lines(cause)]
         following = (cause for cause in causes if any(other.requirement == name for other in cause.also))
         blocks = ["\n".join(leading)] if leading else []
@@ -102,7 +103,7 @@ class CauseText(Struct, frozen=True):
         yield from self._commands(cause)
 
     def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
-        """One cause in so much detail."""
+        """One cause in this detail."""
         parts = self._in_one(cause) if detail is Detail.LINE else self._block(cause, detail)
         return draw([*parts], self.width, self.colour)
 
@@ -164,7 +165,7 @@ class CauseText(Struct, frozen=True):
             yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
 
     def _generated(self, cause: Cause) -> Sequence[str]:
-        # Of a mistake that is named one example will do.
+        # For a named mistake, one example is enough.
         names = [cause.requirement] if cause.says else cause.requirements
         return list(dict.fromkeys(line for name in names for line in self.generated(name)))
 
@@ -183,7 +184,7 @@ def _told_of_generated(line: str) -> RenderableType:
 
 
 def known_words(shown: Cause | Evidence) -> str:
-    """What stands behind a name where the failure is known."""
+    """The note after a name if the failure is known."""
     return ", known" if shown.is_known else ""
 
 
@@ -223,7 +224,7 @@ def kind_lines(
 ) -> list[str]:
     """One line for each kind of breach of a requirement, the worst first, and one for each undecided requirement.
 
-    It is wrapped at `width` columns unless that is None: nothing that was found is cut.
+    Lines are wrapped at `width` columns unless it is None; nothing is cut.
     """
     kinds: dict[str, list[tuple[Evidence, str]]] = {}
     for cause in causes:
@@ -244,7 +245,7 @@ def kind_lines(
 
 
 def run_summary(causes: Causes, conclusion: Conclusion, width: int | None, colour: bool = False) -> list[str]:
-    """The lines of `kind_lines` over a run: those of the connector, then those of what reached the model."""
+    """The lines of `kind_lines` over a run: first the connector's, then those about requests to the model."""
     known = conclusion.known_reasons
     lines = kind_lines(causes.connector(), conclusion.judgements, known, width, colour)
     return lines + kind_lines(causes.harness(), conclusion.at_model, (), width, colour)
@@ -258,13 +259,13 @@ def _kind_line(breach: Evidence, where: str) -> str:
 
 
 MAX_OPERATIONS = 8
-"""Operations that are named with their calls; of the others only the number."""
+"""How many operations are listed with their calls; the others are only counted."""
 MAX_PROBLEMS = 3
-"""Problems of one cause that are shown with an example; the others are counted."""
+"""How many problems of one cause are shown with an example; the others are counted."""
 
 
 def extent(cause: Cause) -> str:
-    """How widely a cause shows: scenarios, sessions and calls. Empty where that is once, in the only trace."""
+    """How widely a cause shows: scenarios, sessions and calls. Empty if it shows once, in the only trace."""
     calls = cause.calls
     if not cause.traces or (cause.of == 1 and calls.total() <= 1):
         return ""
@@ -282,7 +283,7 @@ def _operations(calls: Counter[str]) -> str:
 
 
 def level_note(cause: Cause) -> str:
-    """Why a requirement that is a MUST warns, in the words of its entry; empty for any other verdict and level."""
+    """Why a breached MUST only warns, in the words of its entry; empty for any other verdict or level."""
     requirement = known_requirement(cause.requirement)
     if requirement is None or cause.verdict is not Verdict.WARN or cause.first.level != "MUST":
         return ""
@@ -291,9 +292,9 @@ def level_note(cause: Cause) -> str:
 
 
 def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()) -> Sequence[str]:
-    """The command that judges the example again; `options` are those of the run, `whole` what names all its traces.
+    """The command that judges the example again; `options` are those of the run, `whole` names all its traces.
 
-    Empty for the other sides, whose requirements `check -k` does not take.
+    Empty for the daemon's and the harness's requirements, which `check -k` does not take.
     """
     requirement = known_requirement(cause.requirement)
     if requirement is not None and requirement.side != "connector":
@@ -303,9 +304,9 @@ def replay_words(cause: Cause, options: Sequence[str], whole: Sequence[str] = ()
 
 
 def extent_of_kind(cause: Cause, breach: Evidence, calls: Counter[str]) -> str:
-    """How widely one of its requirements is breached by a problem with these calls; empty where that is once.
+    """How widely a problem with these calls breaches one of its requirements; empty if once.
 
-    Operations follow the count where there are several, for the example names only one.
+    Several operations follow the count, since the example names only one.
     """
     parts = (
         [f"in {len(breach.traces):,} of {counted(cause.of, _noun(cause))}"] if cause.of > 1 and breach.traces else []

@@ -27,15 +27,15 @@ from signet_conformance.trace.marks import ScenarioMark, marks_of
 COVERAGE = "SIG-COV-001"
 _NEVER_CALLED = ("told", COVERAGE, "never called")
 _MOST = 0.5
-"""The least share of the traces with an operation in which a hook has to fire twice, to fire twice by itself."""
+"""A hook fires twice by itself only if it does so in at least this share of the traces with its operation."""
 _TRACES = 3
-"""Fewer traces do not tell a hook that fires twice from one that did so once."""
+"""In fewer traces, a hook that fires twice cannot be told from one that did so once."""
 
 
 class CalledOperations(Struct, frozen=True):
     """How many traces of a run call each operation.
 
-    `absent` are the operations that are declared, and that a whole run never called.
+    `absent` are the declared operations that a whole run never called.
     """
 
     called: Counter[str]
@@ -43,7 +43,7 @@ class CalledOperations(Struct, frozen=True):
 
 
 def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterator[Cause]:
-    """Recognise the mistakes in the problems of a run; each problem belongs to one of them at most."""
+    """Recognise mistakes in the problems of a run; each problem belongs to at most one of them."""
     left = list(problems)
     for recognise in _MISTAKES:
         found = recognise(left, seen)
@@ -54,7 +54,7 @@ def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterat
 
 
 _Kinds = Mapping[str, Collection[str] | None]
-"""Requirement to the kinds of its breaches that a mistake brings about; None for all of them."""
+"""Requirement to the kinds of its breaches that a mistake causes; None for all of them."""
 _WITHOUT_A_START: _Kinds = {
     "SIG-START-004": None,
     "SIG-PROMPT-006": None,
@@ -92,7 +92,7 @@ _TWICE: Mapping[str, tuple[str, str | None]] = {
     START: ("SIG-START-005", None),
     "compaction-complete": ("SIG-CMP-004", None),
 }
-"""Operation to the requirement that its hook breaches where it fires twice, and to the kind of breach."""
+"""Operation to the requirement that its hook breaches by firing twice, and to the kind of breach."""
 _REPEATS = ("SIG-HTTP-010", "SIG-HTTP-011", "SIG-HTTP-015")
 
 
@@ -134,7 +134,7 @@ _OF_ONE_KEY = frozenset(
         *("SIG-END-005", "SIG-END-006", "SIG-END-007", "SIG-END-009", "SIG-END-012", "SIG-END-013"),
     }
 )
-"""What breaks too where a sub-agent starts, speaks and ends under the key of the session that called it."""
+"""What else breaks if a sub-agent starts, speaks and ends under the key of the session that called it."""
 
 
 def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
@@ -168,14 +168,14 @@ def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> Cause | No
     events = [_kind(problem).removeprefix("lost ") for problem in lost]
     if not events:
         return None
-    # A fault of the kit's is not why a handler throws that throws without one too.
+    # A fault that the kit injects does not explain a handler that also throws without one.
     lost += [problem for problem in problems if _kind(problem) in {f"blocked {event}" for event in events}]
     says = f"the user's turn is lost in {', '.join(dict.fromkeys(events))}"
     return Cause(leads, [*lost, *_following(lost, problems)], says)
 
 
 def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Iterator[Problem]:
-    """The breaches by silence that show in these problems' traces, and in no other trace."""
+    """The breaches by silence that show only in the traces of these problems."""
     traces = set[int]().union(*(problem.traces for problem in reasons))
     yield from (problem for problem in problems if problem.key in _NEVER_HEARD and problem.traces <= traces)
 
@@ -194,8 +194,8 @@ _MISTAKES = (
 class Cause(Struct, frozen=True, dict=True):
     """The breaches that one change fixes.
 
-    `requirement` leads, and its breaches of the `problems` are shown in full. `of` counts the traces of the run;
-    `scenarios` says that each of them is a scenario. `says` names the mistake where one breaks several requirements,
+    `requirement` leads: its breaches by the `problems` are shown in full. `of` counts the traces of the run;
+    `scenarios` tells whether each of them is a scenario. `says` names the mistake if one breaks several requirements,
     each in its own way.
     """
 
@@ -207,14 +207,14 @@ class Cause(Struct, frozen=True, dict=True):
 
     @cached_property
     def breaches(self) -> Sequence[Evidence]:
-        """The leading requirement's breaches: the worst first, of those the most widespread."""
+        """The leading requirement's breaches: the worst first, then the most widespread."""
         each = (problem.breaches.get(self.requirement) for problem in self.problems)
         mine = [breach for breach in each if breach is not None]
         return sorted(mine, key=lambda breach: breach.rank)
 
     @cached_property
     def breach_of(self) -> Mapping[str, Evidence]:
-        """The breach of each requirement that it breaches, the worst where there are several."""
+        """Each requirement that the cause breaches, with its worst breach."""
         every = [(name, breach) for problem in self.problems for name, breach in problem.breaches.items()]
         every.sort(key=lambda item: item[1].rank, reverse=True)
         return dict(every)
@@ -226,7 +226,7 @@ class Cause(Struct, frozen=True, dict=True):
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of the leading requirement; of a mistake that is named, the worst of all."""
+        """The worst verdict of the leading requirement; for a named mistake, the worst of all."""
         if not self.says:
             return self.first.verdict
         every = [breach for problem in self.problems for breach in problem.breaches.values()]
@@ -234,13 +234,13 @@ class Cause(Struct, frozen=True, dict=True):
 
     @property
     def sentence(self) -> str:
-        """The mistake that is named, or the sentence of the requirement; empty for a user's own rule."""
+        """The named mistake, or the sentence of the requirement; empty for a user's own rule."""
         requirement = known_requirement(self.requirement)
         return self.says or ("" if requirement is None else requirement.title)
 
     @property
     def level(self) -> str:
-        """The level of the leading requirement; empty for a mistake that is named, which breaks several."""
+        """The level of the leading requirement; empty for a named mistake, which breaks several."""
         return "" if self.says else self.first.level
 
     @cached_property
@@ -275,12 +275,12 @@ class Cause(Struct, frozen=True, dict=True):
 
     @property
     def known_reason(self) -> str:
-        """Why the failure may stand, where it is known."""
+        """Why the failure is accepted, if it is known."""
         return next((breach.reason for breach in self.breaches if breach.reason), "")
 
     @cached_property
     def traces(self) -> int:
-        """How many traces show it; 0 where only the run as a whole does."""
+        """How many traces show it; 0 if only the run as a whole does."""
         return len(set[int]().union(*(problem.traces for problem in self.problems)))
 
     @cached_property
@@ -290,12 +290,12 @@ class Cause(Struct, frozen=True, dict=True):
 
     @cached_property
     def calls(self) -> Counter[str]:
-        """How many calls show it, by operation; those of no operation by their path."""
+        """How many calls show it, by operation; calls without an operation by their path."""
         return sum((problem.calls for problem in self.problems), Counter[str]())
 
 
 class Causes:
-    """Gathers the breaches of a run as its traces come, in little memory; those of daemon and harness stand apart."""
+    """Gathers the breaches of a run trace by trace, in little memory; those of daemon and harness are kept apart."""
 
     def __init__(self) -> None:
         self._connector = Problems()
@@ -309,7 +309,7 @@ class Causes:
 
     @classmethod
     def of(cls, conclusion: Conclusion) -> Causes:
-        """The causes of a run whose traces are held whole."""
+        """The causes of a run whose traces are in memory."""
         causes = cls()
         for judged in conclusion.judged:
             causes.add(judged, conclusion.terms.known_in(judged))
@@ -317,7 +317,7 @@ class Causes:
         return causes
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace; `known` names the requirements whose failure is known in it, each with why it may stand."""
+        """Add one trace; `known` maps each requirement whose failure is known in it to the reason."""
         self._scenarios = self._scenarios and any(marks_of(judged.trace, ScenarioMark))
         self._connector.add(judged, judged.judgements, known, self._traces)
         self._daemon.add(judged, judged.daemon, {}, self._traces)
@@ -369,14 +369,14 @@ class Causes:
 
 
 class CauseReport:
-    """The beginning of a report that tells the causes of the run at its end."""
+    """The base of reports that list the causes of the run at their end."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._causes = Causes()
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace."""
+        """Add one trace."""
         self._causes.add(judged, known)
 
 
@@ -390,7 +390,7 @@ def _rank(name: str, breaches: Sequence[Evidence]) -> tuple[int, bool, int]:
 
 
 def _weight(cause: Cause) -> tuple[int, bool, bool, bool, int]:
-    """Sort key of a cause: what hides other breaches comes first among those of one verdict."""
+    """Sort key of a cause: among those of one verdict, a cause that hides other breaches comes first."""
     is_hiding = cause.requirement in _LOADING
     return (
         BREACHES.index(cause.verdict),
@@ -402,4 +402,4 @@ def _weight(cause: Cause) -> tuple[int, bool, bool, bool, int]:
 
 
 _LOADING = ("SIG-LOAD-001", "SIG-LOAD-002")
-"""Where the host could not load the connector or takes none of its files, everything else may follow from that."""
+"""If the host could not load the connector or accepts none of its files, everything else may follow from that."""

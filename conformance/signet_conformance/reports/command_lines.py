@@ -13,14 +13,14 @@ _MAX_PAGES = 3
 
 
 def shell_command(words: Sequence[str]) -> str:
-    """The words as one line for a POSIX shell; what a terminal must not see, or a CI obeys, is in escapes ($'…')."""
+    """The words as one line for a POSIX shell; characters that could control a terminal or a CI are escaped ($'…')."""
     runner = os.environ.get(_RUNNER) if words and words[0] == _PROGRAM else None
     return " ".join([*([runner] if runner in _RUNNERS else []), *(_shell_word(word) for word in words)])
 
 
 _PROGRAM = "signet-conformance"
 _RUNNER = "SIGNET_CONFORMANCE_RUNNER"
-"""Set by the package for npm, whose users have the program on no search path."""
+"""Set by the npm package, whose users do not have the program on their search path."""
 _RUNNERS = ("npx", "pnpm exec", "yarn", "bunx")
 
 
@@ -38,7 +38,7 @@ def bytes_of(word: str) -> bytes:
     try:
         return os.fsencode(word)
     except UnicodeEncodeError:
-        # Half a character, which a recording may hold and no name of a file.
+        # A lone surrogate, which a recording may hold but no name of a file.
         return word.encode("utf-8", "surrogatepass")
 
 
@@ -47,12 +47,12 @@ _LABEL = "documentation"
 
 
 def explain_command(requirement: str) -> str:
-    """The command that shows a requirement's page in a terminal, as it can be pasted."""
+    """The command that shows a requirement's page in a terminal, ready to be pasted."""
     return shell_command(["signet-conformance", "explain", requirement])
 
 
 def explain_words(requirements: Iterable[str]) -> Sequence[str]:
-    """The command that shows the pages of the first of them that have one; empty where none has."""
+    """The command that shows the pages of the first of them that have one; empty if none has."""
     from signet_conformance.contract import catalogue
 
     names = [name for name in requirements if name in catalogue()]
@@ -61,7 +61,7 @@ def explain_words(requirements: Iterable[str]) -> Sequence[str]:
 
 def explain_note(requirement: str) -> str:
     """The command in parentheses, for the end of a message; empty for a requirement without a page."""
-    # Commands that quote a name for a shell start before the law is read.
+    # Imported here, because commands that only quote a name for a shell start without the law.
     from signet_conformance.contract import catalogue
 
     known = requirement in catalogue()
@@ -77,7 +77,7 @@ def page_address(requirement: str) -> str | None:
 @cache
 def _site() -> str | None:
     """The `Documentation` address of the package's metadata, which comes from pyproject.toml."""
-    # It brings the email package with it, which most runs can do without.
+    # It imports the email package, which most runs do not need.
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:

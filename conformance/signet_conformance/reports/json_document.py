@@ -38,9 +38,9 @@ _HEAD = {"format": FORMAT, "kit": __version__}
 
 
 class JsonReport(CauseReport):
-    """Writes the document trace by trace, so that a run of any size is never held as a whole.
+    """Writes the document trace by trace, so that a run of any size never has to fit in memory.
 
-    Until `close`, what was written is not a whole document.
+    The document is incomplete until `close`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -68,7 +68,7 @@ def encoded(document: Any) -> str:
 
 
 def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The members that stand after the traces. A finding in `together` names its file."""
+    """The members after the traces. A finding in `together` names its file."""
     run = ending.conclusion
     over_all = {
         name: {
@@ -204,7 +204,7 @@ def _model(judged: JudgedTrace) -> dict[str, Any]:
 
 def _operations(judged: JudgedTrace) -> Counter[str]:
     """How often each operation of the contract was called, or asked about by HEAD or OPTIONS."""
-    # By its calls: the exchanges of a large recording would be read from its file for this.
+    # By calls, because the exchanges of a large recording would be read from its file.
     names = (call.operation or _asked_about(call) for call in judged.recording.calls)
     return Counter(name for name in names if name is not None)
 

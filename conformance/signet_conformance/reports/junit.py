@@ -20,11 +20,11 @@ _UNTESTED = (Verdict.INCONCLUSIVE, Verdict.NOT_APPLICABLE)
 
 
 class JunitReport(CauseReport):
-    """Gathers what is breached, by cause, and writes the suite at the end.
+    """Gathers the breaches by cause, and writes the suite at the end.
 
-    A MUST that is breached is a failure, what the kit could not judge an error, what was not tested is skipped. A WARN
-    and a known failure pass, and say so in the suite's output. The document is valid by the schema of Jenkins' xUnit
-    plugin (junit-10.xsd) and by that of Ant's reports (JUnit.xsd), which knows no output of a single case.
+    A breached MUST is a failure, what the kit could not judge is an error, and what was not tested is skipped. A WARN
+    and a known failure pass, and the suite's output says so. The document is valid by the schema of Jenkins' xUnit
+    plugin (junit-10.xsd) and by that of Ant's reports (JUnit.xsd), which has no output for a single case.
     """
 
     def close(self, ending: RunEnding) -> None:
@@ -73,7 +73,7 @@ def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[
 
 
 def _instant(created: str | None) -> str:
-    """When the first recording was made, as Ant writes it: seconds, without a zone."""
+    """When the first recording was made, as Ant writes it: to the second, without a zone."""
     try:
         return datetime.fromisoformat(created or "").strftime("%Y-%m-%dT%H:%M:%S")
     except ValueError:

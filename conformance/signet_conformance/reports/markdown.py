@@ -1,6 +1,6 @@
 """The report for a step summary or a comment: Markdown without HTML, in which nothing of a trace is markup.
 
-All text of a trace is in code spans and code blocks. The document stays below what a step summary takes.
+All text of a trace is in code spans and code blocks. The document stays within the size of a step summary.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MAX_BYTES = 900_000
 """A step summary takes 1 MiB."""
 
 _TAME = re.compile(r"(?!.*(?:www\.|:\S))[A-Za-z0-9 ,.;:'\"()/%…-]*")
-"""Text in which Markdown finds nothing to do: no markup, link, mention, reference or emoji code."""
+"""Text that Markdown leaves as it is: no markup, link, mention, reference or emoji code."""
 
 
 class MarkdownReport(CauseReport):
-    """Gathers what is breached, by cause, and writes the document at the end."""
+    """Gathers the breaches by cause, and writes the document at the end."""
 
     def close(self, ending: RunEnding) -> None:
         """Write the document."""
@@ -90,7 +90,7 @@ def _counts(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def page_link(name: str) -> str:
-    """The way to a requirement's page: a link where it has an address, else the command."""
+    """A link to a requirement's page if it has an address, else the command that shows it."""
     address = page_address(name)
     return f"[{inline(name)}]({address})" if address is not None else code(explain_command(name))
 
@@ -143,7 +143,7 @@ def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
 
 
 def inline(text: str) -> str:
-    """`text` inside a line: as it is where Markdown would find nothing in it, and as a code span otherwise."""
+    """`text` within a line: as it is if Markdown would not change it, else as a code span."""
     return text if _TAME.fullmatch(text) else code(text)
 
 
@@ -155,7 +155,7 @@ def code(text: str) -> str:
 
 
 def fenced(lines: list[str], indent: str = "") -> str:
-    """Lines as a code block; each is one line already."""
+    """Lines as a code block; no line may hold a line break."""
     fence = "`" * max(3, max(map(_longest_run, lines), default=0) + 1)
     return "\n".join(f"{indent}{line}" for line in (f"{fence}text", *lines, fence))
 

@@ -20,7 +20,7 @@ from signet_conformance.reports.values import is_absent
 from signet_conformance.trace.marks import FaultMark, marks_of
 
 Key = tuple[str, ...]
-"""What tells a problem from others, the same in every trace and every run."""
+"""Identifies a problem, in the same way in every trace and every run."""
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
 _BITS = 32
@@ -28,7 +28,7 @@ _BITS = 32
 
 
 class Problem(Struct):
-    """One thing that is wrong, over all traces: its breach by requirement, and the calls with it by operation.
+    """One thing that is wrong, over all traces: its breach by requirement, and its calls by operation.
 
     `sessions` are numbers of sessions over the run, `traces` of traces.
     """
@@ -60,7 +60,7 @@ class Problems:
         """The problems without the breaches of some requirements; a refusal is part of what was refused."""
         for key, reasons in self._refused_for.items():
             whole = [self._by_key[root] for root in {*map(self._root, reasons)} - {self._root(key)}]
-            # What shows at more calls than were refused is less likely to be why.
+            # A problem that shows at more calls than were refused is less likely to be the reason.
             if whole:
                 reason = min(whole, key=lambda problem: (problem.calls.total(), problem.key))
                 self._unite(reason.key, key, other_calls=False)
@@ -72,7 +72,7 @@ class Problems:
     def add(
         self, judged: JudgedTrace, judgements: Mapping[str, Judgement], known: Mapping[str, str], number: int | None
     ) -> None:
-        """Take the breaches of trace `number`; None for those of the run as a whole."""
+        """Add the breaches of trace `number`; None for those of the run as a whole."""
         broken = [judgement for judgement in judgements.values() if judgement.verdict in BREACHES]
         if not broken:
             return
@@ -134,7 +134,7 @@ def _key(judged: JudgedTrace, requirement: str, finding: Finding) -> Key:
 
 
 def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:
-    """Pairs of problems that are one: the same text about one member, or one value refused for one expected value."""
+    """Pairs of problems that are one: equal texts about one member, or a value refused for the same expected value."""
     first: dict[tuple[int, str, str], tuple[object, Key]] = {}
     told: dict[tuple[str, str], Key] = {}
     for key, by_requirement in by_problem.items():
@@ -153,7 +153,7 @@ def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]])
 def _refusals(
     judged: JudgedTrace, by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]
 ) -> Iterator[tuple[Key, set[Key]]]:
-    """Problems that are only a refused answer, each with those of the request that always show with it."""
+    """Problems that are only a refused answer, each with those problems of the request that always show with it."""
     in_request: dict[int, set[Key]] = {}
     refused: dict[Key, list[int]] = {}
     for key, by_requirement in by_problem.items():

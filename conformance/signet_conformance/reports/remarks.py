@@ -17,7 +17,7 @@ from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
 MAX_NAMED = 5
-"""Requests that one line about gaps names."""
+"""How many requests one line about gaps names."""
 _WORDS: Mapping[str, str] = {
     marks.BLOCKED: "blocked the user's turn",
     marks.TIMED_OUT: "gave no answer",
@@ -29,7 +29,7 @@ _WORDS: Mapping[str, str] = {
 
 
 class _Trouble(Struct, frozen=True):
-    """One handler that did not end well: the kind that it is counted under, and where it happened."""
+    """A handler that did not end well: the kind under which it is counted, and where it happened."""
 
     kind: tuple[str, str, str]
     scenario: str
@@ -40,7 +40,7 @@ class _Trouble(Struct, frozen=True):
 
 
 def remarks(traces: Iterable[Trace]) -> Sequence[str]:
-    """The notes on some traces, each once; what the recorder could not carry or decode comes first."""
+    """The notes on some traces, each once; first what the recorder could not carry or decode."""
     given = list(traces)
     installed = dict.fromkeys(
         mark.text for trace in given for mark in marks_of(trace, marks.RemarkMark) if mark.text is not None
@@ -58,7 +58,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
 
 
 def registrations(traces: Iterable[Trace]) -> Sequence[str]:
-    """A line for each host: how many handlers and tools it took of the connector, at most in any recording."""
+    """A line for each host: the most handlers and tools of the connector that it took in any recording."""
     taken: dict[tuple[str, str | None], dict[str | None, list[marks.RegisteredMark]]] = {}
     for mark in (mark for trace in traces for mark in marks_of(trace, marks.RegisteredMark)):
         if mark.host is not None:
@@ -114,13 +114,13 @@ def warning_lines(traces: Iterable[Trace]) -> list[str]:
 
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:
-    """Input to the recorder that was no HTTP request: it was answered 400 and is no exchange."""
+    """Input to the recorder that was not an HTTP request: it was answered 400 and is not an exchange."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.NoRequestMark) if mark.words)
     return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]
 
 
 def _unheard(traces: Iterable[Trace]) -> list[str]:
-    """Who holds the default port, where the kit could not: what connectors send there is not seen."""
+    """Which program holds the default port, if the kit could not: what connectors send there is not recorded."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.UnheardPortMark))
     return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in told]
 
@@ -159,7 +159,7 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
             under_fault = bool(faults)
         elif isinstance(mark, marks.HandlerMark) and (outcome := mark.outcome or "") in _WORDS:
             if outcome == marks.SLOW and under_fault:
-                # How long a connector waits for a daemon that the kit has slowed down is what SIG-FAIL-002 judges.
+                # SIG-FAIL-002 judges how long a connector waits for a daemon that the kit has slowed down.
                 continue
             status = "" if mark.status is None else f"{mark.status}"
             kind = printable(mark.event or "a handler", 80), outcome, status
@@ -167,7 +167,7 @@ def _troubles(trace: Trace) -> Iterator[_Trouble]:
 
 
 def _line(alike: Sequence[_Trouble]) -> str:
-    """Who did what how often, whether the kit's own faults were about, and where it was seen first."""
+    """Which handler did what, how often, whether the kit's own faults were active, and where it was seen first."""
     event, outcome, status = alike[0].kind
     free = [trouble for trouble in alike if not trouble.under_fault]
     first = (free or alike)[0]
@@ -205,7 +205,7 @@ def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
 class PlayedRelease(Struct, frozen=True):
     """One release of a harness that was played, and the later ones that the kit knew then.
 
-    A `real` one is the program that people run, which the kit launched.
+    A `real` one is the program itself, which the kit launched.
     """
 
     host: str

@@ -15,7 +15,7 @@ _POINTER = r"^(/([^~]|~[01])*)*$"
 
 
 def _pointer(text: str) -> str:
-    # A name with half an emoji stands in some recordings: pydantic's own patterns refuse such text.
+    # Some recordings hold a name with a lone surrogate, which pydantic's own patterns refuse.
     if text and (not text.startswith("/") or re.search("~(?![01])", text)):
         raise refusal("is not a JSON pointer", "such as /request/body/json/agentId; empty for the whole exchange")
     return text

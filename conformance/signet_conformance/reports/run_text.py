@@ -34,13 +34,13 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import PrintedMark, SkippedMark, marks_of
 
 MOST_LINES = 80
-"""Lines of all causes together: a first red run is to be read in one go."""
+"""Lines of all causes together, so that a first failing run can be read in one go."""
 
 
 def cause_blocks(causes: Causes, text: ClosingText, folder: Path) -> list[str]:
     """A block of text for each cause that is not a known failure; `folder` holds the traces of the run.
 
-    Beside a FAIL a WARN is one line, unless everything is asked for.
+    Beside a FAIL, a WARN takes one line unless everything is asked for.
     """
     drawing = CauseText.of_run(text.conclusion, str(folder), text.width, colour=text.colour)
     unknown = [cause for cause in causes.connector() if not cause.is_known]
@@ -65,12 +65,12 @@ _LONG_NOTE = 320
 
 
 def in_short(note: str) -> str:
-    """A note cut to a length at which several can be read."""
+    """A note, cut so that several can be read."""
     return note if len(note) <= _LONG_NOTE else f"{note[: _LONG_NOTE - 1]}…"
 
 
 def undecided_lines(text: ClosingText) -> Sequence[str]:
-    """Why requirements stayed undecided, and what would settle them; in short where something fails."""
+    """Why requirements stayed undecided, and what would settle them; shortened if something fails."""
     undecided = OpenRequirements()
     for judged in text.conclusion.judged:
         undecided.add(judged)
@@ -87,8 +87,8 @@ def reports_line(folder: Path) -> str:
 class ClosingText(Struct, frozen=True):
     """The closing lines of a run: its conclusion, the width and the colours.
 
-    `status` is the exit status of the run, `baseline` names the baseline that was written. Without `verbose` what no
-    verdict rests on is left out: the page has it.
+    `status` is the exit status of the run, `baseline` names the baseline that was written. Without `verbose`, lines
+    that no verdict rests on are left out: the page has them.
     """
 
     conclusion: Conclusion
@@ -106,7 +106,7 @@ def closing_lines(text: ClosingText) -> Iterator[str]:
     yield from summary_lines([("this run", concluded.verdicts)], None, width, colour)
     yield from side_summary_lines(concluded.judged, width)
     yield from later_contract(text)
-    # Which harness was played decides what a connector can do.
+    # What a connector can do depends on the harness that was played.
     yield from (host.words for host in played(each.trace for each in concluded.judged))
     yield from skipped_lines(concluded.skipped, width)
     yield from closing(text)
@@ -146,7 +146,7 @@ def generated_sessions(text: ClosingText) -> Iterable[str]:
 def coverage(text: ClosingText) -> Iterable[str]:
     """How much of the contract was exercised, and whether that is too little."""
     measured, terms = text.conclusion.coverage, text.conclusion.terms
-    # A run that was asked for some requirements only exercises a part on purpose.
+    # A run for some requirements exercises only a part on purpose.
     asked = terms.least_coverage is not None
     if measured is not None and (asked or (text.verbose and terms.only is None)):
         yield f"coverage: {measured.words}"
@@ -162,7 +162,7 @@ def unreached(text: ClosingText) -> Iterable[str]:
 
 
 def silence(text: ClosingText) -> Iterable[str]:
-    """What to look at when the connector never called, or none of its requests was passed on."""
+    """What to check if the connector never called, or if none of its requests was passed on."""
     if text.conclusion.recorded:
         return
     traces = [each.trace for each in text.conclusion.judged]
@@ -184,7 +184,7 @@ def silence(text: ClosingText) -> Iterable[str]:
 
 
 def time_spent_lines(spent: TimeSpent, width: int | None, colour: bool = False) -> list[str]:
-    """The table, and below it the phases and the CPU time, a line each."""
+    """The table, then the phases and the CPU time, one line each."""
     table = Table(box=None, pad_edge=False)
     table.add_column(Text("where the time went", STRONG))
     for heading in ("seconds", "share", "times"):

@@ -1,7 +1,7 @@
 """The report for code scanning: SARIF 2.1.0, a result for each kind of breach, at the line of the trace file.
 
 Code scanning refuses a file with more than MAX_RESULTS: the worst are written, and the rest is counted. Text of a trace
-stays text: what a SARIF message would take for a link or a placeholder is escaped.
+stays text: what SARIF would read as a link or a placeholder is escaped.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class SarifReport:
         stream.write(f'{head[:-1]},"runs":[{{"tool":{encoded({"driver": driver})},\n"results":[')
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Write the breaches of one trace; those of the daemon and of the harness as notes."""
+        """Add the breaches of one trace; those of the daemon and of the harness as notes."""
         for judgement in judged.judgements.values():
             self._add(judged, judgement, known.get(judgement.requirement))
         for judgement in (*judged.daemon.values(), *judged.harness.values()):
             self._add(judged, judgement, None, "note")
 
     def close(self, ending: RunEnding) -> None:
-        """Write what only the run as a whole breaches, and how the run ended."""
+        """Add the breaches that only the run as a whole shows, and write the worst results and how the run ended."""
         run = ending.conclusion
         if (whole := run.run_level_breaches) is not None:
             for judgement in whole.judgements.values():
@@ -178,7 +178,7 @@ def _address(file: str | None) -> str:
             path = path.relative_to(Path.cwd())
         except ValueError:
             return f"file://{quote(bytes_of(str(path)))}"
-    # A first segment with a colon would be read as a scheme.
+    # A colon in the first segment would be read as a scheme.
     return quote(bytes_of(str(path)))
 
 
@@ -187,5 +187,5 @@ def _notification(text: str, level: str) -> dict[str, Any]:
 
 
 def literal(text: str) -> str:
-    """`text` as a SARIF message that shows it: `[x](1)` would be a link in it, `{0}` a placeholder."""
+    """`text` as a SARIF message that shows it: unescaped, `[x](1)` would be a link and `{0}` a placeholder."""
     return text.replace("](", "] (").replace("{", "{{").replace("}", "}}")

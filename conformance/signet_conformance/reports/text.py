@@ -1,4 +1,4 @@
-"""The report for people around its causes: what was judged, what is undecided or known, counts, the closing line."""
+"""The report for people, except its causes: what was judged, what is undecided or known, counts, the closing line."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ _COLUMN_WIDTH = 6
 _DIMENSION_WIDTH = 13
 _LEAST_NAME_WIDTH = 16
 MAX_ROWS = 5
-"""Traces that get a line each; more are counted together."""
+"""How many traces get a line each; more are counted together."""
 
 
 _APART = "separate from the connector's verdicts and the exit status"
 
 
 def daemon_side_lines(width: int) -> list[str]:
-    """What stands above the daemon's breaches: they change no verdict of the connector."""
+    """The heading of the daemon's breaches, which change no verdict of the connector."""
     return draw([Paragraph(f"On the daemon's side, {_APART}:")], width)
 
 
 def model_side_lines(
     judged: Sequence[JudgedTrace], at_model: Mapping[str, Judgement], width: int, colour: bool
 ) -> list[str]:
-    """What reached the harness's model, counted, and what stays open of it; empty where nothing was recorded there."""
+    """Counts of what reached the harness's model, and what stays open of it; empty if nothing was recorded there."""
     models = [each.trace.model for each in judged if each.trace.model is not None]
     if not models:
         return []
@@ -81,7 +81,7 @@ def model_side_lines(
 
 
 def _model_closing_line(conclusion: Conclusion, status: int) -> str:
-    """The verdict, in one line, of a run that was asked for what reached the model alone."""
+    """The verdict, in one line, of a run that judged only what reached the model."""
     where = counted(len(conclusion.judged), "trace")
     if status == NothingTestedError.exit_status:
         why = next((judgement.message for judgement in conclusion.at_model.values()), "no trace was judged")
@@ -96,7 +96,7 @@ def _verdict_counts(verdicts: Iterable[Verdict], told: Sequence[Verdict] = FOLDI
 
 
 def side_summary_lines(judged: Sequence[JudgedTrace], width: int = 80) -> list[str]:
-    """What daemon and harness breach over several traces, one paragraph a requirement."""
+    """The breaches of daemon and harness over several traces, one paragraph a requirement."""
     paragraphs = []
     for name, requirement in catalogue().items():
         sides = [trace.harness if requirement.side == "harness" else trace.daemon for trace in judged]
@@ -112,13 +112,13 @@ def side_summary_lines(judged: Sequence[JudgedTrace], width: int = 80) -> list[s
 
 
 def skipped_lines(skipped: Mapping[str, int], width: int) -> list[str]:
-    """The steps that the driver skipped: what they would have shown was not tested. Empty where it skipped none."""
+    """The steps that the driver skipped, whose effects were not tested. Empty if it skipped none."""
     words = skipped_words(skipped)
     return draw([Paragraph(words, 0, 2)], width) if words else []
 
 
 def settled_lines(judgements: Mapping[str, Judgement], width: int, colour: bool) -> list[str]:
-    """The requirements that are met, or that nothing in the run is subject to: one paragraph each."""
+    """The requirements that are met, or that apply to nothing in the run: one paragraph each."""
     known = requirements()
     paragraphs = []
     for verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE):
@@ -143,8 +143,8 @@ def summary_lines(
 ) -> list[str]:
     """How many requirements got which verdict, a line for each (name, verdicts) of `rows`, and one for all `together`.
 
-    INC counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Of many rows only the last is shown. Too narrow a terminal gets
-    sentences, not columns.
+    INC counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Of more than MAX_ROWS rows, only `together` is shown. A narrow
+    terminal gets sentences, not columns.
     """
     tallies = [(printable(name, 400), Counter(verdicts.values())) for name, verdicts in rows]
     if together is not None and len(tallies) > 1:
@@ -173,7 +173,7 @@ def summary_lines(
 
 
 def _tail(name: str, width: int) -> str:
-    """The end of a name that is too wide: files differ by their ends."""
+    """The end of a name that is too wide, because files differ at their ends."""
     if cell_len(name) <= width:
         return name
     while cell_len(name) >= width:
@@ -182,7 +182,7 @@ def _tail(name: str, width: int) -> str:
 
 
 def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool = False) -> list[str]:
-    """How much of the contract was exercised, a line each dimension; the missed points below it when asked for."""
+    """How much of the contract was exercised, one line a dimension; the missed points below it if asked for."""
     lines = []
     for part in coverage.parts:
         lines.append(Paragraph(f"{len(part.exercised):>4} of {part.total}", _DIMENSION_WIDTH, beside=part.name))
@@ -195,8 +195,8 @@ def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool
 def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> str:
     """The verdict of a run in one line.
 
-    `status` is the exit status, which is 3 where no hook or memory request was accepted, whatever was met by silence.
-    A run that was asked about the model alone gets that verdict, unless something else fails it.
+    `status` is the exit status: 3 if no hook or memory request was accepted, whatever was met by silence. A run that
+    judged only the model gets that verdict, unless something else fails it.
     """
     because, unread = conclusion.because, len(conclusion.unread)
     if conclusion.is_about_model and not unread and not because:
@@ -226,7 +226,7 @@ def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> s
 
 
 def _price(conclusion: Conclusion) -> str:
-    """What should be and is not, counted, and the names of what touches every session."""
+    """How many SHOULD requirements are broken, with the names of those that affect every session."""
     warned = [name for name, verdict in conclusion.verdicts.items() if verdict is Verdict.WARN]
     touching = [name for name in warned if name in conclusion.in_every_session]
     if not warned:
@@ -241,7 +241,7 @@ MAX_NOTES = 20
 
 
 class Headings:
-    """Gathers what a run judged, and the notes about its traces: each note once, with the first traces it is about."""
+    """Gathers what a run judged, and the notes about its traces: each note once, with its first traces."""
 
     def __init__(self) -> None:
         self._files: list[str] = []
@@ -253,7 +253,7 @@ class Headings:
         self._broken_off: str | None = None
 
     def add(self, judged: JudgedTrace) -> None:
-        """Take one trace."""
+        """Add one trace."""
         trace = judged.trace
         declared = trace.header.declared
         file = printable(trace.path or "trace", 400)
@@ -293,14 +293,14 @@ class Headings:
 
 
 class OpenRequirements:
-    """Why each requirement stays open, and what would settle it, by the first trace that leaves it open."""
+    """Why each requirement stays open, and what would settle it, by the first trace in which it is open."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[str, str]] = {}
         self._traces: dict[str, int] = {}
 
     def add(self, judged: JudgedTrace) -> None:
-        """Take one trace."""
+        """Add one trace."""
         for name, judgement in judged.judgements.items():
             if judgement.verdict is Verdict.INCONCLUSIVE:
                 self._traces[name] = self._traces.get(name, 0) + 1
@@ -316,10 +316,10 @@ class OpenRequirements:
         short: bool = False,
         elsewhere: bool = True,
     ) -> list[str]:
-        """The undecided among `judgements`, those of a run; what has one reason and one way out is one paragraph.
+        """The undecided among `judgements`, those of a run; those with the same reason and remedy share a paragraph.
 
-        `short` leaves the reasons out: what is breached is read first. Requirements that another trace decided are
-        named where `elsewhere` asks for it.
+        `short` leaves the reasons out, because breaches are read first. Requirements that another trace decided are
+        named if `elsewhere` asks for it.
         """
         alike: dict[tuple[str, str], list[str]] = {}
         for name, judgement in judgements.items():
@@ -352,7 +352,7 @@ def _paragraph(names: Sequence[str], why: str, way_out: str) -> Paragraph:
 _BY_MARKS = "whose step marks say what the user did"
 _BY_A_WHOLE_RUN = "a whole run of the kit"
 _WITHOUT_KIT = ("record ", "continue the recording", "let the kit drive the connector")
-"""How advice begins that helps where the kit has not driven the connector; advice that helps then too follows a `;`."""
+"""The beginning of advice that helps if the kit has not driven the connector; other advice follows a `;`."""
 _WHOLE_SESSION = "record the whole session, from its start to its end"
 
 
@@ -364,7 +364,7 @@ def settled_by(judged: JudgedTrace, judgement: Judgement) -> str:
             return "record with a larger --body-limit, so that the body is kept whole"
     requirement = requirements().get(judgement.requirement)
     way_out = (requirement and requirement.settled_by) or _WHOLE_SESSION
-    # The kit has driven it already: what is missing is something else.
+    # The kit has driven it already, so something else is missing.
     if any(marks_of(judged.trace, StepMark)):
         if way_out.endswith(_BY_MARKS):
             return "fix what else the request breaches, and drive it again"

@@ -21,7 +21,7 @@ _LARGEST_INTEGER = 10**300
 
 
 def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """`value` as a JSON value of bounded size; a note takes the place of what was left out.
+    """`value` as a JSON value of bounded size; a note replaces what was left out.
 
     Numbers that JSON does not have (not a number, infinite) become text.
     """
@@ -46,7 +46,7 @@ def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """`value` at its whole length; numbers that JSON does not have become text."""
+    """`value` at its full length; numbers that JSON does not have become text."""
     match value:
         case float():
             return value if isfinite(value) else str(value)
@@ -74,7 +74,7 @@ def as_text(value: Any, limit: int) -> str:
 
 
 def cell(value: object, limit: int = 120) -> str:
-    """A name for a cell of a table: printable, and no formula if it is pasted into a spreadsheet."""
+    """A name for a table cell: printable, and not a formula if it is pasted into a spreadsheet."""
     shown = printable(value, limit)
     return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
 
@@ -82,7 +82,7 @@ def cell(value: object, limit: int = 120) -> str:
 def received_text(finding: Finding, exchange: Exchange | None) -> str:
     """The received value of a finding as one printable line: JSON, `nothing: the member is absent`, or empty.
 
-    A finding holds None both for null and for an absent member; the exchange's line says which.
+    A finding holds None both for null and for an absent member; the exchange's line tells them apart.
     """
     received = finding.received
     if received is None:
@@ -93,7 +93,7 @@ def received_text(finding: Finding, exchange: Exchange | None) -> str:
 
 
 def is_absent(pointer: str, exchange: Exchange) -> bool:
-    """Whether the line of an exchange has no member at a pointer; null is one."""
+    """Whether the line of an exchange has no member at a pointer; null is a member."""
     return _at(exchange, pointer) is ABSENT
 
 
@@ -120,7 +120,7 @@ _OUTCOMES = {marks.THROWN: "threw", marks.TIMED_OUT: "gave no answer", marks.SLO
 
 
 def mark_words(mark: Mark, limit: int = 120) -> str:
-    """Describe a mark in about `limit` characters; an unknown one by its name and data."""
+    """Describe a mark in about `limit` characters; an unknown mark by its name and data."""
     told = marks.read_mark(mark)
     worded = None if told is None else _WORDS.get(type(told))
     said = None if worded is None else worded(told)
@@ -236,4 +236,4 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.OutageMark: lambda mark: "the daemon is away" if mark.is_on else "the daemon is back",
     marks.FaultMark: _fault,
 }
-"""Kind of mark to its words: none if the mark has no content, or is described by its data."""
+"""Kind of mark to its words: none if the mark has no content, or if its data describes it."""

@@ -1,7 +1,7 @@
-"""The exchanges of a trace as an HTML report carries them: a short row each, and the bodies that fit.
+"""The exchanges of a trace as an HTML report carries them: a short row for each, and the bodies that fit.
 
-Strings that repeat are kept once. What goes over a budget is left out and counted; breaching exchanges come first.
-The lines of the connector's code that sent a request are links into the reader's editor.
+Strings that repeat are stored once. What exceeds a budget is left out and counted; breaching exchanges come first. The
+lines of the connector's code that sent a request are links into the reader's editor.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MAX_BODY = 16_000
 MAX_HEADERS = 60
 MAX_MARKS = 20_000
 MAX_MARK = 4_000
-"""Characters of what one mark says in full; of a longer one only a line is there."""
+"""Characters of a mark's full text; a longer mark has only its line."""
 AROUND = 2
-"""Exchanges on each side of a breaching one whose bodies come before those of the others."""
+"""How many exchanges on each side of a breaching one get their bodies before the others do."""
 
 
 class Budget(Struct):
@@ -49,7 +49,7 @@ class Budget(Struct):
 
 
 class Strings:
-    """Strings by number, each kept once. None is -1."""
+    """Strings by number, each stored once. None is -1."""
 
     def __init__(self) -> None:
         self.kept: dict[str, int] = {}
@@ -65,7 +65,7 @@ class _Kept(Struct):
 
 
 def exchange_data(judged: JudgedTrace, budget: Budget) -> str:
-    """The data of a trace for the page's script, to be put into a block of it. `budget` is drawn on."""
+    """The data of a trace for the page's script, for one of the page's blocks. Uses up `budget`."""
     recording = judged.recording
     strings = Strings()
     beside = findings_of(judged)
@@ -121,7 +121,7 @@ def _about(judged: JudgedTrace) -> dict[str, Any]:
 
 
 def _in_order(recording: Recording, breaching: set[int]) -> Iterator[Call]:
-    """The breaching calls first, so that they are there whatever the budget; then the others."""
+    """The breaching calls first, so that any budget includes them; then the others."""
     yield from (call for call in recording.calls if call.seq in breaching)
     yield from (call for call in recording.calls if call.seq not in breaching)
 
@@ -163,9 +163,9 @@ def _places(recording: Recording, seq: int) -> list[list[str | None]]:
 
 
 def _mark(mark: Mark) -> list[Any]:
-    """Number, second, name, what it says in a line, and in full where it is of the kit and no longer than allowed.
+    """Number, second, name, one line of text, and the full text if the mark is the kit's and not too long.
 
-    The line says of a step what the user did, of any other mark the same in words.
+    The line says what the user did in a step, and describes any other mark in words.
     """
     told = read_mark(mark)
     whole = None if told is None or len(str(told.data)) > MAX_MARK else finite(told.data)
@@ -177,7 +177,7 @@ def _mark(mark: Mark) -> list[Any]:
 
 
 def _add_body(kept: _Kept, call: Call, room: int) -> int:
-    """Keep what a call carried if there is room; the room that is left."""
+    """Add the body of a call if there is room; return the room that is left."""
     if room <= 0:
         return room
     request, response = call.exchange.request, call.exchange.response
@@ -199,11 +199,11 @@ def _message(message: Message, query: Any = ()) -> Mapping[str, Any]:
 
 
 def body_data(body: Body) -> Mapping[str, Any]:
-    """The kind and the text of a body, JSON indented; of a long one the beginning, with its whole length."""
+    """The kind and the text of a body, with JSON indented; of a long one the beginning, and its whole length."""
     if body.kind == "json":
         text = json.dumps(body.value, indent=1, ensure_ascii=False)
         if len(text) > MAX_BODY:
-            # Cut in each of its members: the beginning alone may be one long text.
+            # Each member is cut, because the beginning alone may be one long text.
             text = json.dumps(shorten(body.value), indent=1, ensure_ascii=False)
             return {"kind": "json", "body": text[:MAX_BODY], "note": "long values are cut"}
         return {"kind": "json", "body": text}
@@ -218,12 +218,12 @@ def body_data(body: Body) -> Mapping[str, Any]:
 
 
 EDITOR = "SIGNET_CONFORMANCE_EDITOR"
-"""The environment variable that names an editor of editors.json, an address of one's own, or `none`."""
+"""The environment variable that holds an editor of editors.json, an address of the user's own, or `none`."""
 _ADDRESS = re.compile(r"(?!javascript:|data:|vbscript:)[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE)
 
 
 def editor_address(source: Source) -> str | None:
-    """The address that opens an editor at a line; None without one, as where the variable says none."""
+    """The address that opens an editor at a line; None if there is none, as when the variable is `none`."""
     named = os.environ.get(EDITOR, "") or "vscode"
     editors: Mapping[str, str] = json.loads(asset("editors.json"))
     address = editors.get(named, named)
@@ -234,7 +234,7 @@ def editor_address(source: Source) -> str | None:
 
 
 def linked_sources(sources: tuple[Source, ...]) -> Markup:
-    """The places that led to a request, the innermost first, each a link where an editor can open it."""
+    """The places that led to a request, the innermost first, each as a link if an editor can open it."""
     parts: list[str | Markup] = []
     for source in sources:
         address = editor_address(source)

@@ -22,7 +22,7 @@ def read_kill_matrix(path: str) -> Mapping[str, RequirementMutants]:
 
 
 def section(rows: Mapping[str, RequirementMutants]) -> Markup:
-    """A row for each requirement that was put to the test: what killed it, what survived, why it is exempt."""
+    """A row for each tested requirement: the mutants that were killed, those that survived, why it is exempt."""
     killed = sum(len(each.killed_by) for each in rows.values())
     survived = sum(len(each.survived) for each in rows.values())
     lead = element("p", f"{killed} mutants killed, {survived} survived.")

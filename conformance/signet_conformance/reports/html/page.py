@@ -78,7 +78,7 @@ def write_page(
 ) -> None:
     """Write a page. A section is (id, heading, content), `scripts` name assets, `data` is (id, `embedded` text).
 
-    `live` is the number of its state where the page is served and goes on asking its own server for later ones.
+    `live` numbers the state of a page that is served and keeps asking its own server for later ones.
     """
     style = asset("page.css")
     script = "\n".join(asset(name) for name in ("page.js", *scripts, *(() if live is None else ("live.js",))))
@@ -126,13 +126,13 @@ def verdict_tag(verdict: str) -> Markup:
 
 
 def requirement_page(name: str) -> Markup:
-    """The way to a requirement's page: a link where it has an address, else the command."""
+    """A link to a requirement's page if it has an address, else the command that shows it."""
     address = page_address(name)
     return element("a", address, href=address) if address else element("code", explain_command(name))
 
 
 def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
-    """Labelled facts, those that say nothing left out."""
+    """Labelled facts, without the empty ones."""
     return element(
         "dl",
         (element("div", element("dt", label), element("dd", value)) for label, value in rows if value),
@@ -141,7 +141,7 @@ def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
 
 
 def filter_form(kinds: Iterable[tuple[str, str | Markup, int]], ticked: Container[str] | None = None) -> Markup:
-    """Boxes and a search over the entries of a section that bear `data_kind`; a kind is (name, shown, how many).
+    """Boxes and a search field over the entries of a section that have `data_kind`; a kind is (name, shown, how many).
 
     Only the kinds that are `ticked` show at first; None: all.
     """
@@ -161,7 +161,7 @@ def filter_form(kinds: Iterable[tuple[str, str | Markup, int]], ticked: Containe
 
 
 def more_about(name: str, rows: Iterable[tuple[str, str | Markup]]) -> Markup:
-    """Facts that are folded away below a name."""
+    """Facts below a name, folded at first."""
     return element("details", element("summary", "More", aria_label=f"More about {name}"), facts(rows))
 
 
@@ -171,10 +171,10 @@ def row(head: str | Markup, *cells: str | Markup, **attributes: str) -> Markup:
 
 
 def table(caption: str, heads: Sequence[str | Markup], rows: Iterable[Markup]) -> Markup:
-    """A table that a narrow window scrolls by itself; its rows are made by the caller."""
+    """A table that scrolls by itself in a narrow window; its rows are made by the caller."""
     scope = (element("th", head, scope="col") for head in heads)
     inner = element(
         "table", element("caption", caption), element("thead", element("tr", scope)), element("tbody", rows)
     )
-    # Focusable, or a keyboard could not scroll it.
+    # Focusable, so that a keyboard can scroll it.
     return element("div", inner, class_="scroll", tabindex=0, role="region", aria_label=caption)

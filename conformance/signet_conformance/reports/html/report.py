@@ -55,13 +55,13 @@ _SCRIPTS = tuple(
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
 MAX_TOLD = 4
-"""Targets and daemons at the head of the page; of more, their number."""
+"""How many targets and daemons the head of the page names; of more, only their number."""
 
 
 class HtmlReport(CauseReport):
     """Gathers what the page shows, in bounded memory, and writes it at the end.
 
-    `live` is the number of its state where the page is served while its recordings grow.
+    `live` is the number of its state if the page is served while its recordings grow.
     """
 
     def __init__(self, stream: TextIO, live: int | None = None) -> None:
@@ -85,7 +85,7 @@ class HtmlReport(CauseReport):
         self._rows.append(_Row.of(judged, self._name(judged)))
 
     def _name(self, judged: JudgedTrace) -> str:
-        """A name for a trace that is short and no other trace's."""
+        """A short name for a trace, which no other trace has."""
         file = printable(judged.trace.path or "trace", 400)
         name = PurePath(file).stem
         if name in self._names.values() or file in self._names:
@@ -200,7 +200,7 @@ def _names_once(names: Iterable[str]) -> str:
 def _verdicts(run: Conclusion, broken: set[str]) -> Markup:
     tally = Counter(judgement.verdict for judgement in run.judgements.values())
     kinds = ((verdict.value, verdict_tag(verdict.value), tally[verdict]) for verdict in FOLDING_ORDER)
-    # Of a run that breaches something, that is what its reader came for.
+    # In a run with a breach, its reader looks for that first.
     form = filter_form(kinds, BREACHES if any(tally[verdict] for verdict in BREACHES) else None)
     rows = (_verdict_row(each, run, linked=name in broken) for name, each in run.judgements.items())
     heads = ("Requirement", "What it says")
@@ -224,7 +224,10 @@ def _verdict_row(judgement: Judgement, run: Conclusion, *, linked: bool) -> Mark
 
 
 def _causes(causes: Sequence[Cause], options: Sequence[str], names: Mapping[str, str]) -> Markup:
-    """The causes; each requirement has its name as the address of the cause that it leads, or of the first it is in."""
+    """The causes.
+
+    The name of each requirement is the address of the cause that it leads, or of the first that it is in.
+    """
     leading = {cause.requirement for cause in causes}
     shown = []
     for cause in causes:
@@ -265,7 +268,7 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
 
 
 def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Markup]:
-    """One problem; `name` is that of its trace in addresses of the page, None where it is not in it."""
+    """One problem; `name` is that of its trace in addresses of the page, None if the page does not show the trace."""
 
     def linked(text: str, at: str = "") -> str | Markup:
         if not text or name is None or breach.seq is None:
