@@ -150,12 +150,12 @@ def _clean(line: str, redactor: Any) -> str:
 
 
 def _whole(text: str) -> str:
-    """JSON with each half of a character in its escape: as it is, no file can hold it."""
+    """JSON with each lone surrogate escaped, because no file can hold one as it is."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _anonymous(text: str) -> str:
-    """`text` without the home folder and the name of who runs this."""
+    """`text` without the home folder and the name of the user who runs this."""
     home = str(Path.home())
     text = text.replace(home, "~") if len(home) > 1 else text
     user = user_name()

@@ -85,7 +85,7 @@ def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None =
 
 
 def offered_mark(result: Mapping[str, Any]) -> marks.OfferedMark | None:
-    """The tools that a step's answer says the connector offers; None where it says nothing."""
+    """The tools that the connector offers, according to a step's answer; None if the answer does not say."""
     given = result.get("offered")
     if not isinstance(given, dict):
         return None
@@ -121,7 +121,7 @@ def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None)
     for member in ("hooks", "calls"):
         for call in objects_in(result.get(member)):
             event = call.get("event")
-            # An entry that names no event tells of something else, such as a request of the connector.
+            # An entry without an event is about something else, such as a request of the connector.
             if isinstance(event, str) and event and (outcome := _outcome(member, call, bound_s)) is not None:
                 lost = call.get("lost") if isinstance(call.get("lost"), bool) else None
                 measured = _measured(call, outcome)
@@ -181,7 +181,7 @@ _MAX_TEXT = 500
 
 
 def sent_mark(index: int, result: Mapping[str, Any]) -> marks.SentMark | None:
-    """The mark for the step of that number; None where its answer tells of no request."""
+    """The mark of what sent requests, for the step of that number; None if its answer names no request."""
     requests = tuple(islice(_requests(result.get("sent")), MAX_REQUESTS))
     return marks.SentMark(index=index, requests=requests) if requests else None
 
@@ -199,7 +199,7 @@ MAX_PRINTED = 8000
 
 
 def printed_mark(index: int | None, result: Mapping[str, Any]) -> marks.PrintedMark | None:
-    """The mark for what the connector printed in the step of that number; None where it printed nothing."""
+    """The mark of what the connector printed in the step of that number; None if it printed nothing."""
     text = text_in(result.get("printed"))
     # Cut before a word, for half a secret would not be known for one.
     return marks.PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None

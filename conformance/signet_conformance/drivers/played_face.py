@@ -80,7 +80,7 @@ def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequ
             if first is None or kind != StepName.CLEAR:
                 steps.append(step)
         elif not mark.other.get("more"):
-            # The turn, which was to go on with the step that was skipped, has ended with it.
+            # The turn was to go on with the skipped step; it ends without it.
             of_session = [step for step in steps if step.get("session") == mark.session]
             if of_session:
                 of_session[-1].pop("more", None)

@@ -176,12 +176,12 @@ class StepPerformer:
     target: Target
     driver: ConnectorDriver
     apart: str
-    """What stands behind the names of its sessions and projects."""
+    """The suffix of the names of its sessions and projects."""
     greeted: Callable[[Mapping[str, Any]], None]
     stopwatch: Stopwatch
     model: PlayedModel | None
     took_s: list[float] = field(default_factory=list)
-    """The seconds of each marked step."""
+    """The seconds that each marked step took."""
     said_steps: frozenset[str] | None = None
     """The steps that the driver lists in its answer to hello."""
     _results: dict[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -92,7 +92,7 @@ def _places(recording: Recording, turn: ModelTurn, number: int) -> Mapping[str, 
 
 
 def _holding(request: ModelCall, lines: tuple[str, ...]) -> Sequence[int]:
-    """The numbers of a request's parts that hold a text, without those in which the model speaks."""
+    """The numbers of a request's parts that hold a text, except those in which the model speaks."""
     parts = enumerate(request.parts)
     told = [(number, part) for number, part in parts if part.role in ("system", "user")]
     return [number for number, part in told if presence(lines, padded([part.text])).mostly]

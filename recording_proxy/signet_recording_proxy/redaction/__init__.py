@@ -1,1 +1,1 @@
-"""Secrets are taken out before anything reaches the disk; equal secrets stay equal."""
+"""Removes secrets before anything reaches the disk; equal secrets stay equal."""

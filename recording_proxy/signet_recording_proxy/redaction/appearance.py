@@ -17,7 +17,7 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def looks_random(value: str) -> bool:
-    """Whether a word turns often between letters and digits, or small and large letters, as no word or id does."""
+    """Whether a word switches often between letters and digits, or between cases, as no word or id does."""
     if _NOT_DRAWN.fullmatch(value) is not None or not is_value(value):
         return False
     kinds = _BEYOND_ASCII.sub(_LOWER, value).translate(_KINDS)
@@ -33,7 +33,8 @@ _RARE = frozenset("!#$%^&*?+~=@|")
 def is_invented(value: str, *, direct: bool) -> bool:
     """Whether a word is a password that a person or a program made up: letters of both cases, digits, signs.
 
-    `direct` means that `is`, a colon or the like is before it. Else it needs a sign that words and names do not have.
+    `direct` means that `is`, a colon or the like precedes it. Otherwise it needs a sign that words and names do not
+    have.
     """
     several = direct and len([sign for sign in value if not sign.isalnum()]) > 1 and not _RARE.isdisjoint(value)
     if len(value) < 8 or not (mixes(value) or several) or not is_value(value):
@@ -49,7 +50,7 @@ _HEXADECIMAL = re.compile(
 
 
 def is_hexadecimal(value: str) -> bool:
-    """Whether a value is a UUID or as long a hexadecimal number as keys are."""
+    """Whether a value is a UUID, or a hexadecimal number as long as a key."""
     return _HEXADECIMAL.fullmatch(value) is not None
 
 
@@ -62,7 +63,7 @@ def names_password(name: str) -> bool:
 
 
 def is_random_or_key(value: str) -> bool:
-    """Whether a word looks drawn at random, or is a UUID or a hexadecimal number as long as keys are."""
+    """Whether a word looks random, or is a UUID or a hexadecimal number as long as a key."""
     return is_value(value) and (is_hexadecimal(value) or (len(value) >= _SHORTEST_DRAWN and looks_random(value)))
 
 

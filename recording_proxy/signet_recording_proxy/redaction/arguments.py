@@ -50,15 +50,15 @@ _MAX_COMMAND_CHARS = 400
 
 class _Tables(Struct):
     commands: tuple[ArgumentPattern, ...]
-    """In command lines and in what commands print."""
+    """Patterns for command lines and for what commands print."""
     calls: tuple[ArgumentPattern, ...]
-    """Beside function calls, settings and phrases of output."""
+    """Patterns for function calls, settings and phrases of output."""
 
 
 _TABLES: Final = read_table("arguments.json", _Tables, LINE_BREAK=LINE_BREAK)
 TABLE: Final = (*_TABLES.commands, *_TABLES.calls)
 STEMS: Final = tuple(dict.fromkeys(stem for row in TABLE for stem in row.stems))
-"""Text without any of them, in lower case, has no such secret."""
+"""Text without any of these, in lower case, has no such secret."""
 _BY_STEM: Final = {stem: [row for row in TABLE if stem in row.stems] for stem in STEMS}
 _AT_STEM: Final = {
     stem: [Expression(f"(?i:{row.at_stem})") if row.at_stem else None for row in rows]
@@ -111,7 +111,7 @@ def _has_a_literal(text: str, literals: tuple[str, ...]) -> bool:
 
 
 def _is_preceded(text: str, at: int, row: ArgumentPattern) -> bool:
-    """Whether the row's `preceded_by` matches before a place and in the same command."""
+    """Whether the row's `preceded_by` matches before a place and within the same command."""
     if row.preceded_by is None:
         return True
     first = max(0, at - _MAX_COMMAND_CHARS)

@@ -95,7 +95,7 @@ def _assigned(text: str) -> Iterator[Span]:
 
 
 def end_of_value(text: str, start: int, opened: str | None) -> int:
-    """Where the value ends that begins at `start`, behind the quote `opened` if there is one."""
+    """Where the value that begins at `start` ends, after the quote `opened` if there is one."""
     if opened is not None:
         line_end = text.find("\n", start, start + _LONGEST)
         line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
@@ -111,7 +111,7 @@ def end_of_value(text: str, start: int, opened: str | None) -> int:
 
 
 def _end_of_block(text: str, name: int, block: re.Match[str]) -> int:
-    """The end of a block of YAML whose lines are one word each; the beginning of a block of sentences."""
+    """The end of a YAML block whose lines are one word each; the beginning of a block of sentences."""
     indented = text[text.rfind("\n", max(0, name - _LONGEST), name) + 1 : name]
     if len(block[1]) <= len(indented) - len(indented.lstrip(" \t")):
         return block.end()

@@ -1,6 +1,6 @@
-"""Secrets that stand beside a name without being assigned to it: in sentences, options, calls, `KEY value` of shells.
+"""Secrets beside a name that is not assigned to them: in sentences, options, calls, `KEY value` of shells.
 
-A name in text is mostly followed by a word of the sentence, so the value has to look drawn at random.
+In text, a name is mostly followed by a word of the sentence, so the value has to look random.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}".replace(_BARS, "?
 STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+)?[\"'`]")
 """Matches where a string may follow, in text of small letters."""
 MOST_FOLLOWED = 160
-"""No match of FOLLOWED is longer."""
+"""The length of the longest match of FOLLOWED."""
 STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
-"""Matches an encoded line in which a string follows; an expression of Rust's."""
+"""Matches an encoded line in which a string follows; an expression in Rust's syntax."""
 GATE = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}"
     rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
     rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?{_TO_A_DIGIT}"
 )
-"""As FOLLOWED, for an encoded line, where quotes of text are escaped; an expression of Rust's, without lookahead."""
+"""As FOLLOWED, for an encoded line, in which quotes of text are escaped; in Rust's syntax, without lookahead."""
 _KEY_OF = re.compile(
     r"(?i)\b(?:api|secret|access|private|auth|license|signing|encryption|master|service|account"
     r"|hard-?coded|my|our|your|their|new)[ \t]\Z"
@@ -68,7 +68,7 @@ def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
 
 
 def _is_given(name: str, value: str) -> bool:
-    """Whether a word that does not look drawn is a password, or the long number of an option."""
+    """Whether a word that does not look random is a password, or the long number of an option."""
     if appearance.names_password(name):
         return appearance.is_invented(value, direct=False) or appearance.is_scrambled(value)
     if name.lower() == "secret":

@@ -1,7 +1,7 @@
-"""Searches long text for secrets: one pass finds keywords, and patterns run only around those that mean something.
+"""Searches long text for secrets: one pass finds keywords, and patterns run only around the relevant ones.
 
 It finds what the patterns would find in the whole text. Each part below knows which keywords a match of its patterns
-holds, and how far it reaches around a keyword. Texts without a secret are remembered.
+contains, and how far a match extends around a keyword. Texts without a secret are remembered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from signet_recording_proxy.redaction.vendor_kinds import replace_vendor_secrets
 
 
 class Remembered:
-    """The digests of the last texts without a secret: a text that is sent again and again is searched once."""
+    """The digests of the last texts without a secret, so that a text that is sent again and again is searched once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -44,18 +44,18 @@ class Remembered:
         return True
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all digests."""
         self._new, self._old = set(), set()
 
     def add(self, key: bytes) -> None:
-        """Remember one more, and forget what was not looked for in a long time."""
+        """Remember one more, and forget those that were not looked up for a long time."""
         if len(self._new) >= self._most:
             self._old, self._new = self._new, set()
         self._new.add(key)
 
 
 def digest(text: str) -> bytes:
-    """A short key that tells a text from others."""
+    """A short key that identifies a text."""
     raw = text.encode("utf-8", "surrogatepass")
     return raw if len(raw) < _DIGEST_BYTES else blake2b(raw, digest_size=_DIGEST_BYTES).digest()
 
@@ -78,14 +78,14 @@ _WIDE = 16_384
 
 
 _OF_BLOCKS = "PRIVATE KEY", "PuTTY-User-Key-File-"
-"""Each of `BLOCKS` has one of them."""
+"""Each of `BLOCKS` contains one of them."""
 
 
 _clean = Remembered(16_384)
 
 
 def forget() -> None:
-    """Forget which texts were found to be clean, for who measures the search."""
+    """Forget which texts were clean, for measurements of the search."""
     _clean.forget()
 
 
@@ -108,7 +108,7 @@ class KeywordSearch:
     def _searched(self, text: str, *, names: bool) -> str:
         if names or self._hidden is None:
             return self._behind_breaks(text, names=names)
-        # What is sent again and again, as transcripts are in full, was mostly found to be clean before.
+        # Most text that is sent repeatedly, such as full transcripts, was found to be clean before.
         key = digest(text)
         if key in _clean:
             return text
@@ -156,7 +156,7 @@ def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
         pattern = ISSUED[number]
         if not (names and pattern.may_name):
             for start, end in pattern.spans_at(text, hits.issued[number]):
-                # What an earlier pattern has taken stays its own.
+                # An earlier pattern keeps what it has taken.
                 at = bisect_left(spans, (start, end))
                 free = (at == 0 or spans[at - 1][1] <= start) and (at == len(spans) or end <= spans[at][0])
                 if free:
@@ -165,9 +165,9 @@ def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split a text at blank lines, or else before lines that are not indented, so that no secret is divided.
+    """Split a text at blank lines, or else before unindented lines, so that no secret is divided.
 
-    A change of one piece has only this piece searched again.
+    After a change of one piece, only this piece is searched again.
     """
     start = 0
     while len(text) - start > _PIECE:
@@ -180,7 +180,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _before_a_line(text: str, at: int) -> int:
-    """The beginning of the next line that is not indented, and not the value of a block."""
+    """The beginning of the next unindented line that is not the value of a block."""
     while (end := text.find("\n", at)) >= 0:
         if not text[end + 1 : end + 2].isspace() and text[end - 1] not in "|>\r":
             return end + 1
@@ -312,7 +312,7 @@ def _laid_out(text: str, hits: Hits) -> Iterable[Window]:
 
 
 def _within(replace: Callable[[str, Token], str]) -> _Replace:
-    """Replace in each window, as if it were all."""
+    """Replace in each window as if it were the whole text."""
     return lambda text, windows, token: _replace_within(text, windows, replace, token)
 
 
@@ -341,10 +341,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterable[Window]], _Replace], ...] = (
 
 
 def texts_to_search(texts: Iterable[str]) -> list[str]:
-    """The texts in which a secret may begin.
-
-    They are looked at together, which takes a fraction of the time.
-    """
+    """The texts in which a secret may begin; looking at them together takes a fraction of the time."""
     found, keys, batch, size = list[str](), dict[str, bytes](), list[str](), 0
     for text in texts:
         if len(text) > _PIECE:

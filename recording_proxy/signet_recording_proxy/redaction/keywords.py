@@ -1,6 +1,6 @@
-"""Finds where secrets may be in long text: the keywords by which they are known, with what stands around them.
+"""Finds where secrets may be in long text: the keywords that announce them, with what surrounds these.
 
-One pass finds all keywords. Of the names, those stay that name a secret and that a value may follow.
+One pass finds all keywords. Of the names, only those stay that name a secret and that a value may follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, m
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
 """What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
 _OF_QUERIES = tuple(name + after for name in (*NAMES.query_always, *NAMES.query_mixed) for after in "=[")
-"""Whole names that only a query or a form has, each with a sign that may follow."""
+"""Whole names that only queries and forms have, each with a sign that may follow."""
 _LAST_WORDS = (
     r"(?:pass(?:[_.-]?(?:words?|wd|phrase|code|wort|word[_.-]?hash))?|kennwort|senha|contrasena|wachtwoord|keys?(?:[_.-]?base)?|token|secret(?:[_.-]?value)?"
     r"|connection[_.-]?string|auth(?:orization)?|bearer|cookie|credentials?|jwt|otp|pat|pepper|psk|pwd?|sig(?:nature)?|code)"
@@ -44,7 +44,7 @@ _OPENED = (
     r"(?P<opened>\\{0,15}[\"'`\[{]|[|>])?+(?(opened)(?!(?<=[\"'`])(?P=opened)))"
 )
 _VERIFIED = re.compile(rf"{_LAST_WORDS}{_ENDS}(?>{_FOLLOWED}){_OPENED}")
-"""For text in small letters, where a name's last word stands."""
+"""For text in lower case, at the last word of a name."""
 _TAGGED = re.compile(rf"{_LAST_WORDS}[\w:.-]{{0,63}}+(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
 _PART_OF_A_NAME = re.compile(r"[A-Za-z0-9_.\-\[\]]*+")
 _NAME_GOES_ON = re.compile(r"[A-Za-z0-9_.-]*+")
@@ -95,13 +95,13 @@ class Hits:
         if "." in text and (dotted := [match.start() for match in _DOTTED.finditer(text)]):
             self.issued.update(dict.fromkeys(_DOTTED_NUMBERS, dotted))
         self.addresses: list[Span] = []
-        """Words that may name a user before a host."""
+        """Words that may be the name of a user before a host."""
         schemes, self._closings = self.others.pop(_SCHEME, ()), self.others.pop(_CLOSING, ())
         if schemes and "@" in text:
             self.addresses = list(_addresses(text, schemes))
             if self.addresses:
                 self.shaped.update({number: [] for number in ADDRESS_NUMBERS})
-        # What has neither quotes nor a digit is no secret, unless it is given to a variable.
+        # Text with neither quotes nor a digit is no secret, unless it is given to a variable.
         self._digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
         if self._names and not self._digits and not any(mark in text for mark in _QUOTING):
             self._names = [] if text.islower() else [at for at in self._names if text[at].isupper()]
@@ -115,7 +115,7 @@ class Hits:
 
     @cached_property
     def stated(self) -> list[Noun]:
-        """The words after which, or before which, a sentence may say a secret."""
+        """The words near which a sentence may state a secret."""
         return [noun for noun in self._nouns if may_state(self._text, noun)]
 
     @cached_property
@@ -124,7 +124,7 @@ class Hits:
 
     @cached_property
     def labels(self) -> list[re.Match[str]]:
-        """The names with which a line, a cell or an element ends."""
+        """The names at the end of a line, a cell or an element."""
         names = self._names if self._digits else ()
         return [label for at in names if (label := ENDS_LABEL.match(self._small, at)) is not None]
 
@@ -134,7 +134,7 @@ class Hits:
 
     @property
     def followed(self) -> list[int]:
-        """Where the names begin beside which a value may stand, with the hyphens before them."""
+        """Where the names begin that a value may follow, including the hyphens before them."""
         return self._behind[0]
 
     @property
@@ -144,7 +144,7 @@ class Hits:
 
     @cached_property
     def names(self) -> list[tuple[int, re.Match[str]]]:
-        """The names that something follows, with what does."""
+        """The names that something follows, each with what follows."""
         return list(_verified(self._text, self._small, self._names))
 
     @cached_property
@@ -188,7 +188,7 @@ _OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "val
 
 
 class _Uses(NamedTuple):
-    """Which searches a keyword calls for."""
+    """The searches that a keyword calls for."""
 
     ends_name: bool
     other: str | None
@@ -235,7 +235,7 @@ def _by_stem(patterns: Sequence[TextPattern]) -> defaultdict[str, list[int]]:
     return of
 
 
-# Made before the recorder listens, as the gate is: all connections would wait for it.
+# Made before the recorder listens, as the gate is; otherwise all connections would wait for it.
 _KEYWORDS = _keywords()
 
 
@@ -274,7 +274,7 @@ _ENDS_NAME = re.compile(rb"[0-9]*+(?=\n|\Z)")
 
 
 def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
-    """The numbers of the lines in which these places are."""
+    """The numbers of the lines that contain these places."""
     if not places:
         return set()
     ends = list(accumulate([len(line) + 1 for line in text.split(b"\n")]))
@@ -283,7 +283,7 @@ def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
 
 @cache
 def _endings_of_names() -> BytesAhoCorasick:
-    """How names of secrets end in lower case, without the marks between their words."""
+    """How names of secrets end, in lower case and without the marks between their words."""
     return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()], implementation=Implementation.DFA)
 
 

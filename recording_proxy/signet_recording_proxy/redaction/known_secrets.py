@@ -14,7 +14,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from signet_recording_proxy.redaction.spans import replace_spans, without_halves
 
 REMEMBERED = 4096
-"""How many of the secrets that were learned are looked for; beyond it the oldest is given up."""
+"""How many of the learned secrets are looked for; beyond that, the oldest is dropped."""
 _ESCAPE_DEPTH = 4
 _GRAM = 8
 # So many searches take as long as cutting a usual line into grams does.
@@ -41,7 +41,7 @@ def forms(secret: str) -> tuple[str, ...]:
     spellings |= {"".join(f"\\u{pair}" for pair in pairs), "".join(f"\\u{pair.upper()}" for pair in pairs)}
     spellings |= {raw.hex(), raw.hex().upper()}
     if secret.isascii():
-        # Bytes of UTF-16 that passed for text.
+        # Bytes of UTF-16 that were read as text.
         spellings |= {units.decode(), secret.encode("utf-16-le").decode()}
     for offset in range(3):
         standard = _base64_core(raw, offset)
@@ -50,7 +50,7 @@ def forms(secret: str) -> tuple[str, ...]:
 
 
 class KnownSecrets:
-    """Which secrets are looked for. A line costs the same whether a hundred are known or thousands."""
+    """The secrets that are looked for. A line costs the same for a hundred known secrets as for thousands."""
 
     def __init__(self) -> None:
         self._needles: dict[str, _Needle] = {}
@@ -82,7 +82,7 @@ class KnownSecrets:
         """Forms and tokens of the secrets that an encoded JSON line holds, the longest first."""
         if not self._needles:
             return []
-        # Every line of a recording comes by here: a generator for each needle would take longer than the search.
+        # Every line of a recording passes here: a generator for each needle would take longer than the search.
         held = {n.form: n.token for n in self._candidates(encoded) for form in n.encoded if form in encoded}
         return sorted(held.items(), key=lambda item: -len(item[0]))
 
@@ -106,9 +106,9 @@ class KnownSecrets:
         return raw
 
     def begun_at_the_end(self, text: str) -> int:
-        """How many characters at the end of `text` begin a secret of several words without ending it.
+        """How many characters at the end of `text` begin a secret of several words without completing it.
 
-        A secret that is one word is gone when the caller cuts off the last word.
+        A one-word secret is gone when the caller cuts off the last word.
         """
         longest = 0
         for needle in self._needles.values():
@@ -160,6 +160,6 @@ def _lower_hex(encoded: str) -> str:
 
 
 def _base64_core(raw: bytes, offset: int) -> str:
-    """The characters that `raw` alone decides when it stands `offset` bytes after a multiple of three."""
+    """The base64 characters that `raw` alone determines when it stands `offset` bytes after a multiple of three."""
     text = base64.b64encode(b"\0" * offset + raw).decode("ascii")
     return text[math.ceil(offset * 8 / 6) : (offset + len(raw)) * 8 // 6]

@@ -1,6 +1,6 @@
-"""Secrets that a layout gives a name: a heading or a label above them, the head of a column, a section, a key's type.
+"""Secrets that a layout names: a heading or a label above them, the head of a column, a section, a key's type.
 
-The name and the value stand in different lines or cells, so the value has to look like a secret by itself.
+The name and the value are in different lines or cells, so the value has to look like a secret by itself.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ _FAR, _NEAR = 4000, 300
 
 
 def _in_section(text: str, at: int, *, drawn: bool = False) -> Iterator[Span]:
-    """The values in the lines that are indented deeper than the one in which this place is."""
+    """The values in the lines that are indented deeper than the line at this place."""
     start = text.rfind("\n", 0, at) + 1
     head = _SECTION.match(text, start)
     end = _end_of_line(text, at)

@@ -50,7 +50,7 @@ class NamedValue(Struct, frozen=True):
 
 
 def end_of_string(text: str, start: int, depth: int) -> int:
-    """Where a JSON string ends that begins at `start`, given the number of backslashes before its quotes."""
+    """Where the JSON string that begins at `start` ends, given the number of backslashes before its quotes."""
     for quote in _QUOTES.finditer(text, start):
         marks = len(quote[1])
         # Fewer end the string around it; a whole number of escaped backslashes may stand before the last of ours.
@@ -82,7 +82,7 @@ PARAMETERS = NamedValue(
 )
 """Query strings and fragments in text. A question mark belongs to the value, unless it begins a query of its own."""
 QUERY_REST = NamedValue(re.compile(f"[;?]({_PARAMETER})="), PARAMETERS.end, is_secret_parameter)
-"""What stands behind a semicolon in the value of a query's field."""
+"""What follows a semicolon in the value of a query's field."""
 PATH = NamedValue(re.compile(f"[/;&#]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
 """`/x;token=…` in a path."""
 FORM = NamedValue(
@@ -136,7 +136,7 @@ _MOST = 256
 
 
 def replace_nested(text: str, windows: Iterable[Span], token: Token) -> str:
-    """Replace the secrets apart from their names. The names stand in these windows, the secrets perhaps behind them."""
+    """Replace secrets that are apart from their names: the names are in these windows, the secrets perhaps behind."""
     spans = {span for window in windows for find in (_under_names, _beside_names) for span in find(text, *window)}
     return replace_spans(text, sorted(spans), token)
 

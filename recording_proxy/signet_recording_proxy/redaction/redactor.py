@@ -1,4 +1,4 @@
-"""Takes secrets out of trace lines before they reach the disk. Pure: the traffic itself is never touched.
+"""Removes secrets from trace lines before they reach the disk. Pure: the traffic itself is never touched.
 
 Each secret is replaced by `<redacted:n>`; equal secrets get equal tokens as long as the recorder lives. Secrets are
 values that their name gives away (see `secret_names`), in headers, queries, paths, forms and JSON; text of a known
@@ -35,7 +35,7 @@ _ENCODER = msgspec.json.Encoder()
 _SCHEMES = frozenset({"bearer", "basic", "digest", "token", "negotiate", "apikey"})
 _CLEAN_HEADER = b'["authorization","Bearer <redacted:'
 _HARMLESS_HEADER = b'["access-control-allow-credentials","true"]'
-"""What real daemons answer with: its name ends as secret ones do."""
+"""Real daemons answer with it; its name ends as secret ones do."""
 _TOKEN = re.compile(r"<redacted:(?:\d+|~\w+)>")
 _PROVISIONAL = re.compile(r"<redacted:~[0-9a-f]{16}_(\d+)>")
 _PROVISIONAL_IN_LINE = re.compile(_PROVISIONAL.pattern.encode())
@@ -57,7 +57,7 @@ _MOST_PLAIN, _LONGEST_PLAIN = 4096, 256
 
 
 class Ready(NamedTuple):
-    """A request as it may be written, and how many secrets were known by then."""
+    """A request in the form in which it may be written, and how many secrets were known when it was made."""
 
     encoded: bytes
     known: int
@@ -167,7 +167,7 @@ class Redactor:
         return credentials
 
     def _searched(self, line: dict[str, Any], credentials: int, *, is_long: bool) -> bytes:
-        """A line, encoded, after the search that it calls for; what is clean by now calls for none."""
+        """An encoded line after the search that it needs; what is clean by now needs none."""
         encoded = b"" if is_long else _encoded(line)
         if is_long or len(encoded) > LONG_LINE:
             return _encoded(Cleaner(self._token, self._known.replaced, self._numeric).line(line))
@@ -194,7 +194,7 @@ class Redactor:
         return str(self.document(text))
 
     def _cleaner(self, encoded: bytes) -> Cleaner | None:
-        """What takes the secrets out of a short line; None where it holds none."""
+        """What removes the secrets of a short line; None if it has none."""
         forms = self._known.in_line(encoded)
 
         def without_known(text: str) -> str:
@@ -219,7 +219,7 @@ class Redactor:
         return token
 
     def _learn(self, secret: str) -> str:
-        """The token of a secret that is looked for from now on, wherever else it may stand."""
+        """The token of a secret that is looked for everywhere from now on."""
         token = self._token(secret)
         is_no_word = len(secret) >= _LEARNED_SHORTEST and mixes(secret)
         if token != secret and secret not in self._known and (len(secret) >= _LEARNED_ANYHOW or is_no_word):
@@ -350,7 +350,7 @@ class Redactor:
         return Cleaner(self._token, str, ()).text(text).encode(charset)
 
     def _without_unfinished_end(self, text: str) -> str:
-        """A secret that the cut went through would not be known by its beginning."""
+        """Drop the end of a text that was cut, which may be the beginning of a secret."""
         for form, token in self._known.in_line(encode({"": text})):
             text = text.replace(form, token)
         text = text[: len(text) - self._known.begun_at_the_end(text)]
@@ -375,7 +375,7 @@ def _looked_at(encoded: bytes, credentials: int) -> bytes:
 
 
 def _stores_a_secret(path: str) -> bool:
-    """Whether a daemon may take a path for that of a stored secret: it decodes what is percent-encoded."""
+    """Whether a daemon may take a path for that of a stored secret; it decodes percent-encoding."""
     return "secrets" in (plain := unquote(path) if "%" in path else path) and _STORED_SECRETS.match(plain) is not None
 
 

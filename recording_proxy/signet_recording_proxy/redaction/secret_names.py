@@ -1,4 +1,4 @@
-"""Which names say that their value is a secret: the whole decision.
+"""Which names mark their value as a secret: the whole decision.
 
 Names are compared in lower case, without the marks between their words and without digits at their end: `GITHUB_TOKEN`,
 `githubToken2` and `x-github-token` are one name. A secret in a request fails SIG-HTTP-009, so a name that ordinary
@@ -51,9 +51,9 @@ class NoSecrets(Struct, frozen=True):
 NAMES: Final = read_table("secret_names.json", SecretNames)
 NO_SECRETS: Final = read_table("no_secrets.json", NoSecrets)
 IDENTIFYING_HEADERS = "x-signet-"
-"""How the headers begin that say who calls, as the `identifying_members` do."""
+"""The beginnings of headers that identify the caller, as the `identifying_members` do."""
 KEY_TYPE = "kty"
-"""The member that tells a JSON Web Key."""
+"""The member that identifies a JSON Web Key."""
 
 MARKS = b"_-."
 """What may stand between the words of a name."""
@@ -98,7 +98,7 @@ SAMPLE = "q7RtZ2mXw9Kp4Ls8"
 
 
 def is_value_of(name: str, inner: str, value: str) -> bool:
-    """Whether the member `inner` of an object that is the value of `name` carries that secret."""
+    """Whether the member `inner` of an object under `name` carries the secret that `name` announces."""
     inner = inner.lower()
     holds = inner in NAMES.value_members or (inner in NAMES.changed_members and len(value.split()) == 1)
     return holds and is_secret_member(name, value)

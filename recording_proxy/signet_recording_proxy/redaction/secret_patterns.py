@@ -61,11 +61,11 @@ def _in_authority(rest: str, authority: str) -> int:
     return end
 
 
-# A shape may follow a letter when that letter ends an escape, such as %3D or \n.
+# A shape may follow a letter if that letter ends an escape, such as %3D or \n.
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
 
-# In tokens that do not begin with what they are known by.
+# In tokens that do not begin with the text that identifies them.
 _MOST_BEFORE, _MOST_BEHIND = 96, 300
 
 
@@ -100,9 +100,10 @@ class TextPattern(Struct, frozen=True):
     may_name: bool = False
     in_url: bool = False
     stem_first: bool = True
-    """Whether what matches begins with a stem."""
+    """Whether a match begins with a stem."""
     reach: tuple[int, int] | None = (640, 1100)
-    """How far others extend before and behind their stem, up to the end of a word; None: to the end of the text."""
+    """How far other matches extend before and behind their stem, up to the end of a word; None: to the end of the text.
+    """
 
     def occurs(self, text: str) -> bool:
         """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
@@ -181,4 +182,4 @@ BLOCKS: Final = _PATTERNS.blocks
 """Private keys in several lines."""
 
 TEXT_PATTERNS: Final = (*BLOCKS, *_PATTERNS.others)
-"""What stands around a secret, in the order in which they are applied."""
+"""What surrounds a secret, in the order in which they are applied."""

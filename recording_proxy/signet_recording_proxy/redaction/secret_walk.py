@@ -20,11 +20,11 @@ _ENOUGH_FOUND = 4
 """Once this many texts hold a secret, the others are left to the walk, which searches each text itself."""
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
-"""Tells whether a text holds a secret, without a new token for it."""
+"""Tells whether a text holds a secret, without making a new token."""
 
 
 class Cleaner:
-    """Puts tokens in the place of secrets: only what may hold one is walked.
+    """Replaces secrets by tokens, and walks only what may hold one.
 
     `token` makes a token, `without_known` takes known secrets out of a text, `numeric` are known secrets that JSON may
     write as numbers.
@@ -36,7 +36,7 @@ class Cleaner:
         self._numeric = numeric
         self._search = KeywordSearch(token, HIDDEN)
         self._looked_at: Mapping[str, None] = {}
-        """The texts that were looked at, of which some are `_unsure`: they may hold a secret."""
+        """The texts that were looked at; those in `_unsure` may hold a secret."""
         self._unsure = set[str]()
         self._secret_names: AbstractSet[str] = frozenset()
         self._suspected: AbstractSet[int] | None = None
@@ -58,7 +58,7 @@ class Cleaner:
 
     @staticmethod
     def _not_known_clean(texts: Sequence[str]) -> Iterator[str]:
-        """Yield the texts that hold a secret, and those that were not searched: long ones, and all after a few hits."""
+        """Yield texts that hold a secret, and those not searched: long ones, and all others after a few hits."""
         found = 0
         for text in texts:
             if len(text) > _LONG or found >= _ENOUGH_FOUND:

@@ -153,7 +153,7 @@ _LONGEST_OTHER = 24
 
 
 def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool:
-    """Whether the clause between a word and a value says that it is the secret, and it looks like one."""
+    """Whether the clause between a word and a value says that the value is the secret, and the value looks like one."""
     between = re.findall(_LETTER + "+", clause["between"].lower())
     if not _WORDS.no_values.isdisjoint(between):
         return False
@@ -180,7 +180,7 @@ def _is_stated(text: str, noun: Noun, clause: re.Match[str], value: str) -> bool
 _WORDS_AND_NUMBER = re.compile(r"[a-z]{8,24}[0-9]{2,4}[!?$]?")
 """A password such as `mountaincoffee1987`."""
 _PAIR = re.compile(r"[A-Za-z][\w.@-]{1,40}[:/]([^/]{6,256})")
-"""A user and a password, which is all taken for one."""
+"""A user and a password, which are taken as one secret."""
 
 
 _CODE = re.compile(r"!![A-Za-z_]\w*|[A-Za-z_]\w*(?:\[\w+\])+")

@@ -1,6 +1,6 @@
 """Decides whether a line, or text, has to be searched: cheap looks at the whole spare most lines the search.
 
-Each look lets everything pass that the search could find, and takes microseconds: most lines of a recording hold no
+Each look passes everything that the search could find, and takes microseconds: most lines of a recording hold no
 secret, and are written unchanged.
 """
 
@@ -36,7 +36,7 @@ _SHORTEST_RUN = 15
 
 _REMEMBERED, _LONGEST_REMEMBERED = 4096, 256
 _harmless: set[bytes] = set()
-"""Runs that were examined already: lines repeat names of headers, keys of sessions and paths."""
+"""Runs that were examined before: lines repeat names of headers, keys of sessions and paths."""
 
 _BACKSLASH = b"\\"[0]
 _BREAKS = b"nrt"
@@ -57,7 +57,7 @@ def is_suspected(encoded: bytes) -> bool:
 
 
 def may_name_or_show(encoded: bytes) -> bool:
-    """Whether a line may hold a secret by its name, its place or its shape; never False where it does."""
+    """Whether a line may hold a secret by its name, its place or its shape; never False if it does."""
     try:
         text = encoded.decode()
     except UnicodeDecodeError:
@@ -113,7 +113,7 @@ def _in_rust(expression: str) -> Any:
     return jsonschema_rs.validator_for({"type": "string", "pattern": f"(?i)(?:{expression})"}, pattern_options=options)
 
 
-# Made before the recorder listens: the first line would hold up all connections for as long as this takes.
+# Made before the recorder listens: otherwise the first line would hold up all connections for as long.
 _GATE = _in_rust(_gate())
 
 
@@ -163,7 +163,7 @@ def _issued(runs: list[bytes]) -> bool:
     joined = b" ".join(runs)
     lowered = joined.lower()
     found = {number for number, *_ in _ISSUED_STEMS.find_matches_as_indexes(lowered, overlapping=True)}
-    # Some begin as ordinary words do: the runs are few enough to be searched.
+    # Some begin as ordinary words do; the runs are few enough to be searched.
     text = joined.decode("ascii") if found else ""
     return any(pattern.occurs(text) for pattern in {_ISSUED[number][1] for number in found})
 

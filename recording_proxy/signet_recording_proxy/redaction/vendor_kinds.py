@@ -34,7 +34,7 @@ class VendorKind(msgspec.Struct, dict=True, eq=False):
     any_case: bool
     names: str = ""
     entropy: float = 0.0
-    """The least bits a character."""
+    """The least entropy, in bits per character."""
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ class VendorKind(msgspec.Struct, dict=True, eq=False):
         return re.compile(rf"(?i:{self.names}){_SIGN}(?P<value>{value}){_ENDS}")
 
     def accepts(self, value: str) -> bool:
-        """Whether a value of the right shape may be one: no word and no number is."""
+        """Whether a value of the right shape may be a secret: words and numbers are not."""
         return mixes(value) and is_value(value) and _entropy(value) >= self.entropy
 
 
 def _entropy(text: str) -> float:
-    """Bits a character."""
+    """The entropy in bits per character."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 

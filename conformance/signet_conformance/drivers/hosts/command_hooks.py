@@ -217,7 +217,7 @@ class CommandHooks:
         return lacking(self._hooks, self._options.get("capabilities", ()), self._face)
 
     def _unaddressed(self) -> Iterator[str]:
-        """Say that hooks of a given file cannot learn the daemon's address, where the harness clears it away."""
+        """Report hooks of a given file that cannot learn the daemon's address because the harness removes it."""
         passed_on = self._face.get("environment")
         if "config" in self._options and passed_on is not None and "SIGNET_DAEMON_URL" not in passed_on:
             yield (
@@ -352,7 +352,7 @@ class CommandHooks:
     def _fire(
         self, session: HookSession, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
     ) -> bool:
-        """Run the hooks of an event. Return True if the harness goes on after; `more` are members of its JSON."""
+        """Run the hooks of an event. Return True if the harness goes on afterwards; `more` are members of its JSON."""
         event = str(action["event"])
         bag = {
             "session_id": thread.id,
@@ -389,7 +389,7 @@ class CommandHooks:
         return goes_on
 
     def _read_output(self, run: HookRun) -> HookRun:
-        """Tell what the harness refuses of a hook's output; what it does not read reaches no model."""
+        """Report what the harness refuses of a hook's output; what it does not read reaches no model."""
         if run.status != 0:
             return run
         objection = registry.output_objection(run.event, run.stdout, self._face)
@@ -399,18 +399,18 @@ class CommandHooks:
         return run if registry.reads_as_context(run.event, run.stdout, self._face) else replace(run, context="")
 
     def _take_given(self) -> Sequence[Mapping[str, str]]:
-        """What hooks have given for the model since the last time."""
+        """Take what hooks have given to the model since the last call."""
         given, self._given = self._given, []
         return given
 
     def _env_of(self, session: HookSession, list_name: str = "environment") -> Mapping[str, str]:
-        """The part of the harness's environment that it passes on, where the face has a list; all of it otherwise."""
+        """The part of the harness's environment that it passes on: what the face lists, or all of it without a list."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
         kept = self._face.get(list_name)
         return own if kept is None else {name: own[name] for name in (*kept, MARK) if name in own}
 
     def _server_env(self, session: HookSession, named: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment of a memory server: it gets the daemon's address even where the harness gives none."""
+        """The environment of a memory server, which gets the daemon's address even if the harness withholds it."""
         env = {**self._env_of(session, "server_environment"), **named}
         # Without it, what the server sends would reach the daemon's default port, and be neither recorded nor judged.
         return {"SIGNET_DAEMON_URL": self._env["SIGNET_DAEMON_URL"], **env} if "SIGNET_DAEMON_URL" in self._env else env
@@ -454,7 +454,7 @@ class CommandHooks:
         return use_tool(step, session.tools, names, run, self._peer.hand_over)
 
     def flush(self) -> None:
-        """Nothing is left: every hook has ended before its step is answered."""
+        """Do nothing: every hook has ended before its step is answered."""
 
     def close(self) -> None:
         """End the memory servers."""

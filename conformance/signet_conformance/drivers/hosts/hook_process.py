@@ -40,7 +40,7 @@ class HookRun:
     context: str
     blocked: bool = False
     late_ms: float = 0.0
-    """For how long the machine kept this program, or the hook, waiting while the hook ran."""
+    """For how long the machine delayed this program, or the hook, while the hook ran."""
 
     def to_json(self) -> Mapping[str, Any]:
         """The run as the answer to a step tells it; long outputs are cut."""

@@ -264,7 +264,7 @@ class HttpAdapter:
     }
 
     def flush(self) -> None:
-        """Nothing is known of the adapter's background work: it answers when a method's work is done."""
+        """Do nothing: the adapter answers when the work of a method is done, and tells of no other work."""
 
     def close(self) -> None:
         """End the server that was started."""

@@ -162,10 +162,10 @@ class LlamaChat:
             program.await_user()
 
     def flush(self) -> None:
-        """Nothing is left: the program waits for its user, or has ended."""
+        """Do nothing: the program waits for its user, or has ended."""
 
     def close_program(self) -> None:
-        """Quit the program, if one runs; what the model still owes it is said first."""
+        """Quit the program, if one runs, after its model has said what it still owes."""
         program, self._program = self._program, None
         if program is not None:
             if self._asked is not None:

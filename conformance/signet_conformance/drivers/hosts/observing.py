@@ -36,7 +36,7 @@ register = _observer.register
 
 
 def ask(home: Path, observer: Mapping[str, Any]) -> None:
-    """Tell the observer of a program in this home what is asked of it."""
+    """Ask something of the observer of a program in this home."""
     folder = home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     asked = {name: observer.get(name, []) for name in ("events", "rows", "kinds", "tools", "recorded")}
@@ -68,19 +68,19 @@ def is_busy(home: Path) -> bool:
 
 
 class Events:
-    """The events that the observer of a home writes down, each told once."""
+    """The events that the observer of a home writes down, each returned once."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / FOLDER / "events.jsonl"
         self._read = self._file.stat().st_size if self._file.exists() else 0
 
     def new(self) -> Sequence[Mapping[str, Any]]:
-        """Those since the last time, in their order: `{event, members, args, cwd}`, and an `env` of no names."""
+        """The events since the last call, in their order: `{event, members, args, cwd}`, and an `env` of no names."""
         if not self._file.exists():
             return []
         with self._file.open("rb") as file:
             file.seek(self._read)
-            # A line that is being written is told the next time.
+            # A line that is being written is returned by the next call.
             whole, newline, _ = file.read().rpartition(b"\n")
         self._read += len(whole) + len(newline)
         return [{**json.loads(line), "env": []} for line in whole.splitlines()]
@@ -93,7 +93,7 @@ _OURS = {MARK_VARIABLE, "TMPDIR"}
 
 
 class Observations:
-    """The runs of the connector's programs, each told once."""
+    """The runs of the connector's programs, each returned once."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
@@ -125,7 +125,7 @@ class Observations:
         return sum(1 for _ in self._folder.glob("run-*/ended"))
 
     def new_runs(self) -> Sequence[Mapping[str, Any]]:
-        """The runs and events that have not been told, in the order in which they began."""
+        """The runs and events that were not returned yet, in the order in which they began."""
         runs = [path for path in self._folder.glob("run-*") if path.name not in self._told and (path / "env").exists()]
         told = [_run(path) for path in sorted(runs, key=lambda path: _text(path / "begun"))]
         self._told |= {path.name for path in runs}

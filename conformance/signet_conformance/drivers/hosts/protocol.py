@@ -157,7 +157,7 @@ class Peer:
             self._event({"event": "model", "session": session, **told})
 
     def hand_over(self, session: object, arguments: Mapping[str, Any]) -> None:
-        """Say what a tool is about to be given, and wait until the kit has written it down."""
+        """Tell the kit what a tool is about to be given, and wait until it has written that down."""
         if "handover" in self._tells:
             self._event({"event": "handover", "session": session, "arguments": arguments})
 
@@ -166,7 +166,7 @@ class Peer:
         self._printed.note(text)
 
     def tell_about(self, about: Mapping[str, Any]) -> None:
-        """Say what shows of the connector only while a step is performed, as `about` says it at first."""
+        """Report facts about the connector that show only during a step, in the form of those that `about` reports."""
         self._event({"event": "hello", "about": about})
 
     def _event(self, event: Mapping[str, Any]) -> None:

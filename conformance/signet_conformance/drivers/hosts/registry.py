@@ -135,7 +135,7 @@ def _is_bare(schema: Any) -> bool:
 
 
 def _fields_with(keyword: str, schema: Any) -> Sequence[str]:
-    """The fields of a tool in whose schemas a keyword stands, at whatever depth."""
+    """The fields of a tool whose schemas contain a keyword, at any depth."""
     fields = object_in(member_of(schema, "properties"))
     return [name for name, each in fields.items() if _has_keyword(keyword, each)]
 

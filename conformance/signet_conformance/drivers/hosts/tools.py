@@ -62,7 +62,7 @@ def use_tool(
         if name == SECRET_EXEC and not failed and SECRET_STATUS in schemas:
             content = read_content(text)
             job = content.get("jobId", content.get("id"))
-            # Whoever is told no job has nothing to ask for.
+            # A caller that gets no job has nothing to ask for.
             if isinstance(job, str):
                 status = schemas[SECRET_STATUS]
                 text, failed = _job_end({"jobId": job, **required_arguments(status, {"jobId": job})}, run)
@@ -135,7 +135,7 @@ def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str
 
 
 def offered_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments that a tool's schema offers, in its form; all of them where it names no members, or takes any."""
+    """The arguments that a tool's schema offers, in its form; all of them if it names no members, or accepts any."""
     offered = _properties(schema)
     if offered is None:
         return arguments

@@ -102,7 +102,7 @@ class OneProcess(ABC, Generic[P]):
 
     @abstractmethod
     def clear(self) -> None:
-        """Begin anew in the same program."""
+        """Begin a new session in the same program."""
 
     @property
     def key(self) -> str | None:
@@ -130,8 +130,8 @@ class OneProcess(ABC, Generic[P]):
     def end(self, *, for_good: bool = True) -> None:
         """Leave the session as a user does, and wait until the program has done what it does then.
 
-        `for_good` is off where the session is resumed later: some programs tell an end only of one that is deleted.
-        The others end with their input, and keep their sessions.
+        `for_good` is False if the session is resumed later: some programs report an end only for a session that is
+        deleted. The others end with their input, and keep their sessions.
         """
         del for_good
         process, self._process = self._process, None

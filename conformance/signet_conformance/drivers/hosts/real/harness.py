@@ -38,12 +38,12 @@ from signet_conformance.files.json_values import fill_in, list_in, member_of, me
 
 TURN_S = 200.0
 LATE_S = 5.0
-"""Within which a program that has answered a compaction asks its model for the summary, if it does."""
+"""How long a program that has answered a compaction may take to ask its model for the summary, if it does."""
 _LOOK_S = 0.1
 _REGISTERS_S = 60.0
 _NOWHERE = "http://127.0.0.1:1"
 _BY_SIGNAL = 128
-"""From this status on a shell tells that a signal ended what it ran."""
+"""From this status on, a shell reports that a signal ended the program."""
 _OURS = "SIGNET_CONFORMANCE_"
 """Prefix of our own variables. A program gets only one of them: the mark by which the watchdog of the run finds
 processes that left its group."""
@@ -136,7 +136,7 @@ class RealHarness:
         return {**about, "unheard": unheard, "tells": []}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step, and tell what the program did with the connector's commands meanwhile."""
+        """Perform one step, and report what the program did with the connector's commands meanwhile."""
         try:
             return self._perform(step)
         except EndedError as ended:
@@ -314,7 +314,7 @@ class RealHarness:
         return {"compacted": True}
 
     def _next(self, conversation: ProgramConversation) -> ModelRequest | None:
-        """Return the program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
+        """The program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
         deadline = time.monotonic() + TURN_S
         while (asked := self._model.await_request(_LOOK_S)) is None:
             if conversation.is_over():
@@ -335,7 +335,7 @@ class RealHarness:
         return {} if conversation.key is None else {"key": conversation.key}
 
     def _tell_refused(self) -> None:
-        """Tell which of the hosts that its profile names the program asked for, at a proxy that sent nothing on."""
+        """Report which of the hosts that its profile names the program asked for, at a proxy that sent nothing on."""
         hosts = sorted(self._watch.proxy.refused - self._refused)
         self._refused.update(hosts)
         if hosts:

@@ -32,7 +32,7 @@ class LinesProcess(OneProcess[ProgramProcess]):
 
 
 HOOK_S = 25.0
-"""More than a hook for the start takes that waits for a daemon without an answer."""
+"""Longer than a hook for the start takes that waits for a daemon without an answer."""
 UNOBSERVED_S = 3.0
 _OPTIONS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 _INITIALIZE = {"type": "control_request", "request_id": "begin", "request": {"subtype": "initialize", "hooks": {}}}
@@ -85,7 +85,7 @@ class ClaudeStream(LinesProcess):
             if any(_NO_CONVERSATION in words for words in process.words):
                 raise Skipped(f"Claude Code: {_NO_CONVERSATION}: it does not keep a session in which nothing was said")
             raise StepError(f"Claude Code did not begin its session{process.last_words}")
-        # It tells of a hook for the start with the first turn only. A user types after it.
+        # It reports a hook for the start only with the first turn. A user types after it.
         self._await_start(hooks_before)
         self._await_servers(process, deadline)
 

@@ -112,7 +112,7 @@ class AcpSession(RpcSession):
 
 
 BUSY_S = 60.0
-"""For so long a provider's own work is waited for when a turn's answer is out: a user who reads does that too."""
+"""How long a provider's own work is waited for after a turn's answer: a user who reads waits too."""
 
 
 class HermesAcp(AcpSession):

@@ -54,7 +54,7 @@ GATEWAY_START_S = 300.0
 """It takes some ten seconds of a processor, which it may have to share."""
 GATEWAY_QUIT_S = 200.0
 DECIDED_S = 3.0
-"""After so long the gateway has told what became of a plugin's first look for its daemon, once it answers a request."""
+"""How long after its first answer the gateway may take to report how a plugin's first look for its daemon ended."""
 _LOOK_S = 0.05
 _LOOK_AGAIN_S = 0.5
 _READY = re.compile(r"\[gateway\] ready$")

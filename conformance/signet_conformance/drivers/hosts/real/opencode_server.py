@@ -22,7 +22,7 @@ from signet_conformance.files.json_values import object_in
 
 START_S = 200.0
 IDLE_S = 60.0
-"""Within which OpenCode tells that a session is idle whose compaction has ended, or that it is deleted."""
+"""How long OpenCode may take to report that a session is idle after a compaction, or that it is deleted."""
 _HEARD_S = 1.0
 _LISTENS = re.compile(r"listening on (http://\S+)")
 _INVALID = re.compile(r"Configuration is invalid at (?P<file>\S+\.jsonc?)")
@@ -72,7 +72,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         self._ask("POST", f"/session/{self._id}/prompt_async", body)
 
     def is_over(self) -> bool:
-        """Whether it was told to be idle; a compaction is answered besides, before that or after it."""
+        """Whether the session was reported idle; a compaction is answered too, before that or after it."""
         if self._process is not None and self._process.has_ended and not self._idle.is_set():
             raise self._process.failure("OpenCode has ended")
         return self._idle.is_set() and self._summarized.is_set()

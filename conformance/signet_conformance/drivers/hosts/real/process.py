@@ -24,7 +24,7 @@ _TAIL_LINES = 30
 _LOOK_S = 0.1
 QUIT_S = 40.0
 LAST_S = 2.0
-"""Within which a program ends that reads no input any more."""
+"""How long a program may take to end that reads no input any more."""
 _running: set[ProgramProcess] = set()
 _left: list[Callable[[], None]] = []
 
@@ -41,7 +41,7 @@ class EndedError(StepError):
 class ProgramProcess:
     """One process of a program, in a group of its own.
 
-    Its output that is not a JSON object are its words: the last ones are kept, and `heard` gets each.
+    Its output that is not a JSON object is called its words: the last ones are kept, and `heard` gets each.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ProgramProcess:
 
     @property
     def last_words(self) -> str:
-        """Its last words, to stand behind what is said of it."""
+        """Its last words, to be added to a message about it."""
         if self.has_ended:
             for reader in self._readers:
                 reader.join(1.0)
