@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 ABSENT: Final = object()
@@ -70,6 +70,15 @@ def texts_within(value: object, *, names: bool = True) -> list[str]:
         elif isinstance(node, list):
             pending += reversed(node)
     return texts
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A JSON value in which everything is changed that is neither an object nor a list."""
+    if isinstance(value, dict):
+        return {name: map_leaves(each, change) for name, each in value.items()}
+    if isinstance(value, list):
+        return [map_leaves(each, change) for each in value]
+    return change(value)
 
 
 def merge(value: Any, over: Any) -> Any:

@@ -20,7 +20,7 @@ import httpx
 
 from signet_conformance.contract import schemas_folder
 from signet_conformance.diff.exchanges import json_type
-from signet_conformance.files.json_values import member_of
+from signet_conformance.files.json_values import map_leaves, member_of
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _UUID_OF_ANY_CASE = re.compile(_UUID.pattern, re.IGNORECASE)
@@ -236,14 +236,10 @@ def _body(request: Row) -> bytes | None:
         return _described_body(request["path"], request["body_note"])
     if "body_text" in request:
         return str(request["body_text"]).encode()
-    return json.dumps(_fill(request["body"])).encode() if "body" in request else None
+    return json.dumps(map_leaves(request["body"], _fill)).encode() if "body" in request else None
 
 
 def _fill(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _fill(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_fill(item) for item in value]
     clipped = _CLIPPED.search(value) if isinstance(value, str) else None
     return value[: clipped.start()].ljust(int(clipped[1]), "x") if clipped else value
 

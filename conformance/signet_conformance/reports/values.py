@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from signet_conformance.errors import counted, printable
-from signet_conformance.files.json_values import ABSENT, names_in
+from signet_conformance.files.json_values import ABSENT, map_leaves, names_in
 from signet_conformance.finding import Finding
 from signet_conformance.trace import Body, Exchange, Mark, marks
 
@@ -47,15 +47,7 @@ def shorten(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 def finite(value: Any) -> Any:
     """`value` at its full length; numbers that JSON does not have become text."""
-    match value:
-        case float():
-            return value if isfinite(value) else str(value)
-        case dict():
-            return {name: finite(each) for name, each in value.items()}
-        case list():
-            return [*map(finite, value)]
-        case _:
-            return value
+    return map_leaves(value, lambda leaf: str(leaf) if isinstance(leaf, float) and not isfinite(leaf) else leaf)
 
 
 def _shortened_object(value: dict[Any, Any], depth: int) -> Any:

@@ -64,10 +64,7 @@ def _may_hold_token(call: Call) -> bool:
     texts += [value for name, value in request.headers if name.lower() != "authorization"]
     if request.body is not None:
         texts += texts_within(request.body.value)
-    return _hinted("\n".join(texts))
-
-
-def _hinted(text: str) -> bool:
+    text = "\n".join(texts)
     # One character is found many times faster than several: first the one that texts hold least.
     return (
         ("_" in text and "sig_sk_" in text)

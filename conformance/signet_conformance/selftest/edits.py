@@ -408,11 +408,7 @@ def _escaped(value: Any) -> str:
     return json.dumps(value)
 
 
-def _floats(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _floats(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_floats(item) for item in value]
+def _float(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -426,7 +422,7 @@ BODIES: Mapping[str, Callable[[Any], bytes]] = {
     "escaped": lambda body: _escaped(body).encode("ascii"),
     "indented": lambda body: b"\r\n\t " + json.dumps(body, indent=4).encode("ascii") + b"\n",
     "reversed": lambda body: json.dumps(dict(reversed(body.items()))).encode("ascii"),
-    "floats": lambda body: json.dumps(_floats(body)).encode("ascii"),
+    "floats": lambda body: json.dumps(json_values.map_leaves(body, _float)).encode("ascii"),
     "twice": lambda body: _twice(body).encode("ascii"),
 }
 CODINGS: Mapping[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
