@@ -265,7 +265,7 @@ def test_line_without_an_end_is_refused() -> None:
     code = READY + "while not left.poll(0): sys.stdout.write('x' * 1_000_000)"
     with child(code) as process:
         assert process.receive(LONG_S)["pid"] == process.pid
-        with pytest.raises(KitError, match=r"wrote a line that is not a JSON object: x{100}"):
+        with pytest.raises(KitError, match=r"wrote a line of 16 MiB or more: x{100}"):
             process.receive(LONG_S)
 
 

@@ -99,3 +99,11 @@ def test_nothing_is_replaced(reported: Path, invoke: Invoke) -> None:
     Path("signet-bug.zip").write_text("kept")
     assert invoke("report-bug", reported, "--yes").exit_code == 2
     assert Path("signet-bug.zip").read_text() == "kept"
+
+
+def test_a_file_that_cannot_be_made_is_told_so(reported: Path, invoke: Invoke, tmp_path: Path) -> None:
+    """Here a link to nowhere; a second run beside this one may make the file while the first one packs."""
+    (tmp_path / "bug.zip").symlink_to("nowhere")
+    done = invoke("report-bug", reported, "--yes", "--out", "bug.zip")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: bug.zip: cannot be written: File exists\ntry: name a new file with --out")

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from subprocess import PIPE
 from typing import IO, cast
 
+import psutil
 import pytest
 
 from signet_conformance.children.environment import MARK
+from signet_conformance.running import leftover_processes
 from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_request
 from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
@@ -63,6 +65,15 @@ def test_a_process_that_goes_on_is_told_and_ended(start: Start) -> None:
     assert (told.memory_mb or 0) > 1
     assert told.after_s == 0.1
     assert child.wait(10) != 0
+
+
+def test_many_that_sleep_are_looked_at_together(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred of them, one after the other, would cost a run two minutes."""
+    processes = [psutil.Process(start(secrets.token_hex(8)).pid) for _ in range(4)]
+    naps: list[float] = []
+    monkeypatch.setattr(time, "sleep", naps.append)
+    leftover_processes._any_works(processes)
+    assert len(naps) <= leftover_processes._LOOKS
 
 
 def test_a_process_that_ends_in_time_is_none(start: Start) -> None:

@@ -205,6 +205,11 @@ class LineProcess:
         if not isinstance(answer, dict):
             # Redacted before it is cut: half a secret would not be recognised.
             text = self._redacted(line[:_MAX_STDERR_LINE_BYTES].decode("utf-8", "replace").rstrip("\n"))
+            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+                raise self._error(
+                    f"{self.name} wrote a line of {MAX_LINE_BYTES // 2**20} MiB or more: {printable(text)}",
+                    remedy="end each answer with a line break, and leave out what nobody reads",
+                )
             raise self._error(
                 f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
                 remedy="standard output is for answers only, one JSON object a line; write logs to standard error",

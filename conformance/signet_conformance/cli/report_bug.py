@@ -10,6 +10,7 @@ models said stays in it: it is shown first, and nothing is written before you ag
 
 from __future__ import annotations
 
+import io
 import json
 import platform
 import sys
@@ -24,7 +25,8 @@ from signet_conformance import __version__
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.report_files import report_of
 from signet_conformance.cli.shared_options import matching
-from signet_conformance.errors import UsageError, counted, printable
+from signet_conformance.errors import UsageError, counted, os_errors, printable
+from signet_conformance.files import create_file
 from signet_conformance.files.json_values import texts_within
 from signet_conformance.finding import BREACHES
 from signet_conformance.outcome.known_failures import user_name
@@ -62,9 +64,12 @@ def command(*, report: str, only: str | None, out: str, settings: str | None, ye
     if not yes and not _agrees(out):
         print("nothing was written")
         return 0
-    with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as packed:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, text in parts.items():
             packed.writestr(name, text)
+    with os_errors("cannot be written", where=out, remedy="name a new file with --out"):
+        create_file(Path(out), [written.getvalue()])
     print(f"wrote {printable(out, 400)}; add it to the issue")
     return 0
 

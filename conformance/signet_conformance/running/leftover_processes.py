@@ -98,7 +98,7 @@ class LeftBehind:
             staying = self._await_end(staying, since + self._patience_s)
         last = since + self._patience_s * _MOST_TIMES
         # On a busy machine, a process that waits for a processor may be about to end.
-        while staying and any(map(_works, staying)) and time.monotonic() < last and not self.is_hurried():
+        while _any_works(staying) and time.monotonic() < last and not self.is_hurried():
             staying = self._await_end(staying, time.monotonic() + _MOMENT_S)
         return staying
 
@@ -152,14 +152,20 @@ def _command(process: psutil.Process) -> Sequence[str]:
         return ()
 
 
-def _works(process: psutil.Process) -> bool:
-    """Whether a process uses, or waits for, a processor or a disk."""
-    for _ in range(_LOOKS):
-        with suppress(psutil.Error):
-            if process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):
-                return True
+def _any_works(processes: Sequence[psutil.Process]) -> bool:
+    """Whether one of the processes uses, or waits for, a processor or a disk."""
+    for _ in range(_LOOKS if processes else 0):
+        if any(map(_works, processes)):
+            return True
         time.sleep(_LOOK_S)
     return False
+
+
+def _works(process: psutil.Process) -> bool:
+    try:
+        return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
+    except psutil.Error:
+        return False
 
 
 def _describe(process: psutil.Process, after_s: float) -> LeftMark:
