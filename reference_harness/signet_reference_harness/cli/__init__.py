@@ -116,6 +116,9 @@ def guarded(run: Callable[[], Any]) -> int:
             return INTERRUPTED
         crash: Exception = ended.__cause__
     except Exception as failure:  # noqa: BLE001 - it is reported
+        if isinstance(failure, OSError) and failure.filename is not None:
+            # Such as a name that is too long, at whichever look at it comes first.
+            return report_failure(f"{failure.filename}: {failure.strerror}", "check the path and its permissions")
         crash = failure
     else:
         return result if isinstance(result, int) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +20,18 @@ def test_closed_output_keeps_the_exit_status(words: list[str], status: int) -> N
     )  # fmt: skip
     assert done.returncode == status
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["error", "try"] * bool(status)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["bench", "compare", "other"], ["bench", "convert", "beam", "--out", "out"], ["bench", "run"], ["llm"]],
+    ids=" ".join,
+)
+def test_a_name_that_no_file_can_have_is_wrong_usage(words: list[str], tmp_path: Path) -> None:
+    """Whichever look at it comes first, the system's reason is told with the name."""
+    name = "x" * 300
+    command = [sys.executable, "-m", "signet_reference_harness.cli", *words, name]
+    done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {name}")
+    assert "File name too long" in done.stderr
