@@ -28,12 +28,12 @@ LIFECYCLE = frozenset({START, PROMPT, END, PRE, COMPLETE, CHECKPOINT})
 CLAIM_CHECKING = frozenset({HOOK_REMEMBER, HOOK_RECALL})
 SAVES = frozenset({REMEMBER, HOOK_REMEMBER})
 AGENT_CALLS = LIFECYCLE | CLAIM_CHECKING | {SKILL, REMEMBER, RECALL, SEARCH_SESSIONS, FEEDBACK}
-"""The calls that run as an agent which the connector chooses."""
+"""The calls that run as an agent that the connector chooses."""
 
 FIRST_CALLS = LIFECYCLE | CLAIM_CHECKING | {
     SKILL, RECALL, REMEMBER, MEMORY_SEARCH, MODIFY, FORGET, FEEDBACK, GET, PATCH, DELETE, LIST, SEARCH_SESSIONS, EXEC,
 }  # fmt: skip
-"""What counts as the first hook or memory request; catalogue polls, policies and heartbeats do not."""
+"""What counts as the first hook or memory request; polls of a catalogue, policies and heartbeats do not."""
 BOUNDS: Mapping[str, str] = {
     START: "start",
     PROMPT: "prompt",
@@ -41,7 +41,7 @@ BOUNDS: Mapping[str, str] = {
     **dict.fromkeys((PRE, COMPLETE), "compact"),
     **dict.fromkeys((*SAVES, RECALL, HOOK_RECALL, GET, MODIFY, FORGET, PATCH, DELETE), "tool"),
 }
-"""The operations that somebody waits for, to the names of the bounds that a target may declare."""
+"""The operations for which somebody waits, to the names of the bounds that a target may declare."""
 
 AGENT_HEADER = "x-signet-agent-id"
 PATH_HEADER = "x-signet-runtime-path"
@@ -55,10 +55,10 @@ def text_or_none(value: object) -> str | None:
 
 
 REDACTION = "<redacted:"
-"""How the token begins that the recorder writes in a secret's place."""
+"""The beginning of the token that the recorder writes in a secret's place."""
 _LINE_END = re.compile(r"\r\n?")
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\ufeff"
-"""White space, as Python or JavaScript takes it off the ends of a text."""
+"""White space that Python or JavaScript strips from the ends of a text."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -66,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def plain(text: str | None) -> str:
     """A text without what a connector may leave out: outer white space, control characters, the kind of line ends.
 
-    Cached, since rules compare a text with several others; for few texts, since one may be megabytes long.
+    Cached, since rules compare a text with several others; only few texts, since one may be megabytes long.
     """
     if text is None:
         return ""
@@ -127,7 +127,8 @@ class Call:
     raw_key: str | None
     """The first non-blank key the daemon reads for this operation, as sent."""
     agent: str
-    """The agent the daemon runs this call as, by the precedence of its operation; `default` at last."""
+    """The agent as which the daemon runs this call, by the precedence of its operation; `default` if nothing names one.
+    """
     runtime_path: str | None
     """`plugin` or `legacy`: the header if not empty, else the body; None for any other value."""
 
@@ -136,7 +137,7 @@ class Call:
         raise NotImplementedError
 
     def body_text(self, name: str) -> str | None:
-        """The text of a member of the request's body, trimmed; None where it is blank or no text."""
+        """The trimmed text of a member of the request's body; None if it is blank or not a text."""
         return text_or_none(self.body.get(name))
 
     def answer_value(self, name: str) -> Any:
@@ -164,7 +165,7 @@ class Call:
 
     @property
     def took_s(self) -> float:
-        """How many seconds the call took, without those in which the recorder itself kept the answer back."""
+        """How many seconds the call took, except those for which the recorder itself held the answer back."""
         return self.t1 - self.t0 - (self.exchange.held_ms or 0.0) / 1000
 
     @property
@@ -183,13 +184,13 @@ class Call:
 
     @property
     def identity(self) -> tuple[str, str, frozenset[tuple[str, str]], object]:
-        """What makes two requests the same: method, path, query as a set, and body. Headers do not count."""
+        """The values that make two requests the same: method, path, query as a set, and body. Headers do not count."""
         request = self.exchange.request
         body: Body | None = request.body
         if body is None:
             content: object = None
         elif body.kind == "cut":
-            # Of a body that nothing is known of, none other is the same.
+            # A request whose body is unknown equals no other.
             content = ("cut", body.size, body.sha256 or self.seq)
         elif (obj := body.object) is not None:
             content = json.dumps(obj, sort_keys=True)
@@ -321,7 +322,7 @@ _AGENT_SOURCES: Mapping[str, Callable[[Call], Iterable[object]]] = {
         pattern_agent(c.query.get("session_key")),
     ),
 }
-"""Where each operation's agent comes from, first non-blank first (0.145.7)."""
+"""The sources of each operation's agent; the first non-blank one counts (0.145.7)."""
 
 
 @lru_cache(64)

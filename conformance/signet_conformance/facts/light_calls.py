@@ -1,7 +1,7 @@
 """Calls of a recording that is too large for memory: they keep facts, and read the rest from the file.
 
-A :class:`Kind` holds what many calls share, columns of numbers hold the rest. So an exchange costs some hundred bytes,
-however large its bodies are.
+A :class:`Kind` holds what many calls share, and columns of numbers hold the rest. So an exchange takes some hundred
+bytes, however large its bodies are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from signet_conformance.trace.model import Pairs
 _LONGEST_KEPT = 200
 _KEPT_HEADERS = "x-signet-"
 _MOST_SHARED = 4
-"""Different values of a member that count as shared by many calls; where there are more, each call has its own."""
+"""How many different values of a member count as shared by many calls; beyond that, each call has its own."""
 
 
 @cache
@@ -92,7 +92,10 @@ class Members(Mapping[str, Any]):
 
 
 class Kind(NamedTuple):
-    """What many calls have in common. Of headers those are held whose names begin as `_KEPT_HEADERS`."""
+    """The facts that many calls share.
+
+    Only headers whose names begin as `_KEPT_HEADERS` do are kept.
+    """
 
     method: str
     path: str
@@ -116,7 +119,7 @@ class Kind(NamedTuple):
 
 
 class PackedFacts(NamedTuple):
-    """The facts of some calls, as another process can be told them: columns, and the rows that two of them count in.
+    """The facts of some calls, in a form for another process: columns, and the rows to which two of them refer.
 
     `told` is the hash of a prompt's text, 1 for a start that was answered with the stub, else 0.
     """
@@ -206,7 +209,7 @@ del _name
 
 
 def pack_calls(calls: Iterable[Call]) -> PackedFacts:
-    """The facts of some calls with their exchanges at hand, which are left behind."""
+    """The facts of some calls whose exchanges are at hand; the exchanges are left behind."""
     t0, t1, told, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
     kinds: dict[object, tuple[int, Kind]] = {}
     named: dict[tuple[str | None, str | None, tuple[str, ...]], int] = {}
@@ -255,7 +258,7 @@ class _Holding:
         return held
 
     def members(self, members: Mapping[str, Any], raw_key: str | None, own: list[str]) -> Held:
-        """The members of a body or an answer, and in `own` those that are the call's own."""
+        """The members of a body or an answer; those that are the call's own are added to `own`."""
         names = tuple(members)
         kept = self._kept_of.get(names)
         if kept is None:
@@ -286,7 +289,7 @@ class _Holding:
 
 
 class LightCalls:
-    """The light calls of exchanges in a file, taken in by pieces; `calls` are whole when all pieces were."""
+    """The light calls of exchanges in a file, added in pieces; `calls` are complete after all pieces."""
 
     def __init__(self, file_exchanges: FileExchanges) -> None:
         self.file_exchanges = file_exchanges
@@ -338,7 +341,7 @@ class _Shared:
 
 
 def _identity(kind: Sequence[Any]) -> object:
-    """What tells a kind, or what is to be one, from others; the members that it holds are shared already."""
+    """The values that distinguish a kind from others; the members that it holds are shared already."""
     query, headers, members, answered = kind[8], *kind[16:]
     return *kind[:8], *query.items(), *kind[9:16], id(headers), id(members), id(answered)
 

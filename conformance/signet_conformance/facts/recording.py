@@ -1,4 +1,4 @@
-"""A trace as rules read it."""
+"""A trace in the form that rules read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from signet_conformance.trace.marks import KitMark, LoadedMark, MarkT, StepMark,
 
 
 class NeedsWholeError(Exception):
-    """A rule asked a piece of a recording for what only the whole recording can tell."""
+    """A rule asked a piece of a recording for something that only the whole recording shows."""
 
 
 _Hooks = Mapping[str, Sequence[Call]]
@@ -53,11 +53,11 @@ class _ByNumber(Mapping[int, Call]):
 
 
 class Recording:
-    """A trace as rules read it: calls in order, by operation, and the lifecycle hooks of each key.
+    """A trace in the form that rules read: calls in order, by operation, and the lifecycle hooks of each key.
 
-    `calls` are those of the trace where they are known already. A `piece` holds some of a recording's exchanges, all of
-    its marks, and raises NeedsWholeError when it is asked what the other exchanges are needed for. One `of_sessions`
-    holds all exchanges that name a key, where it holds any; `troubled` are the recording's calls that went wrong.
+    `calls` are those of the trace if they are known already. A `piece` holds some of a recording's exchanges and all of
+    its marks; it raises NeedsWholeError for a question that needs the other exchanges. A recording `of_sessions` holds
+    all exchanges that name a key, if it holds any; `troubled` are the recording's calls that went wrong.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Recording:
         self._marks: dict[type[KitMark], Any] = {}
         self.declared = trace.header.declared
         self.model = trace.model
-        """The recording of the harness and its model; None where no model server was recorded."""
+        """The recording of the harness and its model; None if no model server was recorded."""
         self.daemon_version = daemon_version or _known_version(trace.header.daemon_version)
         self.routes = routes_of(self.daemon_version)
         self.calls = self._calls() if calls is None else calls
@@ -106,14 +106,14 @@ class Recording:
 
     @property
     def whole(self) -> Recording:
-        """This recording, for what only the whole of one tells; raise NeedsWholeError for a piece."""
+        """This recording, for a question that only a whole one can answer. Raises NeedsWholeError for a piece."""
         if self._piece:
             raise NeedsWholeError
         return self
 
     @property
     def hooks_of(self) -> _Hooks:
-        """The lifecycle hooks of each key in order, the key that was used first foremost."""
+        """The lifecycle hooks of each key in order; the key that was used first comes first."""
         return _demand_hooks(None if self._lacks_hooks else self._hooks_of)
 
     @property
@@ -127,25 +127,25 @@ class Recording:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What each call belongs to, as the kit's marks tell."""
+        """What each call belongs to, according to the kit's marks."""
         # It must not refer to this recording: pieces are dropped while the collector of cycles is paused.
         hooks_of = None if self._lacks_hooks else self._hooks_of
         return Timeline(self.kit_marks, self.calls, partial(_demand_hooks, hooks_of))
 
     @cached_property
     def requests(self) -> Sequence[Call]:
-        """The calls whose requests came whole: those that a daemon can have handled."""
+        """The calls whose requests came completely, so that a daemon can have handled them."""
         return [call for call in self.calls if not call.incomplete]
 
     @cached_property
     def host_age(self) -> str:
-        """A remark in brackets, with a blank before it, on a host that came out after the connector; empty without."""
+        """A remark in brackets, after a blank, on a host that came out after the connector; else empty."""
         ahead = next((mark.ahead for mark in self.marks(LoadedMark) if len(mark.ahead) == 2), None)
         return "" if ahead is None else f" (a host of {ahead[0]}, newer than this connector of {ahead[1]})"
 
     @property
     def is_held(self) -> bool:
-        """Whether its exchanges are held, and not read from a file when they are asked for."""
+        """Whether its exchanges are in memory, and not read from a file on demand."""
         return not isinstance(self.trace.exchanges, FileExchanges)
 
     @property

@@ -1,6 +1,6 @@
-"""The steps of a recording and the sessions that they are of: whose a key is, its ids at the host, agent and folder.
+"""The steps of a recording and their sessions: the keys of each, its ids at the host, agent and folder.
 
-Worked out from the kit's own marks. Without step marks nothing tells whose a key is.
+They follow from the kit's own marks. Without step marks, nothing shows the session of a key.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FAR = 10**9
 class HostId(Struct, frozen=True):
     """An id of a session at its host, from the mark with that number on.
 
-    `told_by` are the events by which the host told the connector of a change, None where nothing is known of them.
+    `told_by` are the events by which the host reported a change to the connector, None if they are not known.
     """
 
     id: str
@@ -67,7 +67,7 @@ class HostIds:
         return [*self._ids]
 
     def of(self, session: str | None) -> Sequence[HostId]:
-        """The ids that a session has had, in order; the host may take one up again."""
+        """The ids that a session has had, in order; the host may use one again."""
         return () if session is None else self._ids.get(session, ())
 
     def at(self, session: str | None, seq: float) -> HostId | None:
@@ -75,9 +75,9 @@ class HostIds:
         return next((each for each in reversed(self.of(session)) if each.since < seq), None)
 
     def span_of(self, session: str | None, key: str | None) -> range | None:
-        """The numbers during which a key was the id of a session that goes by another since; None if it still does.
+        """The numbers during which a key was the id of a session that has another id since; None if it still is.
 
-        None also of an id that the host has taken up again.
+        Also None for an id that the host has used again.
         """
         ids = self.of(session)
         places = [place for place, each in enumerate(ids) if each.id == key]
@@ -95,7 +95,7 @@ class Sessions:
         self._marks = kit_marks
         self._calls = calls
         self._hooks_of = hooks_of
-        """The hooks of each key, asked for when they are needed: a piece of a recording may not have them all."""
+        """The hooks of each key, read on demand: a piece of a recording may not have them all."""
         self.steps: Sequence[StepMark] = self._marks_of(StepMark)
         self._seqs = [step.seq for step in self.steps]
 
@@ -155,16 +155,16 @@ class Sessions:
 
     @cached_property
     def is_broken_off(self) -> bool:
-        """Whether the connector did not live to perform the rest of its scenario, or the recording ends before that."""
+        """Whether the connector ended before the rest of its scenario, or the recording ends before that."""
         ends = self._marks_of(marks.ScenarioEndMark)
         return any(end.error is not None for end in ends) or len(ends) < len(self._marks_of(marks.ScenarioMark))
 
     @cached_property
     def first_after_lost_steps(self) -> float:
-        """The number of the first step before which marks of steps are missing; infinite where none are.
+        """The number of the first step before which marks of steps are missing; infinite if none are.
 
         A scenario's own switches are steps without such a mark. Marks that were written by hand may be numbered
-        otherwise: there only the beginning tells.
+        differently: for those, only the beginning counts.
         """
         switches = [mark.seq for mark in self._marks_of(Switch)]
         numbered = [(step.index, step.seq) for step in self.steps if step.index is not None]
@@ -197,7 +197,7 @@ class Sessions:
 
     @cached_property
     def told_owners(self) -> Mapping[str | None, set[str]]:
-        """The sessions of each key of which the driver told that it is theirs."""
+        """The sessions that the driver reported as owners of each key."""
         told: dict[str | None, set[str]] = {}
         for mark in self._marks_of(marks.SessionKeyMark):
             if mark.session is not None and mark.key is not None:
@@ -206,19 +206,19 @@ class Sessions:
 
     @cached_property
     def told_sessions(self) -> Mapping[str | None, str]:
-        """The session of each key of which the driver told that it is that session's, and no other's."""
+        """The one session that the driver reported as owner of each key."""
         return {key: next(iter(owners)) for key, owners in self.told_owners.items() if len(owners) == 1}
 
     def session_of(self, key: str | None) -> str | None:
-        """The session that a key belongs to: as the driver told, or that of the step of its first use.
+        """The session of a key: the one that the driver reported, or that of the step in which the key was first used.
 
         A connector that sends from a queue may use a key first in the step of another session. A key that the driver
-        told of two sessions, and that was started in the steps of both, belongs to neither.
+        reported for two sessions, and that was started in the steps of both, belongs to neither.
         """
         return None if key is None else self._sessions.get(key)
 
     def session_of_call(self, call: Call) -> str | None:
-        """The session of a call: that of its key, or without a key that of the step it came in."""
+        """The session of a call: that of its key or, without a key, that of its step."""
         if call.key is not None:
             return self.session_of(call.key)
         return self.session_at(call.seq)
@@ -244,25 +244,25 @@ class Sessions:
         return sessions
 
     def agent_of(self, session: str | None) -> str | None:
-        """The agent that the steps of a session name; None where they name none or several."""
+        """The agent that the steps of a session name; None if they name none or several."""
         return _only(step.agent for step in self.steps_of(session)) if session is not None else None
 
     def project_of(self, key: str | None) -> str | None:
-        """The project that the steps name for the session of a key; None where they name none or several."""
+        """The project that the steps name for the session of a key; None if they name none or several."""
         session = self.session_of(key)
         return _only(step.project for step in self.steps_of(session)) if session is not None else None
 
     def folder_of(self, call: Call) -> str | None:
-        """The folder that the host was run in, or handed over, when the session of a call was opened last before it.
+        """The folder of the host at the last opening of a call's session before it: run in, or handed over.
 
-        None where no mark tells the session or the folder.
+        None if no mark shows the session or the folder.
         """
         session = self.session_of_call(call)
         folders = [mark.folder for mark in self.steps_of(session, call.seq) if mark.folder is not None]
         return folders[-1] if session is not None and folders else None
 
     def agent_for(self, call: Call) -> str | None:
-        """The agent that steps name for the session of a call: by its key, a call of a tool also by its step."""
+        """The agent that steps name for a call's session: by its key, and for a call of a tool also by its step."""
         step = self.step_at(call.seq)
         if call.key is not None and call.key in self._hooks_of() and not self._has_a_foreign_key(call, step):
             return self.agent_of(self.session_of(call.key))
@@ -271,10 +271,10 @@ class Sessions:
         return self.agent_of(step.session)
 
     def _has_a_foreign_key(self, call: Call, step: StepMark | None) -> bool:
-        """Whether a call is what a step asked for, though its key belongs to another session.
+        """Whether a call is what a step asked for, although its key belongs to another session.
 
-        A turn without a session is known by its text. A tool's call must fit the tool and be alone in the step, and the
-        other session must not have called a tool before: what comes late from there is no answer to this step.
+        A turn without a session is recognised by its text. A tool's call must fit the tool and be alone in the step,
+        and the other session must not have called a tool before, since its call could come late.
         """
         if step is None:
             return False
@@ -289,7 +289,7 @@ class Sessions:
         return all(each.seq == call.seq or each.operation not in _OF_TOOLS for each in self.calls_in(step))
 
     def foreign_session(self, call: Call) -> str | None:
-        """The session of the key of a tool's call, where it is not that of the step, nor related to it."""
+        """The session of the key of a tool's call, if it is neither the step's nor related to it."""
         step, owner = self.step_at(call.seq), self.session_of(call.key)
         if step is None or step.step != StepName.TOOL or owner is None or owner == step.session:
             return None
@@ -300,7 +300,7 @@ class Sessions:
         return {step.session: parent for step in self.steps if isinstance(parent := step.other.get("parent"), str)}
 
     def _sessions_above(self, session: str | None) -> Iterator[str]:
-        """The session that a sub-agent works in, the one that this works in, and so on; each once."""
+        """The session in which a sub-agent works, the one in which that works, and so on; each once."""
         met = {session}
         while (session := self._parents.get(session)) is not None and session not in met:
             met.add(session)
@@ -315,22 +315,21 @@ class Sessions:
         return session in self._parents
 
     def is_unmarked_sub_agent(self, key: str | None) -> bool:
-        """Whether the hooks of a key say that a sub-agent works under it, while marks know of no sub-agent there.
+        """Whether the hooks of a key report a sub-agent under it, while marks know of none there.
 
-        A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of what the user
-        said.
+        A harness may hand the step of a tool to a sub-agent: its session has its own key, and none of the user's words.
         """
         says_so = key in self._sub_agents
         session = self.session_of(key)
         if not says_so or not any(self._sessions_above(session)):
             return says_so
-        # A sub-agent below a marked one has a key beside that which the driver told for the session.
+        # A sub-agent below a marked one has a key beside that which the driver reported for the session.
         told = [own for own, owner in self.told_sessions.items() if owner == session]
         return key not in told and any(own in self._hooks_of() for own in told)
 
     @cached_property
     def _sub_agents(self) -> AbstractSet[str]:
-        """The keys under which hooks say that a sub-agent works."""
+        """The keys under which a sub-agent works, according to hooks."""
         return {key for key, hooks in self._hooks_of().items() if any(map(names_sub_agent, hooks))}
 
     def is_sessionless(self, call: Call) -> bool:
@@ -345,6 +344,6 @@ def names_sub_agent(call: Call) -> bool:
 
 
 def _only(values: Iterable[str | None]) -> str | None:
-    """The one text that is among some values; None where none or several are."""
+    """The only text among some values; None if there is none, or several."""
     named = {text_or_none(value) for value in values} - {None}
     return named.pop() if len(named) == 1 else None

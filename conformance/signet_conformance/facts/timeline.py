@@ -1,7 +1,7 @@
 """What each call of a recording belongs to: its step, its session, its turn, and what disturbed it.
 
-Worked out once a recording, from the kit's own marks: steps and sessions in `sessions`; here what was switched on
-meanwhile, the user's turns, and what each call belongs to. Without step marks no call belongs to a step.
+This follows from the kit's own marks: `sessions` has steps and sessions; this module has the switches, the user's
+turns, and what each call belongs to. Without step marks, no call belongs to a step.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from signet_conformance.trace.fault_kinds import AWAY, FAULT_KINDS
 from signet_conformance.trace.marks import FaultMark, HandlerMark, KitMark, OutageMark, StepMark, StepName, Switch
 
 Times = Sequence[tuple[int, float]]
-"""Pairs of numbers between which something was on, in order; infinite where it was never switched off."""
+"""Pairs of numbers between which something was on, in order; the end is infinite if it was never switched off."""
 
 
 class Switches:
-    """When something was on, as the marks of a recording tell. A time that is asked for lies between two numbers."""
+    """When something was on, according to the marks of a recording. Questions are about a time between two numbers."""
 
     def __init__(self, kit_marks: Iterable[KitMark]) -> None:
         self._marks = [mark for mark in kit_marks if isinstance(mark, Switch)]
@@ -39,19 +39,19 @@ class Switches:
         return place > 0 and seq < self._any[place - 1][1]
 
     def any_between(self, low: float, high: float) -> bool:
-        """Whether anything was on for a while."""
+        """Whether anything was on at some time between."""
         return _overlap(self._any, low, high)
 
     def slow_between(self, low: float, high: float) -> bool:
-        """Whether answers came slowly, or not at all, for a while."""
+        """Whether answers came slowly, or not at all, at some time between."""
         return _overlap(self._slow, low, high)
 
     def closed_between(self, low: float, high: float) -> bool:
-        """Whether the daemon's listener was closed for a while: what a connector tried then was never recorded."""
+        """Whether the daemon's listener was closed at some time between, so that attempts then were not recorded."""
         return _overlap(self._closed, low, high)
 
     def on_between(self, low: int, high: int) -> Sequence[Switch]:
-        """What was on for a while: the marks that had switched it on."""
+        """The marks that had switched on what was on at some time between."""
         on: dict[str, Switch] = {}
         for mark in self._marks[: bisect_left(self._marks, high, key=lambda each: each.seq)]:
             if mark.is_on:
@@ -101,7 +101,7 @@ class Switches:
 
 
 def _identity(mark: Switch) -> str:
-    """What tells a thing that is on from others."""
+    """The values that distinguish one thing that is on from others."""
     return mark.identity if isinstance(mark, FaultMark) else mark.NAME
 
 
@@ -136,16 +136,16 @@ class Turn(Struct, frozen=True, dict=True):
 
     @cached_property
     def plain_text(self) -> str:
-        """The text without what a connector may leave out."""
+        """The text without the parts that a connector may leave out."""
         return plain(self.text)
 
     def is_said_by(self, call: Call) -> bool:
-        """Whether a prompt holds what was said in this turn."""
+        """Whether a prompt holds the words of this turn."""
         return plain(call.text) == self.plain_text
 
 
 class Timeline(Sessions):
-    """The steps, sessions and turns of a recording, and when it was disturbed."""
+    """The steps, sessions and turns of a recording, and the times at which it was disturbed."""
 
     def __init__(
         self, kit_marks: Sequence[KitMark], calls: Sequence[Call], hooks_of: Callable[[], Mapping[str, Sequence[Call]]]
@@ -161,25 +161,26 @@ class Timeline(Sessions):
         return opened is not None and self.switches.any_between(*opened)
 
     def asked_by(self, call: Call) -> StepMark | None:
-        """The step that asked for a call: that in which it came, or an earlier one of its own session.
+        """The step that asked for a call: the one in which it came, or an earlier one of its own session.
 
-        The second where the driver told whose the key is: a connector that sends from a queue may be late.
+        An earlier one only if the driver reported the owner of the key: a connector that sends from a queue may be
+        late.
         """
         now = self.step_at(call.seq)
         owner, asking = self.told_sessions.get(call.key), _kinds_asking_for(call)
         if owner is None:
             return now
         last = next((step for step in reversed(self.steps_of(owner, call.seq)) if step.step in asking), None)
-        # Most hooks come in the step that asked for them: nothing further is looked at for those.
+        # Most hooks come in the step that asked for them, and need no further look.
         if last is None or last is now:
             return now
         between = (hook for hook in self._hooks_of()[str(call.key)] if last.seq < hook.seq < call.seq)
         return now if any(hook.operation == call.operation for hook in between) else last
 
     def own_step(self, call: Call) -> StepMark | None:
-        """The last step before a call: of its own session, where the driver told whose its key is and another has it.
+        """The last step before a call: of its key's own session, if the driver reported one that is not the step's.
 
-        One that was skipped is then none: nothing came of it that could be late.
+        Then a skipped step is none: it caused nothing that could be late.
         """
         now, owner = self.step_at(call.seq), self.told_sessions.get(call.key)
         if owner is None or now is None or now.session == owner:
@@ -188,11 +189,11 @@ class Timeline(Sessions):
         return next((step for step in reversed(own) if not self.was_skipped(step)), now)
 
     def is_asked_for_twice(self, earlier: Call, call: Call) -> bool:
-        """Whether the user asked for the same once more: two steps that ask for it, a call in each."""
+        """Whether the user asked for the same again: two steps that ask for it, with a call in each."""
         before, after = (self.step_at(each.seq) for each in (earlier, call))
         if before is None or after is None or before.seq == after.seq or _tells_the_first_alone(call, before, after):
             return False
-        # Tools may call what is no hook, and a connector may look something up at every turn.
+        # Tools may call operations that are no hooks, and a connector may look something up at every turn.
         is_of_any_step = call.operation not in LIFECYCLE
         return {before.step, after.step} <= _kinds_asking_for(call) or (is_of_any_step and before.step == after.step)
 
@@ -233,16 +234,16 @@ class Timeline(Sessions):
         return call.fault is not None or call.error is not None or self.switches.any_at(call.seq)
 
     def was_disturbed_in(self, step: StepMark) -> bool:
-        """Whether a fault, an outage, a restart or the bypass was on somewhere in a step."""
+        """Whether a fault, an outage, a restart or the bypass was on at some time in a step."""
         return self.switches.any_between(step.seq, self.end_of(step))
 
     def was_closed_in(self, step: StepMark) -> bool:
-        """Whether the daemon's listener was closed somewhere in a step."""
+        """Whether the daemon's listener was closed at some time in a step."""
         return self.switches.closed_between(step.seq, self.end_of(step))
 
     @cached_property
     def handlers(self) -> Sequence[tuple[StepMark | None, HandlerMark]]:
-        """The handlers that did not end well, each with the step that it is of."""
+        """The handlers that did not end well, each with its step."""
         handlers = ((self.step_at(mark.seq), mark) for mark in self._marks_of(HandlerMark))
         return [
             (None if step is None or mark.index not in (None, step.index) else step, mark) for step, mark in handlers
@@ -253,14 +254,14 @@ class Timeline(Sessions):
         return ((step, mark) for step, mark in self.handlers if step is not None and mark.outcome == marks.TIMED_OUT)
 
     def was_stopped_in(self, step: StepMark) -> bool:
-        """Whether the host stopped a handler in a step at its timeout, whatever was in its way."""
+        """Whether the host stopped a handler at its timeout in a step, for whatever reason."""
         return any(stopped_in == step for stopped_in, _ in self._stopped())
 
     def was_stopped(self, low: float, high: float, key: str | None = None) -> bool:
-        """Whether the host stopped a handler at its timeout, somewhere between two numbers, and answers came at once.
+        """Whether the host stopped a handler at its timeout between two numbers, although answers came at once.
 
-        On a busy machine the time may be over before a program has sent anything. With `key` only handlers count of the
-        session that it belongs to.
+        On a busy machine the time may be over before a program has sent anything. With `key`, only handlers of that
+        key's session count.
         """
         session = self.session_of(key)
         return any(
@@ -271,7 +272,7 @@ class Timeline(Sessions):
 
 
 def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> bool:
-    """Whether a call carries the words of the first of two steps, and not those of the second, in which it is sent."""
+    """Whether a call has the words of the first of two steps, and not those of the second, in which it is sent."""
     told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")))
     first, second = (plain(_words_of(step)) for step in (before, after))
     return first != "" and first in told and second not in told
@@ -286,7 +287,7 @@ def _words_of(step: StepMark) -> str | None:
 def _kinds_asking_for(call: Call) -> AbstractSet[str]:
     """The kinds of steps that cause such a call.
 
-    Other operations than hooks are called when a session is opened, as a memory server asks for its tools when it comes
-    up.
+    Operations other than hooks are called when a session is opened, as a memory server asks for its tools when it
+    starts.
     """
     return steps_for(str(call.operation)) if call.operation in LIFECYCLE else OPENING

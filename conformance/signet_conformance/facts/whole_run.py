@@ -1,4 +1,4 @@
-"""The traces of a run as rules over a run read them, and why operations are missing in it as far as marks tell."""
+"""The traces of a run in the form that rules over a run read, and why operations are missing, according to marks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class WholeRun(Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether several scenarios were performed, each to its end, and none was picked out as a part of a run."""
+        """Whether several scenarios were performed, each to its end, and not only a part of a run was chosen."""
         return len(self.traces) > 1 and all(map(_is_whole, self.traces))
 
     def causes_of(self, absent: Collection[str]) -> Sequence[str]:
         """Why some operations were never seen, as far as the driver knows.
 
-        What keeps a harness from running any hook is the cause of nothing in a run in which hooks were seen; there only
-        a remark counts that names one of the operations.
+        A remark that explains why a harness runs no hook at all explains nothing in a run with hooks; there, only a
+        remark counts that names one of the operations.
         """
         told = dict.fromkeys(refusals(self.traces))
         silent = LIFECYCLE.isdisjoint(self.operations)
@@ -60,7 +60,7 @@ class WholeRun(Struct, frozen=True):
         return list(told)
 
     def _misspelt(self, absent: Collection[str]) -> Iterator[str]:
-        """Requests that no route serves, and that are close to one of the operations."""
+        """Requests that no route serves and that are similar to one of the operations."""
         routes = routes_of(self.daemon_version)
         sent = ((each.request.method, each.request.path) for trace in self.traces for each in trace.exchanges)
         for method, path in dict.fromkeys(sent):
@@ -69,10 +69,10 @@ class WholeRun(Struct, frozen=True):
                 yield f"{method} {printable(path, 80)} was sent in place of {near.method} {near.path} (SIG-HTTP-003)"
 
     def lost_of(self, absent: Collection[str]) -> Mapping[str, str]:
-        """Operations of which a request was sent, and none arrived, each with what is known of that.
+        """Operations of which a request was sent and none arrived, each with what is known about that.
 
-        On a busy machine a connector may give up before its request is on its way, or the recorder may not carry it.
-        What went to another address, was refused as a page's, or was left by its own client is not lost.
+        On a busy machine a connector may give up before its request is on its way, or the recorder may not carry it. A
+        request is not lost if it went to another address, was refused as a web page's, or was left by its own client.
         """
         routes = routes_of(self.daemon_version)
         lost: dict[str, str] = {}
@@ -106,7 +106,7 @@ NOTHING_REGISTERED = "registered: 0 handlers, 0 tools"
 
 
 def registers_nothing(registered: Sequence[marks.RegisteredMark]) -> bool:
-    """Whether a host was given no handler, no tool and nothing else, in any of its registrations."""
+    """Whether a host got no handler, no tool and nothing else in any of its registrations."""
     known = {name: [getattr(mark, name) for mark in registered] for name in _NUMBERS}
     taken = {name: [number for number in numbers if number is not None] for name, numbers in known.items()}
     return bool(taken["handlers"] and taken["tools"]) and not any(number for each in taken.values() for number in each)
@@ -119,9 +119,9 @@ def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[marks.Installed
 
 
 def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
-    """That the recorder refused requests as a web page's, why, and what to do; nothing where it refused none.
+    """The remark that the recorder refused requests as a web page's, why, and what to do; empty if it refused none.
 
-    Not `counted`, it says the same of each trace that shows the same.
+    If not `counted`, it is the same for each trace that shows the same.
     """
     refused = Counter(mark.by for trace in traces for mark in marks_of(trace, marks.RefusedMark))
     if not refused:

@@ -60,7 +60,7 @@ def _find(rule: str, requirement: str) -> Rule:
 
 
 def rule_for(requirement: str) -> Callable[[Rule], Rule]:
-    """Register a rule of one's own for a requirement id; an id that has a rule already is refused."""
+    """Register a user's rule for a requirement id; an id that already has a rule is refused."""
 
     def register(rule: Rule) -> Rule:
         if requirement in rules():

@@ -31,14 +31,14 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
 
 
 def _last_clear(recording: Recording, step: StepMark | None) -> StepMark | None:
-    """The clear with which the session of a step was opened last; None where another step opened it."""
+    """The clear that opened the session of a step last; None if another step opened it."""
     openings = [] if step is None else recording.timeline.openings(step)
     opened = [mark for mark in openings if not recording.timeline.was_skipped(mark)]
     return opened[-1] if opened and opened[-1].step == StepName.CLEAR else None
 
 
 def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt: Call) -> Iterator[Outcome]:
-    """The breach of a session that goes on after a clear as if there had been none: no end and no start tells of it."""
+    """The breach of a session that goes on after a clear as if nothing had happened: no end or start reports it."""
     timeline = recording.timeline
     step = timeline.own_step(prompt)
     clear = _last_clear(recording, step)
@@ -68,7 +68,7 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
 
 
 def _said_cleared(recording: Recording, call: Call) -> Outcome:
-    """A start that says "clear": the user cleared its session since the daemon last heard a start of it."""
+    """A start that says "clear": the user cleared its session after the last start that the daemon heard."""
     timeline, step = recording.timeline, recording.timeline.own_step(call)
     if step is None or step.session is None:
         return PASS
@@ -84,7 +84,7 @@ def _said_cleared(recording: Recording, call: Call) -> Outcome:
         # A start that is sent twice in the step of the clear is SIG-START-005's.
         return PASS
     if owned and _is_ended_by_a_clear(recording, owned[-1], clears):
-        # A session that is cleared before its first turn may be started first, for what was before the clear.
+        # If a session is cleared before its first turn, a connector may first start it for the time before the clear.
         return PASS
     if timeline.switches.any_between(since, call.seq):
         return PASS
@@ -119,7 +119,7 @@ def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
 
 
 def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
-    """The breach of a start after a clear that does not say so, where the host tells of no end either."""
+    """The breach of a start after a clear that does not say so, if the host reports no end either."""
     return warn(
         call,
         message=f"the user cleared the session (step {clear.index}), and the start does not say so:"
@@ -131,7 +131,7 @@ def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
 
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
-    """A start after an end of its key, of which neither says "clear"."""
+    """A start after an end of its key, if neither says "clear"."""
     step = recording.timeline.own_step(call)
     if step is None:
         if source is not None:
@@ -160,7 +160,7 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
 
 
 def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
-    """Whether a start belongs to the opening before the clear: that had no start, and the clear is said later."""
+    """Whether a start belongs to the opening before the clear, which had no start; a later start says the clear."""
     hooks = [hook for hook in recording.keyed_hooks if recording.timeline.session_of(hook.key) == clear.session]
     opened = recording.timeline.openings(clear)[:-1]
     if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
@@ -223,10 +223,10 @@ def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
 
 
 def _is_of_the_clear(recording: Recording, end: Call) -> bool:
-    """Whether an end in the step of the user's own end tells of the clear before: no end did, and another follows.
+    """Whether an end in the step of the user's own end reports the clear before: no end did, and another end follows.
 
-    A connector that sends from a queue tells both in the last step; where they have two keys, in any order.
-    The end of an earlier key may tell of an earlier clear.
+    A connector that sends from a queue reports both in the last step, in any order if they have two keys. The end of an
+    earlier key may report an earlier clear.
     """
     step = recording.timeline.step_at(end.seq)
     clear = _last_clear(recording, step)
@@ -240,7 +240,7 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
 
 
 def _repeats_a_failed_one(recording: Recording, end: Call) -> bool:
-    """Whether an end for a clear failed, or its answer was lost, and only starts that failed too came since.
+    """Whether an end for a clear failed, or its answer was lost, and only starts that also failed came since.
 
     A connector may repeat it when it next works for the session, which may be at the user's own end.
     """

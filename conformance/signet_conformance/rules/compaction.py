@@ -10,7 +10,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
 
 CHECKPOINTS_SINCE = "0.181.4"
-"""From this release on an end without a boundary reason closes no session."""
+"""From this release on, an end without a boundary reason closes no session."""
 
 
 def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
@@ -32,7 +32,7 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
 
 
 def _compactions(recording: Recording) -> list[Call]:
-    """The compaction hooks in order: of the whole recording where one has no key, since all of those count as one."""
+    """The compaction hooks in order: all of the recording if one has no key, since then all count as one key."""
     calls = recording.of(PRE, COMPLETE)
     return recording.whole.of(PRE, COMPLETE) if any(call.key is None for call in calls) else calls
 
@@ -142,7 +142,7 @@ _COMPACTS = frozenset({StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPA
 
 
 def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
-    """The ends in a step of a compaction after which the session keeps its id: it goes on."""
+    """The ends in a step of a compaction after which the session keeps its id, and so goes on."""
     timeline = recording.timeline
     for call in recording.of(END):
         step, session = timeline.step_at(call.seq), timeline.session_of(call.key)
@@ -151,7 +151,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         # A sub-agent may write the summary: its key says so, or is first used in the step.
         if timeline.is_unmarked_sub_agent(call.key) or recording.hooks_of[str(call.key)][0].seq > step.seq:
             continue
-        # From then on an end without a boundary reason is a turn's checkpoint.
+        # From then on, an end without a boundary reason is a turn's checkpoint.
         if recording.at_least(CHECKPOINTS_SINCE) and not is_boundary(call):
             continue
         before, after = (timeline.host_ids.at(session, seq) for seq in (step.seq, timeline.end_of(step)))
@@ -160,7 +160,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         if recording.may_last(step):
             yield undecided(call, message="the host may give the session another id, and the recording is not complete")
             continue
-        # An end that nobody heard when the user closed or cleared the session comes when it goes on.
+        # An end that nobody heard when the user closed or cleared the session is sent when the session goes on.
         if any(end_is_owed(recording, call, kind) for kind in (StepName.END, StepName.CLOSE, StepName.CLEAR)):
             continue
         ends = (timeline.step_at(each.seq) for each in recording.hooks_of[str(call.key)] if each.operation == END)

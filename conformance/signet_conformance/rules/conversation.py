@@ -25,18 +25,18 @@ from signet_conformance.rules.transcripts import (
 from signet_conformance.trace.marks import StepName
 
 MOST_TURNS = 12
-"""After more turns than this a connector may hand over the latest alone."""
+"""From more turns than this, a connector may hand over only the latest."""
 LONGEST_TEXT = 200
 """A longer text may be cut."""
 _WORD = re.compile(r"[a-z]{5,}")
-"""What stands in every spelling of a transcript alike: no escape and no markup breaks it."""
+"""A word that no spelling of a transcript changes: no escape and no markup breaks it."""
 _FEWEST_WORDS = 4
-"""Fewer such words might be missing by chance."""
+"""Fewer such words may be missing by chance."""
 _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
 
 
 class Conversations:
-    """What was said in each session of a recording, as its step marks tell."""
+    """The conversation of each session of a recording, according to its step marks."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording, self._timeline = recording, recording.timeline
@@ -56,7 +56,7 @@ class Conversations:
                     quoted.update((speaker, words_of(told)) for speaker, told in quoted_turns(text))
 
     def differences(self, transcript: Transcript) -> Sequence[Finding]:
-        """What a transcript tells otherwise, the first of each kind; nothing where nobody can tell."""
+        """The differences between a transcript and the conversation, the first of each kind; empty if none is known."""
         call = transcript.call
         session = self._timeline.session_of(call.key)
         if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(call.key):
@@ -71,7 +71,7 @@ class Conversations:
                 own.update(said + self._quoted[name])
         found = (
             self._foreign(call, told, own, session),
-            # A turn that is told of the other speaker is not told of its own: one mistake.
+            # A turn with the wrong speaker is not also missing for its own speaker: that is one mistake.
             _of_the_other_role(call, told, own) or self._left_out(call, told, session),
             _twice(call, told, own),
             self._cleared(call, told, session),
@@ -79,7 +79,7 @@ class Conversations:
         return [difference for difference in found if difference is not None]
 
     def _only_quoted(self, told: Sequence[Turn], session: str) -> bool:
-        """Whether each turn begins where a text quotes one: what names no speaker of its own is of another shape."""
+        """Whether each turn is a quotation in a text: a transcript that names no speakers itself has another shape."""
         quoted = [quote for quote in self._quoted[session] if quote[1]]
         return all(any(role == whose and words.startswith(said) for whose, said in quoted) for role, words in told)
 
@@ -107,7 +107,7 @@ class Conversations:
         for role, words in self._owed_turns(call, session):
             owed[role, words] += 1
             missing = so_far[role].count(words) < owed[role, words]
-            # Words in which speakers are named are taken for turns where each line names its speaker.
+            # Words that contain speakers' names are taken for turns if each line names its speaker.
             if missing and not (names_a_speaker(words) and words in self._whole(call)):
                 if announces_a_cut(call.body.get("transcript")):
                     return None
@@ -117,9 +117,9 @@ class Conversations:
         return None
 
     def _tells_nothing(self, call: Call, session: str) -> Finding | None:
-        """That a transcript holds none of the words that were said, such as `[object Object]`.
+        """The finding that a transcript holds none of the words that were said, such as `[object Object]`.
 
-        A transcript of another shape that holds words of the conversation is not blamed, nor one beside a path.
+        A transcript of another shape that holds words of the conversation is not blamed, nor is one beside a path.
         """
         transcript, whole = call.body_text("transcript"), self._whole(call)
         is_alone = transcript is not None and call.body_text("transcriptPath") is None
@@ -133,15 +133,15 @@ class Conversations:
         return _otherwise(call, message, owed[0][1], transcript, "nothing told")
 
     def _cleared(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
-        """What was said before the user cleared the session, was told at its end, and is told under another key too.
+        """The breach of a transcript with words from before a clear that an end under another key has already sent.
 
-        What no step says, such as a greeting, may stand in every transcript. Only where something was said since: an
-        end that comes late is that of the conversation before. Under one key a transcript may be that of a file in
-        which both stand.
+        What no step says, such as a greeting, may be in every transcript. This is judged only if something was said
+        since, because a late end belongs to the conversation before. A transcript under the same key may be that of a
+        file with both conversations.
         """
         now = self._timeline.step_at(call.seq)
         steps = self._timeline.steps_of(session, call.seq)
-        # What is told in the step of a clear is the conversation that ends there.
+        # The transcript sent in the step of a clear is that of the conversation that ends there.
         clears = survived_clears(self._recording, session, call.seq)
         cleared = next((mark for mark in reversed(clears) if mark is not now), None)
         if cleared is None:
@@ -166,9 +166,9 @@ class Conversations:
         return _otherwise(call, message, "only what was said since the session was cleared", turn[1], "cleared")
 
     def _told_so_far(self, call: Call) -> Mapping[str, str]:
-        """All that was said by each speaker, as the transcripts of a key up to one of them tell it.
+        """Everything that each speaker said, according to the transcripts of a key up to one of them.
 
-        A connector may tell what is new alone, and a reply in several turns.
+        A connector may send only what is new, and one reply in several turns.
         """
         told: dict[str, list[str]] = {"user": [], "assistant": []}
         for earlier in self._until(call):
@@ -177,7 +177,7 @@ class Conversations:
         return {role: " ".join(words) for role, words in told.items()}
 
     def _whole(self, call: Call) -> str:
-        """The transcripts of a key up to one of them, as they stand."""
+        """The transcripts of a key up to one of them, as they were sent."""
         return " ".join(words_of(earlier.call.body_text("transcript")) for earlier in self._until(call))
 
     def _until(self, call: Call) -> Iterator[Transcript]:
@@ -185,7 +185,7 @@ class Conversations:
         return (each for each in transcripts if each.call.key == call.key and each.call.seq <= call.seq)
 
     def _owed_turns(self, call: Call, session: str) -> Iterator[Turn]:
-        """The turns that an end has to tell: those since the session was opened or compacted, but the latest step's."""
+        """The turns that an end has to report: those since the session was opened or compacted, except the latest."""
         now = self._timeline.step_at(call.seq)
         if now is None or self._is_of_a_former_id(call, session):
             return
@@ -193,7 +193,7 @@ class Conversations:
         since = max((place for place, mark in enumerate(before) if mark.step in _FORGETS), default=-1)
         own = self._timeline.asked_by(call)
         if own is not None and since >= 0 and own.seq <= before[since].seq:
-            # The session was opened anew since it was cleared or ended, and this may be the end of what was before.
+            # The session was opened anew after it was cleared or ended, and this may be the end of the time before.
             return
         turns = [mark for mark in before[since + 1 :] if mark.step == StepName.PROMPT]
         if since < 0 or len(turns) > MOST_TURNS or self._timeline.start_was_disturbed(before[-1]):
@@ -205,9 +205,9 @@ class Conversations:
                 yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
 
     def _is_of_a_former_id(self, end: Call, session: str) -> bool:
-        """Whether the key of an end stands for an id that the host has replaced since: the end comes late.
+        """Whether the key of an end stands for an id that the host has replaced since, so that the end comes late.
 
-        A key of the connector's own stands for the id that the session had when the key was used last.
+        A connector's own key stands for the id that the session had when the key was used last.
         """
         ids = self._timeline.host_ids
         now = ids.at(session, end.seq)
@@ -267,7 +267,7 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
 
 
 def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Iterator[Finding]:
-    """What another transcript of the key, or else the marks, show the other way round."""
+    """The turns that another transcript of the key, or else the marks, show the other way round."""
     call = transcript.call
     clash = _reversed_elsewhere(recording, marked, transcript)
     if clash is not None:
@@ -294,13 +294,13 @@ def _reversed_elsewhere(recording: Recording, marked: _MarkedOrder, transcript: 
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
     for turn, following in pairwise(transcript.turns):
         if (following, turn) in pairs and turn in once and following in once and not marked.repeat(turn, following):
-            # In another transcript: in this one each of them stands but once, the other way round.
+            # In another transcript; in this one, each of them occurs only once, the other way round.
             return pairs[following, turn][0].call
     return None
 
 
 class _MarkedOrder:
-    """The turns as marks tell them, in the order of the steps; a turn that took place twice says nothing."""
+    """The order of turns according to marks, by their steps; a turn that took place twice proves nothing."""
 
     def __init__(self, recording: Recording) -> None:
         self._timeline = recording.timeline
@@ -310,7 +310,7 @@ class _MarkedOrder:
             for role, said in (("user", mark.text), ("assistant", mark.reply))
             if (text := text_or_none(said)) is not None
         ]
-        # What a text quotes may stand in a transcript of lines as a turn, wherever it was said.
+        # A quotation in a text may be a turn in a transcript of lines, wherever it was said.
         quoted = (quote for (_, text), _ in told for quote in quoted_turns(text))
         seen = Counter([*(turn for turn, _ in told), *quoted])
         self.turns = {turn: (place, session) for place, (turn, session) in enumerate(told) if seen[turn] == 1}
@@ -318,7 +318,7 @@ class _MarkedOrder:
         self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
 
     def repeat(self, *turns: Turn) -> bool:
-        """Whether one of these turns says what was said more than once, with whatever the harness put around it.
+        """Whether one of these turns says words that were said more than once, whatever the harness put around them.
 
         A transcript from which a compaction took the first such turn still has the second, behind another neighbour.
         """
@@ -327,7 +327,7 @@ class _MarkedOrder:
         )
 
     def out_of_order(self, transcript: Transcript) -> tuple[Turn, Turn] | None:
-        """The first two turns of a transcript that took place the other way round, in their true order."""
+        """The first two turns of a transcript that took place in the opposite order, in their true order."""
         if not self.turns or self._timeline.is_unmarked_sub_agent(transcript.call.key):
             return None
         session = self._timeline.session_of(transcript.call.key)

@@ -14,7 +14,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, unde
 from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})
-"""Operations that come with another one: polling a job is part of running it."""
+"""Operations that come with another one: a connector that runs a job also polls it."""
 
 
 @cache
@@ -25,7 +25,7 @@ def _contract_paths(version: str) -> re.Pattern[str]:
 
 
 def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
-    """One trace calls no path outside the contract; whether it calls all that is declared, only a run shows."""
+    """A trace calls no path outside the contract. Only a run shows whether a connector calls all that it declares."""
     paths = _contract_paths(contract_version_of(recording.daemon_version))
     for call in recording.requests:
         if not paths.fullmatch(call.path):
@@ -77,8 +77,8 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
 def was_tested(recording: Recording) -> bool:
     """Whether a recording holds a lifecycle hook or a memory operation.
 
-    Where the kit drove the connector, one of them was accepted with nothing in its way: of a connector that the
-    daemon always refuses, nothing is known but that.
+    If the kit drove the connector, one of them was accepted while nothing was in its way: a connector that the daemon
+    always refuses shows nothing else.
     """
     asked = [call for call in recording.calls if call.operation in FIRST_CALLS]
     if not recording.marks(StepMark):

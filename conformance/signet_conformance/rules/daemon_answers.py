@@ -31,7 +31,7 @@ def breach(call: Call, *others: Call, pointer: str = "", fold: str = "", **detai
 
 
 def forgot(recording: Recording, call: Call, *others: Call, message: str, **details: Any) -> Finding:
-    """What shows that the daemon lost something it had kept: a breach only if the kit would have marked a restart."""
+    """Evidence that the daemon lost something it had kept; a breach only if the kit would have marked a restart."""
     if not recording.marks(StepMark):
         return undecided(call, *others, message=f"{message}; no mark says whether the daemon was restarted")
     return breach(call, *others, message=message, **details)
@@ -43,7 +43,7 @@ def in_answer(*names: str | int) -> str:
 
 
 def is_own_answer(call: Call) -> bool:
-    """Whether the answer is the daemon's own, and arrived: neither a fault's doing nor lost on the way."""
+    """Whether the answer is the daemon's own, and arrived: no fault made it, and it was not lost on the way."""
     return call.delivered and call.fault is None and call.error is None
 
 
@@ -60,7 +60,7 @@ def whole_answers(recording: Recording) -> Sequence[Call]:
 
 
 def is_served(call: Call) -> bool:
-    """Whether the daemon did, or refused for its session's sake, what it was asked: not bypassed, not invalid."""
+    """Whether the daemon did what it was asked, or refused it because of the session: not bypassed, not invalid."""
     return (
         is_own_answer(call)
         and (call.accepted or call.status == 409)
@@ -114,7 +114,7 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
     """An answer of success has the shape that the contract gives its operation."""
     version = contract_version_of(recording.daemon_version)
     if version_key(recording.daemon_version)[:2] > version_key(reference_daemon(version))[:2]:
-        # Between two frozen versions nobody wrote down when each member came.
+        # Nobody recorded when each member came between two frozen versions.
         return
     for call in whole_answers(recording):
         if call.operation == facts.HEALTH or not call.is_answered(200, 300):

@@ -23,9 +23,9 @@ TOMBSTONE_S = 30 * 60.0
 
 
 class _Claims:
-    """Which session is surely claimed at each call: by what call, and on what runtime path.
+    """Which session is certainly claimed at each call: by what call, and on what runtime path.
 
-    Whatever may have ended a claim unseen (an end, a restart, an exchange that was lost, a bypass) drops it.
+    Anything that may have ended a claim unseen drops it: an end, a restart, a lost exchange, a bypass.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -34,7 +34,7 @@ class _Claims:
         self._claiming = (facts.START, facts.PROMPT) if recording.at_least("0.109") else (facts.START,)
 
     def claim_at(self, call: Call) -> Call | None:
-        """The call that claimed the session of `call`, if that claim surely still holds."""
+        """The call that claimed the session of `call`, if that claim certainly still holds."""
         claim = self._claims.get(str(call.key), {}).get(call.agent)
         if claim is None:
             return None
@@ -48,7 +48,7 @@ class _Claims:
         if call.key is None or call.operation not in facts.LIFECYCLE:
             return
         if call.operation == facts.END or not is_own_answer(call) or call.answer_value("bypassed"):
-            # An end whose answer was lost may have arrived, and so may anything else.
+            # An end whose answer was lost may have arrived, as may anything else.
             self._claims.pop(call.key, None)
         elif call.operation in self._claiming and call.accepted and not call.answer_value("skipped"):
             claims = self._claims.setdefault(call.key, {})
@@ -62,7 +62,7 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     claims = _Claims(recording)
     skips = recording.at_least("0.109")
     for call in recording.of(*facts.LIFECYCLE, *facts.CLAIM_CHECKING):
-        # Before 0.109 an end asks nobody who holds the session.
+        # Before 0.109, an end is accepted whoever holds the session.
         asks = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != facts.END)
         owner = claims.claim_at(call) if asks else None
         if owner is not None and owner.runtime_path != call.runtime_path:

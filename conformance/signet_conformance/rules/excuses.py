@@ -1,7 +1,7 @@
 """The excuses of breaches: one table, applied to the findings of the rules on the connector.
 
-A breach may rest on what is not in the recording, since nothing listened or the host stopped a hook, or on an answer of
-the daemon that breaks the contract itself. It is undecided then, and the excuse says why.
+A breach may rest on something that is not in the recording, because nothing listened or the host stopped a hook, or on
+an answer of the daemon that itself breaks the contract. The breach is then undecided, and the excuse says why.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionK
 
 
 class Excuse(Struct, frozen=True):
-    """Why a breach of a requirement may be none. `why` looks at the calls that the finding names, in its order.
+    """A reason why a breach of a requirement may be none.
 
-    `says` is the message, with `{why}` for the reason and `{breach}` for the message of the finding. Where `of` names
-    breaches by what they are folded by, other breaches of the requirement have no such excuse. The undecided finding
-    names the calls at `names`.
+    `why` looks at the calls that the finding names, in their order. `says` is the message, with `{why}` for the reason
+    and `{breach}` for the message of the finding. If `of` names folds of breaches, other breaches of the requirement do
+    not have this excuse. The undecided finding names the calls at `names`.
     """
 
     why: Callable[[Recording, Sequence[Call]], str | None]
@@ -33,9 +33,9 @@ class Excuse(Struct, frozen=True):
 
 
 def excuse_breach(requirement: str, finding: Finding, recording: Recording, broken: Mapping[int, str]) -> Finding:
-    """`finding`, or in place of a breach an undecided one where something excuses it.
+    """`finding`, or an undecided one if something excuses the breach.
 
-    `broken` is exchange number to the requirement on the daemon that its answer breaks.
+    `broken` maps an exchange number to the requirement on the daemon that its answer breaks.
     """
     entry = requirements().get(requirement)
     if entry is None or finding.verdict not in (Verdict.FAIL, Verdict.WARN):
@@ -67,7 +67,7 @@ _FOLDS_TOLD_BY_STEPS = frozenset({"not cleared", "silent clear", "unheard clear"
 
 
 def _sent_by_another_installation(finding: Finding, recording: Recording) -> Finding | None:
-    """An undecided finding in place of one on a hook that two installations sent: SIG-LOAD-005 is the one breach."""
+    """An undecided finding on a hook that two installations sent: SIG-LOAD-005 alone is the breach."""
     again = {call.seq for _, call in sent_twice(recording)}
     calls = [call for call in _calls_of(finding, recording) if call.seq in again]
     if not calls:
@@ -76,9 +76,9 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
 
 
 def _unread_hook(unread: UnreadHooks, calls: Sequence[Call], recording: Recording) -> Call | None:
-    """A hook whose session is not known, since its body was not recorded whole, and without which there is no breach.
+    """A hook of an unknown session, because its body was not recorded whole, that may keep the breach from being one.
 
-    Marks may tell that it came in the step of another session.
+    Marks may show that it came in the step of another session.
     """
     timeline, seqs = recording.timeline, [call.seq for call in calls]
     low, high = min(seqs) if unread.since_first else -inf, max(seqs) if unread.until_last else inf
@@ -100,11 +100,11 @@ def _unread_hooks(recording: Recording) -> Sequence[Call]:
 def _resting_on_the_daemon(
     operations: Collection[str], finding: Finding, recording: Recording, broken: Mapping[int, str]
 ) -> Finding:
-    """`finding`, or an undecided one where it rests on an answer that breaks the contract.
+    """`finding`, or an undecided one if it rests on an answer that breaks the contract.
 
-    An answer counts when the finding names it, or when it came before, to an operation that the requirement rests on,
-    in the same session. A recording without step marks is judged by the letter: an answer there may have been shortened
-    by hand.
+    An answer counts if the finding names it, or if it came before, in the same session, to an operation that the
+    requirement rests on. A recording without step marks is judged by the letter, because an answer in it may have been
+    shortened by hand.
     """
     if not recording.timeline.steps:
         return finding
@@ -130,7 +130,7 @@ def _calls_of(finding: Finding, recording: Recording) -> Sequence[Call]:
 
 
 def lost_between(recording: Recording, low: int, high: int, key: str | None) -> str | None:
-    """Why a hook of a key may have been sent, or was about to be, and is not in the recording; None where none may."""
+    """Why a hook of a key that was sent or due may be missing from the recording; None if none can be missing."""
     if recording.timeline.switches.closed_between(low, high):
         return "no daemon listened for a while in between"
     if recording.timeline.was_stopped(low, high, key):
@@ -139,15 +139,15 @@ def lost_between(recording: Recording, low: int, high: int, key: str | None) -> 
 
 
 def lost_start(recording: Recording, call: Call) -> str | None:
-    """Why the start of the call's session may be lost; None where it would have been recorded.
+    """Why the start of the call's session may be lost; None if it would have been recorded.
 
-    The last step that opened the session counts: nothing listened then, or the host stopped a handler, whatever was
-    in its way.
+    The last step that opened the session counts: nothing listened then, or the host stopped a handler for whatever
+    reason.
     """
     step = recording.timeline.step_at(call.seq)
     opened = [] if step is None else recording.timeline.openings(step)
     if call.operation == END and opened[-1:] == [step]:
-        # What is ended by a clear was opened before it.
+        # A session that ends by a clear was opened before the clear.
         opened.pop()
     for last in reversed(opened):
         if recording.timeline.was_closed_in(last):
@@ -155,7 +155,7 @@ def lost_start(recording: Recording, call: Call) -> str | None:
         if recording.timeline.was_stopped_in(last):
             return "the host stopped a hook when the session was opened: its start may be lost"
         if not recording.timeline.was_skipped(last):
-            # What was skipped opened nothing: the step before it counts then.
+            # A skipped step opened nothing, so the step before it counts.
             break
     return None
 
@@ -163,7 +163,7 @@ def lost_start(recording: Recording, call: Call) -> str | None:
 def end_may_be_lost(recording: Recording, key: str) -> bool:
     """Whether nothing listened when the user ended the session of a key, and its program sent nothing in a later step.
 
-    What a program sends that was started for a later session tells nothing: the one that owes the end is gone.
+    Requests of a program that was started for a later session prove nothing: the program that owes the end is gone.
     """
     timeline, session = recording.timeline, recording.timeline.session_of(key)
     ended = [mark for mark in timeline.steps_of(session) if session is not None and mark.step == StepName.END]
@@ -184,7 +184,7 @@ def _is_of_a_later_program(recording: Recording, call: Call, ended: StepMark) ->
 
 
 def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
-    """Whether a call may still tell the end of an earlier step of its session, which met nobody listening.
+    """Whether a call may still report the end of an earlier step of its session, in which nothing listened.
 
     That step has this kind, and no end of the key was recorded between it and the step of the call.
     """
@@ -198,24 +198,24 @@ def end_is_owed(recording: Recording, call: Call, kind: StepName) -> bool:
 
 
 def _lost_between_its_calls(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why a hook may be lost between the first of two calls or more and the one that followed it."""
+    """Why a hook may be lost between the first of two or more calls and the call that followed it."""
     first, *others = sorted(call.seq for call in calls)
     return lost_between(recording, first, others[0], calls[0].key) if others else None
 
 
 _LATE = 0.8
-"""The part of its bound after which a connector may have given up, though the answer was still delivered."""
+"""The part of its bound after which a connector may have given up although the answer was still delivered."""
 
 
 def _idle_s(recording: Recording, call: Call) -> float:
-    """The seconds from a call of a step to the next mark. A busy machine may let a connector read an answer so late."""
+    """The seconds from a call of a step to the next mark: on a busy machine a connector may read an answer so late."""
     if recording.timeline.step_at(call.seq) is None:
         return 0.0
     return next((mark.t - call.t0 for mark in recording.trace.marks if mark.seq > call.seq), 0.0)
 
 
 def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why the daemon may not have heard that a session began anew, or the connector that it was started."""
+    """Why the daemon may not have heard of a session's new beginning, or the connector of its start."""
     again, before = calls
     bound_s = recording.declared.bounds_s.get("start")
     waited_s = max(before.took_s, _idle_s(recording, before))
@@ -229,7 +229,7 @@ def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None
 
 
 def _lost_since_the_hook_before(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why a hook may be lost between a call and the hook of its key before it."""
+    """Why a hook may be lost between a call and the previous hook of its key."""
     call = calls[0]
     earlier = recording.earlier(call)
     return lost_between(recording, earlier[-1].seq if earlier else 0, call.seq, call.key)
@@ -240,7 +240,7 @@ def _lost_start(recording: Recording, calls: Sequence[Call]) -> str | None:
 
 
 def _left_untold(recording: Recording, call: Call) -> str | None:
-    """That the host told of no end of a call's session when the user began anew in it; None where it did."""
+    """The remark that the host reported no end of a call's session when the user began anew in it; None if it did."""
     session = recording.timeline.session_at(call.seq)
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
     if recording.timeline.step_at(call.seq) is None or all(mark.session != session for mark in left):
@@ -256,9 +256,9 @@ def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
 
 
 def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why nobody can tell whether the session of a start was ended; None where its end would have been seen.
+    """Why nobody can know whether the session of a start was ended; None if its end would have been seen.
 
-    An outage to the recording's end excuses a session that has no end, not one that is used after its end.
+    An outage to the recording's end excuses a session without an end, but not one that is used after its end.
     """
     start = calls[-1]
     hooks = recording.hooks_of[str(start.key)]
@@ -299,7 +299,7 @@ EXCUSES: Mapping[str, Excuse] = {
 
 @once_a_recording
 def sent_twice(recording: Recording) -> Sequence[tuple[Call, Call]]:
-    """Pairs of lifecycle hooks of one step that say the same, where a mark tells of entries that stand twice."""
+    """Pairs of lifecycle hooks of one step that say the same, if a mark reports entries that are installed twice."""
     is_doubled = any(mark.twice or mark.old for mark in recording.marks(ReinstalledMark))
     return list(_pairs_of_hooks(recording)) if is_doubled else []
 

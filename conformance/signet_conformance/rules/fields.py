@@ -15,7 +15,7 @@ from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, Rule, in_body, judge_cut
 
 MOST_EXPLAINED = 200
-"""Breaches of one requirement that are explained: the engine keeps no more, and explaining is slow."""
+"""How many breaches of one requirement are explained: the engine keeps no more, and explaining is slow."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -60,7 +60,7 @@ def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[
         errors = list(decider.iter_errors(taken))
     error = _best(errors, schema, taken)
     if error is None:
-        # Another engine may have decided that it is broken: a few characters are white space to one of them only.
+        # Another engine may have found the breach: a few characters are white space to only one of them.
         return (), "it does not match the schema", None
     path = tuple(error.instance_path)
     if error.kind.name == "required":
@@ -70,13 +70,13 @@ def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[
 
 
 def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) -> Any:
-    """The error that tells most: the highest in the document, and of alternatives that all fail the nearest miss.
+    """The most useful error: the highest in the document, and the nearest miss if all alternatives fail.
 
-    Where alternatives miss alike, it is what the first one misses first.
+    If alternatives miss equally, it is the first error of the first one.
     """
 
     def told(error: Any) -> tuple[Any, ...]:
-        # A member that may not be there is what its object has too much, and counts as wrong in the object.
+        # A member that is not allowed is a surplus of its object, and counts as an error of the object.
         within = error.instance_path[:-1] if error.kind.name == "falseSchema" else error.instance_path
         path = [(isinstance(part, str), part) for part in within]
         of_type = _is_of_type(_at(document, error.instance_path), _at(schema, [*error.schema_path[:-1], "type"]))
@@ -92,12 +92,12 @@ def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) ->
 
 
 def _misses(error: Any) -> list[Any]:
-    """The errors of all alternatives, where none of them fits; empty for another keyword."""
+    """The errors of all alternatives, if none fits; empty for another keyword."""
     return [miss for alternative in getattr(error.kind, "context", ()) for miss in alternative]
 
 
 def _at(value: Any, path: Iterable[str | int]) -> Any:
-    """What stands at a place of a document or a schema; None where nothing does."""
+    """The value at a place of a document or a schema; None if there is none."""
     for part in path:
         try:
             value = value[part]
@@ -112,7 +112,7 @@ def _is_of_type(value: object, types: Any) -> bool:
 
 @cache
 def check_fields(requirement: str) -> Rule:
-    """The rule that the `check` of a requirement's entry stands for. Raises ValueError for an entry without one."""
+    """The rule that the `check` of a requirement's entry describes. Raises ValueError for an entry without one."""
     entry = requirements()[requirement]
     operations, check = entry.operations, entry.check
     if check is None:

@@ -23,13 +23,13 @@ from signet_conformance.rules.tool_requests import (
 )
 
 _FILTERS = ("query", "type", "tags", "who", "since", "until")
-"""Members by which a forget chooses memories where it names none."""
+"""Members by which a forget chooses memories if it names none."""
 _DEFAULT_LIMIT = 20
-"""The number of memories that the daemon forgets by filters where a request names no limit."""
+"""The number of memories that the daemon forgets by filters if a request names no limit."""
 
 
 def judge_forget(step: AskedStep, said: SaidBefore) -> Outcome | None:
-    """The outcome of a step; None where nothing can be said of it."""
+    """The outcome of a step; None if it cannot be judged."""
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
@@ -96,7 +96,7 @@ def _filters_in(members: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _other_filter(call: Call, wanted: Mapping[str, Any]) -> str | None:
-    """The first filter that a request does not have as it was wanted."""
+    """The first filter that a request does not have as requested."""
     return next((name for name, value in wanted.items() if not is_value(call.body.get(name), value)), None)
 
 
@@ -175,13 +175,13 @@ def _number(value: object) -> float:
 
 
 def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
-    """The ids that a preview of the same choice was answered with."""
+    """The ids in the answer to a preview of the same choice."""
     same = (call for call in step.calls if all(is_value(call.body.get(name), asked[name]) for name in asked))
     return {identifier for call in same for identifier in _found_by(call)}
 
 
 def _found_by(preview: Call) -> set[str]:
-    """The ids of the memories that a preview was answered with."""
+    """The ids of the memories in the answer to a preview."""
     return {identifier_in(row.get("id")) for row in objects_in(preview.answer_value("candidates"))}
 
 

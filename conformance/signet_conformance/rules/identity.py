@@ -20,13 +20,13 @@ _AGENT_CALLS_BEFORE_0_109 = frozenset({facts.START, facts.PROMPT, facts.RECALL})
 
 
 def _agent_calls(recording: Recording) -> list[Call]:
-    """The calls that this release runs as an agent which the connector chooses."""
+    """The calls that this release runs as an agent that the connector chooses."""
     reading = facts.AGENT_CALLS if recording.at_least("0.109") else _AGENT_CALLS_BEFORE_0_109
     return [c for c in recording.calls if c.operation in reading and not c.cut]
 
 
 def _agent_of(recording: Recording, call: Call) -> str:
-    """The agent that this release runs a call as: before 0.109 neither a key nor a header names one."""
+    """The agent as which this release runs a call; before 0.109, neither a key nor a header names one."""
     return call.agent if recording.at_least("0.109") else call.body_text("agentId") or "default"
 
 
@@ -44,7 +44,7 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
         if len(set(agents.values())) == 1:
             yield PASS
             continue
-        # Where the kit asked for an agent, those that run as another one are wrong, be it the start.
+        # If the kit asked for an agent, calls as another agent are wrong, even the start.
         wanted = recording.timeline.agent_for(owner) or agents[owner.seq]
         for call in (c for c in calls if agents[c.seq] != wanted):
             yield fail(
@@ -59,7 +59,7 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
 
 
 def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | None:
-    """Judge the agent that a call runs as. Return None if it is another one than those that are wanted."""
+    """Judge the agent as which a call runs. Return None if it is not one of the wanted ones."""
     if agent in wanted:
         return PASS
     if facts.REDACTION in agent or any(facts.REDACTION in other for other in wanted):
@@ -68,7 +68,7 @@ def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | N
 
 
 def _as_sent(call: Call) -> object:
-    """What the connector sent as agent, wherever; for the reader of a finding."""
+    """What the connector sent as agent, in whatever place, for the reader of a finding."""
     sent = call.body.get("agentId")
     if sent is None and (header := call.header(facts.AGENT_HEADER)) is not None:
         return f"only the header {facts.AGENT_HEADER}: {header}"
@@ -95,20 +95,20 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
 
 
 def _wanted_agents(recording: Recording, call: Call, declared: Collection[str]) -> Collection[str]:
-    """The agents that a call may run as: the one that steps name, or else those that are declared."""
+    """The agents as which a call may run: the one that steps name, or else the declared ones."""
     marked = recording.timeline.agent_for(call)
     return declared if marked is None else {marked}
 
 
 def _judge_declared(recording: Recording, call: Call, declared: Collection[str]) -> Outcome | None:
-    """Judge the agent that a call runs as. Return None if it is another one than those that are wanted."""
+    """Judge the agent as which a call runs. Return None if it is not one of the wanted ones."""
     if not (wanted := _wanted_agents(recording, call, declared)):
         return undecided(call, message="no agent is declared for the trace")
     return _judge_agent(call, call.agent, wanted)
 
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
-    """Where the session key names an agent, the agentId of the body is the same or blank."""
+    """If the session key names an agent, the agentId of the body is the same or blank."""
     for call in _agent_calls(recording):
         named = facts.pattern_agent(call.raw_key)
         if named is None or str(call.raw_key).count(":") < 2:
@@ -240,7 +240,7 @@ def _sessions_started(recording: Recording, hooks: Iterable[Call]) -> dict[str, 
 
 
 def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bool:
-    """Whether a start is of another session, by its told key, and that of the step was started with the key told of it.
+    """Whether the driver reports a start's key as another session's, and the step's session was started with its own.
 
     A connector may start its session again, late, in the step of another.
     """
@@ -256,7 +256,7 @@ def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bo
 
 
 def _first_with(member: str, hooks: Iterable[Call]) -> dict[str, Call]:
-    """The first hook with each text of a member, the last text first: that is where the key was used anew."""
+    """The first hook with each text of a member, the last text first, because that is where the key was used anew."""
     by_text: dict[str, Call] = {}
     for call in hooks:
         if (text := call.body_text(member)) is not None:
@@ -270,7 +270,7 @@ def _quote_last(values: Collection[str]) -> str:
 
 
 def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
-    """Key and project are not of the kind that the daemon takes for a test and keeps nothing of."""
+    """Key and project are not of the kind that the daemon takes for a test and discards."""
     for call in recording.hooks:
         member = "cwd" if call.operation == facts.END else "project"
         path = call.body.get(member)

@@ -23,7 +23,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
     """Installed twice, or over an older release, nothing stands twice and nothing old is left."""
     for mark in recording.marks(marks.ReinstalledMark):
         if not (mark.twice or mark.old or mark.changed):
-            # An installer that leaves a file alone which it cannot read does well.
+            # An installer does well to leave a file alone that it cannot read.
             failed = mark.words is not None and mark.how != marks.ONCE
             yield undecided(message=f"{_when(mark)}, the installer failed: {mark.words}") if failed else PASS
             continue
@@ -66,7 +66,7 @@ def _when(mark: marks.ReinstalledMark) -> str:
 
 
 def _by_file(entries: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Entries by the file that their descriptions begin with: who spares one file later has mended something."""
+    """Entries by the file that their descriptions begin with, since a fix may concern one file only."""
     files: dict[str, list[str]] = {}
     for entry in entries:
         files.setdefault(_AFTER_FILE.split(entry, maxsplit=1)[0], []).append(entry)
@@ -160,10 +160,10 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
 
 
 def _silence(recording: Recording) -> Iterator[Outcome]:
-    """A program that people run asked its model, and no hook of the connector spoke: it passed over what was installed.
+    """The breach if a program that people run asked its model while no hook of the connector called.
 
-    Only where its model was recorded is it known that the program ran, and only without faults that it could be heard.
-    Who declares what it sends, and no hook among it, is a memory server.
+    Only the recording of its model proves that the program ran, and only without faults could hooks be heard. A
+    connector whose declaration has no hook is a memory server.
     """
     model = recording.model
     asked = recording.marks(marks.ModelMark) if model is not None and model.header.played is not True else []

@@ -42,7 +42,7 @@ def recall_has_a_query(recording: Recording) -> Iterator[Outcome]:
 
 
 def _has_text(call: Call, name: str, members: Mapping[str, Any]) -> Outcome:
-    """Judge a request that has to hold a text, and where it is a hook its harness."""
+    """Judge a request that has to contain a text and, if it is a hook, its harness."""
     wanted = (name, "harness") if call.is_hook else (name,)
     missing = next((each for each in wanted if text_or_none(members.get(each)) is None), None)
     if missing is None:
@@ -100,10 +100,10 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
 
 
 def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
-    """Whether the session whose step asks for a recall is open on the wire, under a key of its own or of unknown owner.
+    """Whether the session of a recall's step is open on the wire, under its own key or a key of unknown owner.
 
-    A connector may start its session at the first prompt: a recall before it has no key to send. A recall under the
-    key of a session that this one works in as a sub-agent has its session too.
+    A connector may start its session at the first prompt: a recall before that has no key to send. A recall under the
+    key of a session in which this one works as a sub-agent has its session too.
     """
     timeline, session = recording.timeline, recording.timeline.session_at(call.seq)
     if session is None:
@@ -115,7 +115,7 @@ def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
 
 
 def _has_its_own_recall(recording: Recording, call: Call) -> bool:
-    """Whether another recall came in the step of this one, for the session whose turn it was."""
+    """Whether another recall came in this one's step, for the session whose turn it was."""
     timeline, step = recording.timeline, recording.timeline.step_at(call.seq)
     recalls = () if step is None or step.session is None else timeline.calls_in(step)
     return any(
@@ -126,13 +126,13 @@ def _has_its_own_recall(recording: Recording, call: Call) -> bool:
 
 
 def _began_before(recording: Recording, call: Call) -> bool:
-    """Whether the first hook of the call's key in the recording comes later, and is no start."""
+    """Whether the first recorded hook of the call's key comes later and is not a start."""
     hooks = recording.hooks_of.get(call.key or "", ())
     return bool(hooks) and hooks[0].seq > call.seq and hooks[0].operation != facts.START
 
 
 def _could_not_be_opened(recording: Recording, call: Call) -> bool:
-    """Whether something disturbed the opening of the session whose turn marks say it is; its key is no other's."""
+    """Whether something disturbed the opening of the step's session, and the call's key is not another session's."""
     timeline, step = recording.timeline, recording.timeline.step_at(call.seq)
     was_disturbed = step is not None and timeline.start_was_disturbed(step)
     return was_disturbed and timeline.session_of(call.key) in (None, timeline.session_at(call.seq))
@@ -142,7 +142,7 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
     """A save has content that is not blank, and a hook names its harness."""
     for call in subjects_of(recording, "SIG-REM-001", cut=True):
         if call.cut:
-            # Before 0.109 the hook takes blank content as well.
+            # Before 0.109, the hook also accepts blank content.
             tells = call.accepted and (call.operation == facts.REMEMBER or recording.at_least("0.109"))
             yield PASS if tells else undecided(call, message="only a part of the body was recorded")
         else:
@@ -150,7 +150,7 @@ def save_has_content(recording: Recording) -> Iterator[Outcome]:
 
 
 def idempotency_key(call: Call) -> str | None:
-    """The idempotency key of a save, wherever it may stand."""
+    """The idempotency key of a save, in whichever place."""
     for place in (call.body, object_in(call.body.get("metadata"))):
         for name in ("idempotencyKey", "idempotency_key"):
             if (value := text_or_none(place.get(name))) is not None:
@@ -165,7 +165,7 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
     for call in subjects_of(recording, "SIG-REM-002"):
         key = idempotency_key(call)
         named = first_of.get(key) if key is not None else None
-        # What a large recording holds in its file alone is asked for where it matters.
+        # Members that a large recording keeps only in its file are read when they matter.
         content = call.body.get("content") if named is not None or failed or not call.accepted else None
         what = (call.agent, str(content)) if text_or_none(content) is not None else None
         lost = failed.get(what) if what is not None else None
@@ -225,7 +225,7 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
 
 
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
-    """Whoever changes a memory gives a reason that is not blank."""
+    """A change of a memory gives a reason that is not blank."""
     for call in subjects_of(recording, "SIG-MEM-003"):
         if call.operation == facts.FORGET and call.body.get("mode") != "execute":
             continue
@@ -279,7 +279,7 @@ def _is_version(value: object) -> bool:
 
 
 def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
-    """A forget of more than 25 memories repeats the token that its preview was answered with."""
+    """A forget of more than 25 memories repeats the token in the answer to its preview."""
     tokens: set[str] = set()
     for call in recording.of(facts.FORGET, cut=True):
         if not call.cut and call.body.get("mode") == "execute":
@@ -313,7 +313,7 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
             continue
         polls = [p for p in polls_of.get(identifier, ()) if p.seq > job.seq]
         ended = job if _is_terminal(job) else next(filter(_is_terminal, polls), None)
-        # A poll that was under way when the end was told is not after it.
+        # A poll that was under way when the end was reported is not after it.
         further = [p for p in polls if ended is not None and p.seq > ended.seq and p.t0 >= ended.t1]
         if further:
             yield fail(

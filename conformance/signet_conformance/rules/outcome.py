@@ -16,7 +16,7 @@ Outcome = Finding | Literal[Verdict.PASS]
 Rule = Callable[[Recording], Iterator[Outcome]]
 """A short generator over an immutable recording. It never prints and never raises for a breach."""
 RunRule = Callable[[WholeRun], Iterator[Outcome]]
-"""A rule over all traces of a run: what it yields takes the place of what the traces, each alone, left undecided."""
+"""A rule over all traces of a run; its results replace what each trace alone left undecided."""
 
 PASS: Literal[Verdict.PASS] = Verdict.PASS
 _BODY = "/request/body/json"
@@ -57,18 +57,18 @@ fail_harness = partial(_finding, Verdict.FAIL, side=Side.HARNESS)
 warn_harness = partial(_finding, Verdict.WARN, side=Side.HARNESS)
 """A breach by the harness; of the requests to the model that were `asked` the first is the breaching one."""
 unclear = partial(_finding, Verdict.INCONCLUSIVE, side=Side.HARNESS)
-"""The recordings of the daemon's and of the model's side do not tell."""
+"""An undecided finding: the recordings of the daemon's and of the model's side do not show it."""
 pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)
-"""A subject conforms, and there is something to tell of it."""
+"""A PASS for a subject, with a note on it."""
 
 
 def pass_if(conforms: object) -> Literal[Verdict.PASS] | None:
-    """Say PASS of a subject that conforms; None, so that a finding can follow after `or`, of one that does not."""
+    """Return PASS for a subject that conforms, and None for any other, so that a finding can follow after `or`."""
     return PASS if conforms else None
 
 
 def undecided(*calls: Call, message: str, fold: str = "") -> Finding:
-    """The recording does not tell: neither conforming nor a breach. `fold` is the kind of what looks like a breach."""
+    """An undecided finding: the recording does not show whether it is a breach. `fold` is the kind it looks like."""
     return _finding(Verdict.INCONCLUSIVE, *calls, message=message, fold=fold)
 
 
@@ -78,17 +78,17 @@ def subjects_of(recording: Recording, requirement: str, *, cut: bool = False) ->
 
 
 def judge_cut(call: Call) -> Outcome:
-    """Judge a call of which the recording has only a part of the body: what the daemon accepts conforms."""
+    """Judge a call whose body was recorded only in part: it conforms if the daemon accepts it."""
     return PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
 
 
 def no_subject(why: str) -> Finding:
-    """Nothing can be subject to the requirement, for a reason that the reader shall know."""
+    """Nothing can be subject to the requirement, for a reason that the reader should know."""
     return _finding(Verdict.NOT_APPLICABLE, message=why)
 
 
 def route_of(call: Call) -> str:
-    """The route of a call as a kind of breach names it: method and operation, outside the contract the path."""
+    """The route of a call as a kind of breach names it: method and operation, or the path outside the contract."""
     return f"{call.method} {call.operation or call.path}"
 
 

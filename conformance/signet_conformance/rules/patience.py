@@ -14,15 +14,15 @@ from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
 
 _LATE_ANSWER, _LATE_REQUEST = 0.8, 0.25
-"""The parts of a bound beyond which a busy machine explains what became of an answer, or of a request."""
+"""Beyond these parts of a bound, a busy machine may explain a late answer, or a late request."""
 _CLOCK_S = 0.25
 
 
 class _Slow(Struct, frozen=True):
     """A start or prompt whose answer was held back, with its step, the declared bound, and the handlers in the step.
 
-    `held_s` is None where the answer came beyond any bound. `asked_s` is how long after the begin of the step, or the
-    request before it, it was sent. `stopped` are those of its own operation.
+    `held_s` is None if the answer came beyond any bound. `asked_s` is how long after the begin of the step, or after
+    the request before it, it was sent. `stopped` are the handlers of its own operation.
     """
 
     call: Call
@@ -67,7 +67,7 @@ def _is_of(handler: HandlerMark, call: Call) -> bool:
 
 
 def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
-    """How long a fault holds an answer back that shall come in time; None for any other."""
+    """How long a fault holds back an answer that shall come in time; None for any other fault."""
     delay_s = fault.get("delay_s")
     if fault.get("kind") != "delay" or not isinstance(delay_s, int | float):
         return None
@@ -75,7 +75,7 @@ def _held_s(fault: Mapping[str, Any], bound_s: float) -> float | None:
 
 
 def _in_time(slow: _Slow, held_s: float, *, unused: bool) -> Iterator[Outcome]:
-    """Judge what became of an answer that was held back for half of what the connector has."""
+    """Judge the use of an answer that was held back for half of the time that the connector has."""
     call, limit_s = slow.call, 2 * held_s
     said = f"{call.operation}, whose answer came after {held_s:.1f} s of {slow.bound_s:g} s that the connector declares"
     if slow.asked_s > limit_s * _LATE_REQUEST:
@@ -132,7 +132,7 @@ def _breach(slow: _Slow, message: str, received: str) -> Outcome:
 
 
 def _unused(recording: Recording) -> AbstractSet[int]:
-    """The calls whose texts do not stand where those of the same operation stand that nothing held back."""
+    """The calls whose texts are missing where texts of undelayed calls of the same operation are."""
     if recording.model is None:
         return frozenset()
     standing = [(text, _standing(recording, text)) for text in injected_texts(recording)]

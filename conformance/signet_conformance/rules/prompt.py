@@ -42,9 +42,9 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
 
 
 def submitted_twice(recording: Recording) -> Iterator[Finding]:
-    """The prompts of a key that say again, with no hook between, what the one before them said.
+    """Prompts of a key that repeat the prompt before them, with no hook in between.
 
-    Marks may tell that the user said it again: that is no repeat.
+    If marks show that the user said it again, it is no repeat.
     """
     said_in = {call.seq: turn for turn in recording.timeline.turns for call in turn.prompts if turn.is_said_by(call)}
     for hooks in recording.hooks_of.values():
@@ -87,7 +87,7 @@ def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
 
 
 def is_in_its_turn(recording: Recording, call: Call) -> bool:
-    """Whether marks tell that a prompt was sent in the turn that its text is of, before the model was asked.
+    """Whether marks show that a prompt was sent in the turn of its text, before the model was asked.
 
     A transcript may then show an earlier turn of the same words.
     """
@@ -126,7 +126,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
 
 
 def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
-    """The turn before this one whose words a prompt tells alone, and that nothing kept from being told in its time."""
+    """The one earlier turn whose words a prompt has, although nothing kept it from being submitted in time."""
     timeline, text = recording.timeline, plain(call.text)
     if not text or turn.plain_text in text:
         return None
@@ -142,7 +142,7 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
 
 
 def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
-    """The submission in the turn's own session, if a call repeats it in an unrelated one, where nobody said so."""
+    """The submission in the turn's own session, if a call repeats it in an unrelated one in which nobody said it."""
     owner = recording.timeline.session_of(call.key)
     if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
         return None
@@ -157,7 +157,7 @@ def _same_text(first: Call, second: Call) -> bool:
 
 
 def _keys_known(recording: Recording) -> AbstractSet[str | None]:
-    """The keys of which the daemon knew the session at their first prompt that tells: by that prompt it knows it."""
+    """The keys whose first prompt answered with sessionKnown got true."""
     first_told: dict[str | None, object] = {}
     for call in recording.of(PROMPT):
         if call.accepted and call.answer_value("sessionKnown") is not None:
@@ -220,9 +220,9 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
 
 
 def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
-    """The start, under a key, of the session whose turn marks say a prompt without a key tells; None where none do.
+    """The start of the session to whose turn a prompt without a key belongs, by the marks; None if there is none.
 
-    Only what the user said there, told under no key of the session beside it, is a turn of that session.
+    A prompt belongs to a turn if it has the user's words there, and no prompt of that turn has a key.
     """
     turn = recording.timeline.turn_of(call)
     if turn is None or turn.step.session is None or not turn.is_said_by(call):
@@ -258,7 +258,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
 
 
 def is_of_one_turn(recording: Recording, earlier: Call, call: Call) -> bool:
-    """Whether marks tell that two prompts were submitted in one turn of the user: that is SIG-PROMPT-003's."""
+    """Whether marks show that two prompts were submitted in one turn of the user, which is SIG-PROMPT-003's."""
     before, after = (recording.timeline.step_at(prompt.seq) for prompt in (earlier, call))
     return before is not None and before is after and before.step == StepName.PROMPT
 

@@ -16,9 +16,9 @@ CONFLICT = 409
 _REFUSED = frozenset({400, 404, 405, 413, 415, 422})
 TIGHT_LOOP_S = 0.05
 SURELY_A_PAUSE_S = 0.5
-"""A first repeat after less than this may have been a tight loop on a slow machine."""
+"""A first repeat after less than this may come from a tight loop on a slow machine."""
 _CLOCK_S = 0.05
-"""How much earlier than asked a repeat may seem: the end of an answer is noted after the client had it."""
+"""How much too early a repeat may seem: the end of an answer is noted after the client had it."""
 
 
 def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
@@ -35,7 +35,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             continue
         identity = call.identity
         earlier = standing.get(identity)
-        # One that was under way before the refusal arrived is not a repeat, nor what the user asks for once more.
+        # Not a repeat: a request that was under way before the refusal arrived, or that the user asks for again.
         if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
             earlier = None
         if earlier is not None:
@@ -56,13 +56,13 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
 
 
 def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
-    """Whether the user asked for the same once more. Who searches or saves looks nothing up by its id for that."""
+    """Whether the user asked for the same once more. A user who searches or saves does not look up an id for that."""
     if recording.timeline.is_asked_for_twice(earlier, call):
         return not (call.operation == GET and _tool_of(recording, call) in ("memory_search", "memory_store"))
     turn = recording.timeline.step_at(call.seq)
     if turn is None or turn.step != StepName.PROMPT or turn.seq < earlier.seq:
         return False
-    # A probe has nothing to change, and only by asking at the user's next turn does a connector learn that all is well.
+    # A probe changes nothing, and a connector learns only by a request at the user's next turn that all is well.
     if call.operation == HEALTH:
         return True
     # The turn needs its session opened. As with a probe, only by asking does a connector learn that a fault is over; a
@@ -109,7 +109,7 @@ def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
 def _repeats(recording: Recording, refused: Container[int]) -> Iterator[tuple[Call, Call]]:
     """Pairs of a refused request and the next identical one, in order.
 
-    One that was under way before the refusal arrived is no repeat, nor a prompt of two handlers, nor what the user
+    Not repeats: a request that was under way before the refusal arrived, a prompt of two handlers, and what the user
     asked for again.
     """
     routes = {(c.method, c.path) for c in recording.calls if c.seq in refused}
@@ -131,7 +131,7 @@ def _repeats(recording: Recording, refused: Container[int]) -> Iterator[tuple[Ca
 
 
 def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) -> Finding | None:
-    """What to say of a repeat that comes `gap` seconds after a 503; None where it came late enough."""
+    """The finding on a repeat that comes `gap` seconds after a 503; None if it came late enough."""
     asked, least_s = _retry_after(before), max(TIGHT_LOOP_S, gap_before or 0.0)
     if asked is not None:
         message = "repeated before the time given by Retry-After"
@@ -152,7 +152,7 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
 
 
 def _retry_after(call: Call) -> float | None:
-    """The seconds that an answer asks the client to wait; None where it does not say so in a readable way."""
+    """The seconds that an answer asks the client to wait; None without a readable number or date."""
     response = call.exchange.response
     said = None if response is None else response.header("retry-after")
     if said is None:
@@ -169,7 +169,7 @@ def _until(moment: str, now: str | None) -> float | None:
     if now is None:
         return None
     try:
-        # Dates are whole seconds: the answer may have been made up to one later than it says.
+        # Dates are whole seconds: the answer may have been made up to one second later than it says.
         return max(0.0, (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds() - 1.0)
     except (TypeError, ValueError):
         return None
@@ -206,11 +206,11 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
             # SIG-MEM-005's.
             continue
         if status == 500 and call.operation == EXEC and EXEC_JOB not in recording.routes.operations:
-            # Releases that know no jobs answer so where a secret is unknown, which is the user's to mend.
+            # Releases without jobs answer this way if a secret is unknown, which the user has to fix.
             continue
-        # Where the route is served, a 404 speaks of an id.
+        # If the route is served, a 404 is about an id.
         if refused and not (status == 404 and (call.served or not recording.routes.complete)):
-            # Each status is told once a recording.
+            # Each status is reported once in a recording.
             if status not in told:
                 recording = recording.whole
                 told.add(status)

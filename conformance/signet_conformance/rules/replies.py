@@ -14,7 +14,7 @@ from signet_conformance.trace.marks import ModelMark, StepMark, StepName
 
 _CUT_BEFORE = ("\u2026", "...")
 _LEAST = 3
-"""A text of fewer characters is the beginning of another one by chance."""
+"""A shorter text is the beginning of another one by chance."""
 
 
 _CHANGES = frozenset({StepName.CLEAR, StepName.FORK, StepName.REOPEN})
@@ -22,15 +22,15 @@ _CHANGES = frozenset({StepName.CLEAR, StepName.FORK, StepName.REOPEN})
 
 
 class _Reply(Struct, frozen=True, eq=False):
-    """A turn of a session, and what the model said in it; None where the mark does not say, or nothing was said.
+    """A turn of a session, and what the model said in it; None if the mark does not say it, or if nothing was said.
 
-    A summary of a compaction is the model's words too, and no answer to the user.
+    The summary of a compaction is also the model's, but does not answer the user.
     """
 
     mark: StepMark
     words: str | None
     previous: _Reply | None
-    """The one before it in its conversation, which a clear begins anew and to which the user may go back."""
+    """The reply before it in its conversation, which a clear begins anew and to which the user may return."""
     is_summary: bool = False
 
 
@@ -126,7 +126,7 @@ def _judge(
 
 
 def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply | None:
-    """The turn that a prompt belongs to, which may be an earlier one than the latest; None for an end outside one."""
+    """The turn of a prompt, which may be earlier than the latest; None for an end outside a turn."""
     if call.operation == END:
         step = recording.timeline.step_at(call.seq)
         return own[-1] if step is not None and own[-1].mark.seq == step.seq else None
@@ -137,7 +137,7 @@ def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply 
 
 
 def _newest(reply: _Reply | None) -> Iterator[_Reply]:
-    """The newest reply, after turns without one the one before them; a summary that was written since."""
+    """The newest reply; after turns without one, the reply before them; or a summary that was written since."""
     while reply is not None:
         if reply.words:
             yield reply
@@ -147,7 +147,7 @@ def _newest(reply: _Reply | None) -> Iterator[_Reply]:
 
 
 def _is_told(told: str, words: str | None) -> bool:
-    """Whether a text is a reply, or the beginning or the end of one that was cut."""
+    """Whether a text is a reply, or the beginning or end of a reply that was cut."""
     if words is None:
         return False
     said, whole = " ".join(told.split()), " ".join(words.split())

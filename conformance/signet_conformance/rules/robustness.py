@@ -15,29 +15,29 @@ from signet_conformance.trace.marks import StepMark, StepName
 CLAIMED = 409
 GRACE_S = 1.0
 _AT_ONCE, _LATE, _STEPS = 0.25, 0.1, 3
-"""The part of a bound that requests answered at once may take, and that a timer may be late; steps that show it."""
+"""How much of a bound requests answered at once may take, and how late a timer may be; how many steps show it."""
 _LONGEST_S = 10**9
 _TURNS = 2
-"""So many turns that nothing disturbed show that a connector does not work again."""
+"""This many undisturbed turns show that a connector does not work again."""
 
 
 def _silence_after(
     recording: Recording, seq: int, message: str, *calls: Call, say: Callable[..., Finding] = fail
 ) -> Finding | None:
-    """The breach by a silence since a fault at `seq`; None where something else explains it, or nothing shows it.
+    """The breach by silence after a fault at `seq`; None if something else explains the silence, or nothing shows it.
 
-    The kit's marks must say that every fault was switched off, and that the user then went on with a session that was
-    not opened meanwhile: a prompt and an end were given to the connector, and performed, and no hook followed.
+    The kit's marks must say that every fault was switched off, and that the user then continued a session that had been
+    opened before: the connector was given a prompt and an end, they were performed, and no hook followed.
     """
     times = recording.timeline.switches.troubles
     if not times or _may_be_silent(recording, recording.calls):
         return None
-    # Nothing comes after what was never switched off.
+    # Nothing has to follow a fault that was never switched off.
     over = times[-1][1]
     if over < seq:
         return None
     performed = recording.timeline.performed
-    # Who never spoke did not fall silent: a connector without hooks, or a session that began in the outage.
+    # Only a connector that spoke can fall silent: not one without hooks, nor a session that began in the outage.
     opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]
     began = {mark.session for mark in opening if seq <= mark.seq < over}
     steps: dict[str | None, list[str | None]] = {}
@@ -48,7 +48,7 @@ def _silence_after(
     went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
     if not went_on or any(c.seq > over for c in hooks) or recording.timeline.was_stopped(over, inf):
         return None
-    # Who said nothing in the last turn before the fault had fallen silent already.
+    # A connector that sent nothing in the last turn before the fault was silent already.
     turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
     if turns and not any(turns[-1] < c.seq <= over for c in hooks):
         return None
@@ -85,7 +85,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
         if c.is_hook
         and (c.fault in fault_kinds.AWAY or (c.fault is None and c.error in ("upstream_refused", "upstream_reset")))
     ]
-    # Where the listener itself is closed nothing is recorded: the kit's own marks stand for the attempts.
+    # While the listener is closed, nothing is recorded: the kit's own marks stand for the attempts.
     steps = [mark.seq for mark in recording.marks(StepMark)]
     for since, until in recording.timeline.switches.refusals:
         if until < inf:
@@ -140,9 +140,10 @@ def _why_undecided(recording: Recording, call: Call, over_s: float) -> str | Non
 
 
 def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
-    """Warn of handlers over the bound of their step in three steps, though their requests were answered at once.
+    """Warn of handlers over the bound of their step in three steps, although their requests were answered at once.
 
-    Say nothing if a timer of the driver was late in one of them, or is not known: the machine may have been slow.
+    Do not warn if a timer of the driver was late in one of them, or if that is not known: the machine may have been
+    slow.
     """
     slow: dict[str | None, list[tuple[StepMark, marks.HandlerMark, float]]] = {}
     for step, mark in recording.timeline.handlers:
@@ -189,12 +190,12 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
 
 
 def _unusable(call: Call) -> bool:
-    """Whether an answer is a failure, or a success that holds no object or list: nothing, a page, null, a number."""
+    """Whether an answer is a failure, or a success without an object or list: empty, a page, null, a number."""
     if call.fault in fault_kinds.UNREADABLE or call.is_answered(500, 1000):
         return True
     if call.status != 200 or call.readable:
         return False
-    # What the recorder could not decode, the connector may have read.
+    # The connector may have read what the recorder could not decode.
     answer = call.exchange.response
     return answer is None or answer.body is None or answer.body.undecoded is None
 
@@ -246,7 +247,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
     """When a fault, an outage or a refusal is over, the connector works again."""
     timeline = recording.timeline
     periods = timeline.switches.interruptions
-    # A second end is answered as skipped too, which says nothing of the session.
+    # A second end is also answered as skipped, which says nothing about the session.
     asked = (c for c in recording.calls if c.fault is None and c.operation != END and c.status != CLAIMED)
     if not periods or _may_be_silent(recording, asked):
         return
@@ -255,7 +256,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
         for _, over in periods:
             if over == inf:
                 continue
-            # What was tried while nothing listened was not recorded; of another trouble the requests are.
+            # Attempts while nothing listened were not recorded; in other trouble, the requests are.
             until = next(
                 (low for low, high in periods if low > over and timeline.switches.closed_between(low, high)), inf
             )
@@ -267,7 +268,7 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
 
 
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
-    """Judge one session after trouble; None if the connector had not used it before, or the user did not go on."""
+    """Judge one session after trouble; None if the connector had not used it, or if the user did not continue it."""
     timeline = recording.timeline
     hooks = [call for call in recording.calls if call.operation in LIFECYCLE and timeline.may_be_of(call, session)]
     opened_anew = any(over < mark.seq < until for mark in recording.marks(marks.LoadedMark))
@@ -302,13 +303,13 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
 
 
 def _is_told(step: StepMark) -> bool:
-    """Whether a step is a turn that the host does not keep to itself."""
+    """Whether a step is a turn that the host reports to its connector."""
     text = plain(step.text or "x")
     return step.step == StepName.PROMPT and bool(text) and not text.startswith("/")
 
 
 def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool:
-    """Whether the host told the connector of turns; of a real program only what was observed shows it."""
+    """Whether the host told the connector of turns; with a real program, only observations prove it."""
     capabilities = recording.declared.capabilities
     if capabilities is not None and PROMPT not in capabilities:
         return False
@@ -317,13 +318,13 @@ def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool
 
 
 def _passed_s(recording: Recording, over: int) -> float:
-    """The seconds from the end of the trouble to the end of the recording, with those that the scenario let pass."""
+    """The seconds from the end of the trouble to the end of the recording, including those that the scenario waited."""
     times = recording.mark_times
     last = max([*times.values(), *(call.t1 for call in recording.calls)])
     steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
     told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
     passed = (seconds for seconds in told if isinstance(seconds, int | float))
-    # A larger number is a mistake in the scenario, and may not even fit into a float.
+    # A larger number is a mistake in the scenario, and may not fit into a float.
     return last - times[over] + sum(min(seconds, _LONGEST_S) for seconds in passed)
 
 

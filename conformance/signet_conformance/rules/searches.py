@@ -17,7 +17,7 @@ from signet_conformance.trace.marks import StepMark
 LIMITS = (1, 100)
 """How many rows a recall may ask for."""
 _DEFAULT = 10
-"""The rows that a recall is answered with where it asks for no number."""
+"""How many rows the answer to a recall has if it asks for no number."""
 _SEARCHES = frozenset({facts.RECALL, facts.HOOK_RECALL, facts.MEMORY_SEARCH})
 _ASKS: Mapping[str, frozenset[str]] = {
     "memory_search": _SEARCHES,
@@ -38,7 +38,7 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
         if asks is None or recording.timeline.was_skipped(mark):
             continue
         calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
-        # An id that the daemon does not know is asked for all the same.
+        # The daemon is asked even for an id that it does not know.
         asked = [call for call in calls if call.accepted or (call.operation == facts.GET and call.delivered)]
         given = mark.arguments
         if not calls and given and (other := _searched_instead(recording, mark, given)):
@@ -51,7 +51,7 @@ def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
 
 
 def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, Any]) -> Finding | None:
-    """The breach of a tool that looks for the text of an id, and never reads the memory that has it."""
+    """The breach of a tool that searches for the text of an id, and never reads the memory with that id."""
     wanted = identifier_in(given.get("id"))
     for call in requests_of(recording, mark) if wanted else ():
         if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent_members(call).get("query")):
@@ -101,7 +101,7 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
 
 
 def _unclear_member(recording: Recording, name: str, value: object, wanted: object) -> str | None:
-    """Why a member that is missing or other may be as it was asked; None where it is not."""
+    """Why a missing or different member may still be as asked; None if it is not."""
     if _name(name) == "limit" and _may_be_the_most(value, wanted):
         return "a lower limit, which may be the most that the tool takes"
     if facts.REDACTION in f"{value}{wanted}":
@@ -112,7 +112,7 @@ def _unclear_member(recording: Recording, name: str, value: object, wanted: obje
 
 
 def _may_be_the_most(sent: object, wanted: object) -> bool:
-    """Whether a limit may have been cut to the maximum of the tool's schema, which no mark tells."""
+    """Whether a limit may have been cut to the maximum of the tool's schema, which no mark shows."""
     try:
         return _DEFAULT < float(str(sent)) < float(str(wanted))
     except ValueError:
@@ -124,7 +124,7 @@ def _sent_members(call: Call) -> Mapping[str, Any]:
 
 
 def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
-    """The members that are sent, without those which the daemon reads under another spelling alone."""
+    """The sent members, without those that the daemon reads only under another spelling."""
     names = request_members(contract_version_of(recording.daemon_version), str(call.operation))
     known = {spelling(name) for name in names}
     sent = {**call.query, **call.body}
@@ -151,7 +151,7 @@ def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) ->
         return is_value(sent, wanted) or is_value(sent, min(max(wanted, least), most))
     if isinstance(wanted, dict):
         return isinstance(sent, dict) and all(is_value(sent.get(each), value) for each, value in wanted.items())
-    # The tool may call it otherwise than the daemon does.
+    # The tool may name it differently than the daemon.
     return is_value(sent, wanted) or (
         sent is None and isinstance(wanted, str) and any(is_value(other, wanted) for other in others)
     )

@@ -57,7 +57,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
-    """A prompt before its start. Nothing excuses it where the daemon cannot say that it does not know the session."""
+    """A prompt before its start. Nothing excuses it if the daemon cannot report that it does not know the session."""
     known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that the session was unknown")
@@ -77,7 +77,7 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
 
 
 def key_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """A start names its session; where marks say that the harness knew of none, a start without a key is undecided."""
+    """A start names its session; if the harness knew of none according to marks, a start without a key is undecided."""
     for outcome in check_fields("SIG-START-002")(recording):
         if outcome is not PASS and outcome.verdict is Verdict.WARN:
             start = recording.by_seq[outcome.exchanges[0]]
@@ -88,7 +88,7 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 
 def dedupe_key(call: Call) -> tuple[object, ...]:
-    """What the daemon knows an answered start of one key by: agent, harness and project."""
+    """The values by which the daemon recognises an answered start of one key: agent, harness and project."""
     return call.agent, call.body.get("harness"), text_in(call.body.get("project"))
 
 
@@ -162,10 +162,10 @@ def _is_start_again(recording: Recording, last: Call, call: Call) -> bool:
 
 
 def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
-    """After what a start injects everything into a session that goes on, in words; None where it does not.
+    """The event after which a start injects everything again into a session that goes on; None if it does not.
 
-    That is a restart of the daemon, which has forgotten the start before, or one of the host, after which the connector
-    calls itself or its folder otherwise. Before claimOnly was known, nothing else could be asked for.
+    That is a restart of the daemon, which has forgotten the start before, or a restart of the host, after which the
+    connector names itself or its folder differently. Before claimOnly was known, no other start was possible.
     """
     if not recording.at_least(CLAIM_ONLY_SINCE) or not call.accepted or call.body.get("claimOnly") is True:
         return None
@@ -181,12 +181,12 @@ def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
 
 
 def _host_restarted(recording: Recording, last: Call, call: Call) -> bool:
-    """Whether the host was restarted between two starts of a key: its connector cannot know that it sent the first."""
+    """Whether the host was restarted between two starts of a key, so that its connector cannot know of the first."""
     return any(step.seq < call.seq for step in restarts_after(recording, last))
 
 
 def restarts_after(recording: Recording, call: Call) -> Sequence[StepMark]:
-    """The restarts of the host that a call's session went through after it."""
+    """The restarts of the host after a call, among the steps of its session."""
     timeline, session = recording.timeline, recording.timeline.session_of(call.key)
     restarts = (step for step in timeline.steps_of(session) if step.step == StepName.RESTART_HOST)
     return [step for step in restarts if session and step.seq > call.seq and not timeline.was_skipped(step)]
@@ -244,7 +244,7 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
 
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
-    """Where one session takes the place of another, the old key is ended before the new one is started."""
+    """If a session replaces another, the old key is ended before the new one is started."""
     yield from _Switches(recording).outcomes()
     yield from _first_starts(recording)
 
@@ -266,7 +266,7 @@ def _first_starts(recording: Recording) -> Iterator[Outcome]:
 
 
 class _Switches:
-    """The starts of a recording after a hook of another key, each held against the sessions that are open then."""
+    """The starts of a recording after a hook of another key, each compared with the sessions that are open then."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -291,7 +291,7 @@ class _Switches:
             previous = call
 
     def _judge(self, start: Call) -> Iterator[Outcome]:
-        """Judge a start by what became of each session that it may have taken the place of."""
+        """Judge a start by the end of each session that it may have replaced."""
         parallel = False
         unclear: Call | None = None
         for old, turn in self._left_by(start):
@@ -315,7 +315,7 @@ class _Switches:
             yield undecided(start, unclear, message=message)
 
     def _left_by(self, start: Call) -> Sequence[tuple[str, Call]]:
-        """The open sessions of the same harness under other keys; of several agents those of the same agent."""
+        """The open sessions of the same harness under other keys; of several agents, only those of the same agent."""
         return [
             (old, turn)
             for old, turn in self._open_turns.items()
@@ -330,9 +330,9 @@ class _Switches:
         if was_never_let_in(self._recording.hooks_of[old]):
             message = "every start of the old key was answered 409: SIG-HTTP-012 requires silence after it"
             return undecided(turn, start, message=message)
-        # Never seen again: each later start would say the same of it.
+        # Never seen again: each later start would repeat the same finding.
         del self._open_turns[old]
-        # An end that met nobody listening was never recorded: that it is not made up for is SIG-END-005's.
+        # An end for which nothing listened was never recorded; SIG-END-005 judges whether it is made up for.
         message = "a new session starts, and the old one is neither ended nor used again"
         return _not_ended_before(start, turn, message, f"start of {start.key!r}", "never ended")
 
@@ -341,15 +341,15 @@ class _Switches:
         return (
             _any_between(self._uses[str(start.key)], start.seq + 1, end.seq)
             and not _any_between(self._troubled, turn.seq, end.seq + 1)
-            # An end that met nobody listening was never recorded; the one that follows makes up for it.
+            # An end for which nothing listened was never recorded; the next one makes up for it.
             and lost_between(self._recording, turn.seq, start.seq, old) is None
         )
 
 
 def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> bool:
-    """Whether a start is that of a sub-agent of an open session, and has ended before that: it takes no place.
+    """Whether a start is that of a sub-agent of an open session, and has ended before it: it replaces no session.
 
-    One that has an id at its harness need not name the session that it works for.
+    A sub-agent with an id at its harness need not name the session for which it works.
     """
     is_sub_agent = start.body_text("harnessAgentId") is not None
     parents = [parent for name in PARENT_MEMBERS if (parent := start.body_text(name)) is not None]
@@ -360,10 +360,7 @@ def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> boo
 
 
 def was_never_let_in(hooks: Sequence[Call]) -> bool:
-    """Whether every start of a key that was answered was answered 409: SIG-HTTP-012 then asks for silence.
-
-    Silence includes the end.
-    """
+    """Whether every answered start of a key was answered 409; SIG-HTTP-012 then asks for silence, even at the end."""
     answers = [hook.status for hook in hooks if hook.operation == START and hook.delivered]
     return bool(answers) and all(status == 409 for status in answers)
 
@@ -375,7 +372,7 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
 
 
 def _not_ended_before(start: Call, old: Call, message: str, received: str, fold: str) -> Outcome:
-    """The breach by a hook of the old session, in the place of which one was started."""
+    """The breach by a hook of the old session after another session has replaced it."""
     expected = "session-end of the old key before the new start"
     return warn(old, start, message=message, expected=expected, received=received, fold=fold)
 
@@ -385,7 +382,7 @@ _REAL_ROOT = "/private"
 
 
 def is_folder(sent: str, folder: str) -> bool:
-    """Whether a path names a folder, resolved or with a slash at its end; other letters name another one."""
+    """Whether a path names a folder, resolved or with a slash at its end; a different case names another folder."""
     is_on_a_drive = not folder.startswith("/")
     told, wanted = (_normal(path.replace("\\", "/") if is_on_a_drive else path) for path in (sent, folder))
     return told == wanted or told == _REAL_ROOT + wanted or wanted == _REAL_ROOT + told

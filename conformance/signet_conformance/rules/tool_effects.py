@@ -34,9 +34,9 @@ from signet_conformance.rules.tool_requests import (
 from signet_conformance.trace.marks import StepMark, ToolAnswerMark
 
 _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*)\]:\s*)?", re.IGNORECASE)
-"""Marks of the host's own command for a memory, which it takes off the text."""
+"""Marks of the host's own command for a memory, which the host removes from the text."""
 _VALUES = ("importance", "pinned", "type", "tags")
-"""Members of a memory beside its text that a tool may be told."""
+"""Members of a memory, beside its text, that a tool may be given."""
 _KEPT = ("importance", "pinned", "type")
 """The members that a change must keep unless the tool asks for another value. Connectors may add tags."""
 
@@ -44,7 +44,7 @@ _KEPT = ("importance", "pinned", "type")
 def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
     """A memory is stored, changed or forgotten as the tool was asked: this text, these ids, this mode, and no other.
 
-    A harness's own tool is not the connector's, and is judged where the connector mirrors its writes.
+    A harness's own tool is not the connector's; it is judged if the connector mirrors its writes.
     """
     said = SaidBefore()
     for mark in recording.timeline.steps:
@@ -68,7 +68,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
 
 
 def _is_claimed(recording: Recording, mark: StepMark) -> bool:
-    """Whether a tool told the model that it is done, though nothing at all was sent in its step, nor kept from it."""
+    """Whether a tool told the model that it is done, although its step sent no request and none was prevented."""
     timeline = recording.timeline
     if timeline.was_skipped(mark) or not _is_whole(recording, mark) or timeline.start_was_disturbed(mark):
         return False
@@ -132,17 +132,17 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Outcome | None:
     strange = next((call for call in step.calls if said.unasked_ids(call)), None)
     if strange is not None:
         return step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
-    # What is held whole by a text that was said before may be late, or stored by the connector of itself.
+    # A text within one that was said before may be late, or stored by the connector on its own.
     told = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
     saves = [call for call in step.calls if call.accepted and call.seq in told]
     if not wanted or not saves:
         return None
     if any(_holds(text, wanted) for text in told.values()):
         holding = [(call, call.body) for call in saves if _holds(told[call.seq], wanted)]
-        # A memory is not pinned unless somebody says so.
+        # A memory is pinned only if somebody says so.
         values = {name: value for name, value in step.given.items() if value is not False}
         other = next(_other_values(holding, values), None)
-        # The law asks for the text of a memory; its type the daemon finds for itself.
+        # The law asks for the text of a memory; the daemon finds its type by itself.
         kept = "" if other is None else f"{_describe_value(*other)}; its text is kept"
         return step.undecided(holding[0][0], kept) if kept else PASS
     others = [call for call in saves if not said.is_late(told[call.seq])]
@@ -160,9 +160,9 @@ def _judge_store(step: AskedStep, said: SaidBefore) -> Outcome | None:
 
 
 def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Outcome | None:
-    """What a connector mirrors of the harness's own memory: the write that was made there, and no other.
+    """Judge how a connector mirrors the harness's own memory: the write that was made there, and no other.
 
-    What it does not mirror, nothing is said of.
+    Nothing is judged if the connector does not mirror it.
     """
     if step.given.get("action") == "add":
         return _judge_store(step, said)
@@ -243,9 +243,9 @@ def _unasked_text(
     wanted: Mapping[str, Any],
     said: SaidBefore,
 ) -> Finding | None:
-    """What to say of a memory that gets a new text, though something else of it was to be changed.
+    """The finding on a memory that gets a new text although something else of it was to be changed.
 
-    The text that it has may be sent along.
+    Its current text may be sent along.
     """
     known = said.rows.get(identifier)
     if known is None or wanted.get("content") is not None:
@@ -261,7 +261,7 @@ def _unasked_text(
 
 
 def _unasked_value(recording: Recording, step: AskedStep) -> Finding | None:
-    """Return the breach of a change that gives a memory a value that the tool was not told."""
+    """The breach of a change that gives a memory a value that the tool was not given."""
     asked = dict(asked_changes(step.given))
     for call in step.calls:
         for identifier, members, pointer in sent_changes(call) if call.accepted else ():
@@ -302,7 +302,7 @@ def _known_values(recording: Recording, identifier: str, name: str, before: int)
 def _other_members(
     step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
-    """What to say of a memory that is given another value than the tool was told, or none."""
+    """The finding on a memory that gets another value than the tool was given, or none."""
     other = next(_other_values(sent, wanted), None)
     if other is None:
         return None
@@ -322,7 +322,7 @@ def _other_members(
 def _other_values(
     sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Iterator[tuple[str, Sequence[object]]]:
-    """The members of a memory that no request holds as the tool was told, each with the values that are sent."""
+    """The members of a memory that no request has as the tool was given them, each with the values that are sent."""
     for name in _VALUES:
         values = [value for _, members in sent for value in _values_of(name, members)]
         if wanted.get(name) not in (None, "", []) and not any(_is_held(name, value, wanted[name]) for value in values):
@@ -336,7 +336,7 @@ def _describe_value(name: str, values: Sequence[object]) -> str:
 
 
 def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:
-    """The value of a memory's member, and what the marks at the beginning of its text say of it."""
+    """The value of a memory's member, and the value in the marks at the beginning of its text."""
     if members.get(name) is not None:
         yield members[name]
     marks = _COMMAND_SYNTAX.match(text_in(members.get("content")))
@@ -345,12 +345,12 @@ def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _is_held(name: str, sent: object, wanted: object) -> bool:
-    """Whether a value is what the tool was told; tags may have more beside them."""
+    """Whether a value is the one that the tool was given; tags may have others beside them."""
     return members_of(wanted) <= members_of(sent) if name == "tags" else is_value(sent, wanted)
 
 
 def _holds(text: str, wanted: str) -> bool:
-    """Whether a text holds another one whole, but for what the host's command syntax takes off its beginning."""
+    """Whether a text contains another one whole, except for the host's command syntax at its beginning."""
     return (_COMMAND_SYNTAX.sub("", wanted) or wanted) in text
 
 

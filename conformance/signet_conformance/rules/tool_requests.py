@@ -29,7 +29,7 @@ NO_ARGUMENTS = "the step's mark does not say what the tool was given"
 
 
 def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
-    """The requests during a step that no other session's key marks as another's."""
+    """The requests during a step, except those that another session's key marks as its own."""
     timeline = recording.timeline
     for call in timeline.calls_in(mark):
         owner = timeline.session_of(call.key)
@@ -38,7 +38,7 @@ def requests_of(recording: Recording, mark: StepMark) -> Iterator[Call]:
 
 
 def is_tool_output(recording: Recording, text: str, before: int) -> bool:
-    """Whether a text holds the id or the words of a memory that a tool's request was answered with by then."""
+    """Whether a text contains the id or the words of a memory in an answer to a tool's request until then."""
     words = " ".join(text.split())
     answers = (
         call.answer
@@ -53,12 +53,12 @@ def is_tool_output(recording: Recording, text: str, before: int) -> bool:
 
 
 def identifier_in(value: object) -> str:
-    """The id that a member holds; empty for what is no text."""
+    """The id in a member; empty if it is not text."""
     return text_in(value).strip()
 
 
 def is_value(sent: object, wanted: object) -> bool:
-    """Whether two values are one, however it is written."""
+    """Whether two values are equal, however they are written."""
     if isinstance(sent, list) or isinstance(wanted, list):
         return members_of(sent) == members_of(wanted)
     try:
@@ -75,7 +75,7 @@ def members_of(value: object) -> set[str]:
 
 
 def _time(text: str) -> datetime | None:
-    """The time that a text in ISO 8601 names, of a day its first moment; None for any other text."""
+    """The time that a text in ISO 8601 names, for a day its first moment; None for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -84,15 +84,15 @@ def _time(text: str) -> datetime | None:
 
 
 class AskedStep(Struct, frozen=True):
-    """A tool's step, what it was given, and the requests that it can have caused, in order."""
+    """A tool's step, its arguments, and the requests that it can have caused, in order."""
 
     mark: StepMark
     given: Mapping[str, Any]
     calls: Sequence[Call]
     is_whole: bool
-    """Whether nothing that the kit or the host did kept a request from being made, or from being recorded."""
+    """Whether neither the kit nor the host kept a request from being made or recorded."""
     superseded: frozenset[str] = frozenset()
-    """The ids of memories that the step's accepted requests mark as replaced by other ones."""
+    """The ids of memories that the step's accepted requests mark as replaced."""
 
     @property
     def undisturbed(self) -> bool:
@@ -119,7 +119,7 @@ class AskedStep(Struct, frozen=True):
         return self.fail(call, message, expected=str(self.mark.tool), received=sent, fold="not asked")
 
     def missing(self, ids: Sequence[str]) -> Finding:
-        """The breach of a step that leaves out memories it was given; undecided where it was disturbed."""
+        """The breach of a step that leaves out memories it was given; undecided if the step was disturbed."""
         if not self.undisturbed:
             return self.undecided(self.calls[0], NOT_WHOLE)
         done = "changed" if self.mark.tool == "memory_modify" else "forgotten"
@@ -141,17 +141,17 @@ class SaidBefore:
         self._stored: set[str] = set()
 
     def is_late(self, text: str) -> bool:
-        """Whether a text that is stored may be one that was said before and not stored yet."""
+        """Whether a stored text may be one that was said before and not stored yet."""
         return text not in self._stored and any(
             text == said or (len(said) >= SHORTEST_TEXT and said in text) for said in self.texts
         )
 
     def unasked_ids(self, call: Call) -> set[str]:
-        """The ids that an accepted request forgets or changes, and that no earlier step asked it to."""
+        """The ids that an accepted request forgets or changes although no earlier step asked for it."""
         return ids_harmed(call) - (self.forgets if call.operation in FORGETS else self.changes)
 
     def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
-        """Take in a step, and what came of it."""
+        """Take in a step and its result."""
         given = mark.arguments or {}
         for call in deeds:
             if call.accepted:

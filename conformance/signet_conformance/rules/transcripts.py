@@ -17,23 +17,23 @@ from signet_conformance.files.json_values import parse_value
 _SPEAKER = re.compile(
     r"(User|Human|Assistant|Tool(?:[ _]?(?:Call|Output|Result))?|System|Developer|Custom):", re.IGNORECASE
 )
-"""What opens a turn in a transcript of lines; only the first three are turns of the conversation."""
+"""The opening of a turn in a transcript of lines; only the first three are turns of the conversation."""
 
 _CUT = re.compile(r"(?:\u2026|\.\.\.|[\[(<][^\[\](){}<>]*[\])>])\Z")
-"""What connectors put behind a text that they cut: dots, or a remark in brackets."""
+"""What connectors put after a text that they cut: dots, or a remark in brackets."""
 _REMARKS, _LONGEST_REMARK = 2, 60
 _IN_BRACKETS = re.compile(r"[\[(<].*[\])>]|[.\u2026]+")
 _LEFT_OUT = re.compile(r"trunca|shorten|omit|trimm|left out|cut off|earlier|\u2026|\.\.\.", re.IGNORECASE)
 
 SHORTEST_TEXT = 12
-"""A shorter text, found within another one, says nothing of which turn it is of."""
+"""A shorter text within another one does not show which turn it is from."""
 Turn = tuple[str, str]
 """Role (`user` or `assistant`) and trimmed text."""
 
 
 @lru_cache(maxsize=16)
 def words_of(text: str | None) -> str:
-    """A text in one line: connectors that write a line for each turn make one of several. Cached as `plain` is."""
+    """A text in one line, because connectors that write a line for each turn join several. Cached as `plain` is."""
     return " ".join(plain(text).split())
 
 
@@ -50,7 +50,7 @@ def turns(transcript: object) -> list[Turn]:
 
 
 def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
-    """The turns of JSON lines; None when any of them is not of that shape."""
+    """The turns of JSON lines; None if a line does not have that shape."""
     spoken: list[Turn] = []
     for line in lines:
         if not line.strip():
@@ -66,7 +66,7 @@ def _json_turns(lines: Iterable[str]) -> list[Turn] | None:
 
 def _entry_in(line: str) -> Mapping[str, Any] | None:
     """The entry of a JSON line that has a role and a content, or the message in it; None for any other line."""
-    # To fail at parsing a line takes much longer than to see that it is no object.
+    # A failed parse of a line takes much longer than to see that it is no object.
     entry = parse_value(line) if line.lstrip().startswith("{") else None
     if isinstance(entry, dict) and not {"role", "content"} <= entry.keys():
         entry = entry.get("message")
@@ -74,7 +74,7 @@ def _entry_in(line: str) -> Mapping[str, Any] | None:
 
 
 def said_in_lines(text: str) -> Iterator[str]:
-    """The texts of a transcript of JSON lines, whoever said them; nothing of lines of another shape."""
+    """The texts of a transcript of JSON lines, whoever said them; lines of another shape are ignored."""
     if not text.lstrip().startswith("{"):
         return
     for line in text.split("\n"):
@@ -106,17 +106,17 @@ def _speaker_turns(lines: Iterable[str]) -> list[Turn]:
 
 
 def names_a_speaker(text: str) -> bool:
-    """Whether a text holds what opens a turn in a transcript of lines."""
+    """Whether a text contains the opening of a turn in a transcript of lines."""
     return _SPEAKER.search(text) is not None
 
 
 def quoted_turns(text: str | None) -> list[Turn]:
-    """What the lines of a text hold that a transcript of lines takes for turns, after the first of them."""
+    """The lines of a text that a transcript of lines takes for turns, after the first of them."""
     return _speaker_turns(plain(text).split("\n")[1:])
 
 
 def announces_a_cut(transcript: object) -> bool:
-    """Whether a transcript says that something was left out, outside of its turns or in a line in brackets."""
+    """Whether a transcript says that something was left out, outside its turns or in a line in brackets."""
     spoken = False
     for line in transcript.split("\n") if isinstance(transcript, str) else ():
         entry = _entry_in(line)
@@ -131,13 +131,13 @@ def announces_a_cut(transcript: object) -> bool:
 
 
 def begins_a_name(text: str) -> bool:
-    """Whether a text is the beginning of a speaker's name, at which a transcript of lines may be cut."""
+    """Whether a text is the beginning of a speaker's name, where a transcript of lines may be cut."""
     rest = text.strip().casefold()
     return any(name.startswith(rest) for name in ("user:", "human:", "assistant:"))
 
 
 def without_cut_marks(text: str) -> str:
-    """A text without what stands behind it where it was cut."""
+    """A text without the marks that follow it where it was cut."""
     for _ in range(_REMARKS):
         if (remark := _CUT.search(text[-_LONGEST_REMARK:])) is not None:
             text = text[: -len(remark[0])].rstrip()
@@ -165,7 +165,7 @@ Value = TypeVar("Value")
 
 
 _MOST_HELD = 4096
-"""Transcripts, and keys with the pairs of theirs, that are remembered: a large recording has more."""
+"""How many transcripts, and keys with their pairs, are remembered: a large recording has more."""
 
 
 def transcripts_of(recording: Recording) -> Iterator[Transcript]:

@@ -87,7 +87,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 
 
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
-    """A runtime path, where one is sent, is exactly "plugin" or "legacy"."""
+    """A runtime path, if one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
         header = _as_the_daemon_reads(call, facts.PATH_HEADER)
         if header is not None and header not in ("plugin", "legacy"):
@@ -112,7 +112,7 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
 
 
 def _as_the_daemon_reads(call: Call, name: str) -> str | None:
-    """The value of a header; those of a header that was sent several times, joined."""
+    """The value of a header; the joined values of a header that was sent several times."""
     if call.header(name) is None:
         return None
     return ", ".join([value for sent, value in call.exchange.request.headers if sent.lower() == name])
@@ -153,7 +153,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
         key, path = str(call.key), call.runtime_path
         if call.operation == facts.END and (path is None or started_only):
-            # It clashes with nobody, and is the end of the session all the same.
+            # It conflicts with nobody, and still ends the session.
             owners.pop(key, None)
         if path is None or (call.operation == facts.END and started_only):
             continue
@@ -227,7 +227,7 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
-    """Whether the driver saw more probes sent before a call than the recorder got by the end of its step."""
+    """Whether the driver saw more probes sent before a call than the recorder received by the end of its step."""
     now = recording.timeline.step_at(first.seq)
     if now is None:
         return False
@@ -249,9 +249,9 @@ def _is_unread(call: Call) -> bool:
 
 
 def _is_asked_by_a_program_beside(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
-    """Whether a harness ran a program of the connector in the step of a call, and health was asked for in it too.
+    """Whether a harness ran a program of the connector in the step of a call, and that program asked for health too.
 
-    A harness may start a hook and a memory server at once: on a busy machine either comes first, and nothing tells
+    A harness may start a hook and a memory server at once: on a busy machine either comes first, and nothing shows
     which of them asked.
     """
     step = recording.timeline.step_at(first.seq)

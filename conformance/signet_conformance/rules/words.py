@@ -16,19 +16,19 @@ from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undec
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 
 _ALIKE = 0.6
-"""The share of a text that is left of it where something was done to it, and it was not made of something else."""
+"""The share of a text that is left if it was changed, and not replaced by another text."""
 _COMPARED = 2000
-"""Characters of a text that are compared one by one."""
+"""How many characters of a text are compared one by one."""
 
 
 def words_arrive_as_they_were_said(recording: Recording) -> Iterator[Outcome]:
-    """A prompt holds the words of a turn of its own session, the first that was not told yet, and all of them."""
+    """A prompt holds the words of a turn of its own session, the first that was not reported yet, and all of them."""
     yield from outcomes(recording).values()
 
 
 @once_a_recording
 def outcomes(recording: Recording) -> Mapping[int, Outcome]:
-    """What to say of the words of each accepted prompt, by its number; the text of a turn is its measure."""
+    """The outcome for the words of each accepted prompt, by its number; the text of a turn is the measure."""
     return dict(_outcomes(recording.whole))
 
 
@@ -41,13 +41,13 @@ def loses_words(recording: Recording, call: Call) -> bool:
 
 
 def is_said(recording: Recording, text: str, wanted: str) -> bool:
-    """Whether a text is another one, or what the declared cut leaves of it; both are plain."""
+    """Whether a text is another one, or the declared cut of it; both are plain."""
     sent, limit = plain(text), recording.declared.prompt_chars
     return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
 
 
 def _is_cut(text: str, whole: str, limit: int) -> bool:
-    """Whether a text is what is left of another one cut at a number of characters, as Python or JavaScript counts."""
+    """Whether a text is another one cut at a number of characters, as Python or JavaScript counts."""
     units = whole.encode("utf-16-le", "surrogatepass")
     cut = units[: 2 * limit].decode("utf-16-le", "replace")
     return text in {whole[:limit].strip(), cut.strip(), cut.rstrip("\ufffd").strip()} and len(units) // 2 > limit
@@ -74,7 +74,7 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             accepted.add(fresh.step.seq)
             yield call.seq, PASS
         elif same:
-            # Said once more in its own turn it is a repeat (SIG-PROMPT-003), and its words are right.
+            # If it is repeated in its own turn, it is a repeat (SIG-PROMPT-003), and its words are right.
             stale = "the words of an earlier turn, which arrived before, are sent instead of those of this turn"
             yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].text, "stale")
         else:
@@ -95,7 +95,7 @@ def _said_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[
 def _of_no_own_turn(
     recording: Recording, call: Call, session: str, begun: Sequence[Turn], own: Sequence[Turn]
 ) -> Outcome:
-    """What to say of a prompt that holds the very text of no turn of its session."""
+    """The finding on a prompt that has the exact text of no turn of its session."""
     text = plain(call.text)
     elsewhere = [turn for turn in begun if turn.plain_text == text]
     if elsewhere:
@@ -123,12 +123,12 @@ def _of_no_own_turn(
 
 
 def may_be_expanded(text: str) -> bool:
-    """Whether a text is a command, or names a file: a host may put what it stands for in its place."""
+    """Whether a text is a command, or names a file: a host may replace it by what it stands for."""
     return text.startswith("/") or re.search(r"(?:^|\s)@\S", text) is not None
 
 
 def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) -> bool:
-    """Whether the key of a prompt may be that of the session that said it, started late in a step of another one."""
+    """Whether the key of a prompt may be that of the session that said it, started late in another one's step."""
     timeline = recording.timeline
     if call.key in timeline.told_sessions or any(timeline.session_of(key) == speaker for key in recording.hooks_of):
         return False
@@ -141,18 +141,18 @@ def _breach(call: Call, message: str, expected: str, fold: str) -> Finding:
 
 
 def text_pointer(call: Call) -> str:
-    """The places of the words of a prompt in it."""
+    """The places of a prompt's words in its body."""
     return in_body("userMessage" if call.body_text("userMessage") else "userPrompt")
 
 
 def normal_form(text: str, wanted: str) -> str | None:
-    """The name of the normalisation form of `wanted` that a text is; None where it is none of them."""
+    """The name of the normalisation form of `wanted` that a text has; None if it has none."""
     forms: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
     return next((form for form in forms if text == unicodedata.normalize(form, wanted)), None)
 
 
 def damage(text: str, wanted: str) -> str | None:
-    """The change that the words of a turn underwent; None if a text has few of them."""
+    """The change to the words of a turn; None if a text has few of them."""
     if wanted.startswith(text):
         return f"only the first {len(text)} of {len(wanted)} characters of the prompt arrive"
     if text.casefold() == wanted.casefold():
@@ -167,7 +167,7 @@ def damage(text: str, wanted: str) -> str | None:
 
 
 def _is_replaced(text: str, wanted: str) -> bool:
-    """Whether a text is another one in which characters gave way to question marks, or to U+FFFD."""
+    """Whether a text is another one with question marks, or U+FFFD, in place of characters."""
     kept = [piece for piece in re.split("[?\ufffd]+", text) if piece]
     at = 0
     for piece in kept:
