@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+import signet_conformance
 from signet_conformance import targets
+from signet_conformance.drivers import process
 from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent, WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.scenarios.scenario import Scenario
@@ -170,6 +173,34 @@ def test_error_in_the_code_of_a_host_is_the_kits(tmp_path: Path, kind: str, how:
     )
     assert (raised.value.how, told.fault) == (how, at_fault)
     assert ("KeyError: 'acme', at python_plugin.py:310 of the kit's host" in told.reason) == (kind != "reference")
+
+
+@pytest.mark.parametrize(
+    ("files", "is_the_kits"),
+    [
+        (["{kit}/drivers/hosts/command_hooks.py", "{lib}/json/decoder.py"], True),
+        (["{kit}/drivers/hosts/python_plugin.py", "/home/acme/plugin.py"], False),
+        (["/home/acme/plugin.py"], False),
+        ([], False),
+    ],
+    ids=["in the kit", "in the connector", "without the kit", "in silence"],
+)
+def test_host_that_ends_by_an_error_of_its_own_is_the_kits(
+    files: Sequence[str], is_the_kits: bool, tmp_path: Path
+) -> None:
+    """Its standard error ends with a traceback in which no code of a connector stands."""
+    where = {"kit": str(Path(signet_conformance.__file__).parent), "lib": sysconfig.get_path("stdlib")}
+    lines = [f'  File "{file.format(**where)}", line 24, in main' for file in files]
+    with driver(
+        ANSWERS % f"print(*{lines}, sep='\\n', file=sys.stderr); sys.exit(1)", tmp_path, kind="codex"
+    ) as driven:
+        watched = WatchedDriver(driven)
+        watched.hello()
+        with pytest.raises(BrokenOffError):
+            watched.perform(START, lambda _event: None)
+    scenario = Scenario.from_json({"name": "one", "steps": [START, END]}, "here")
+    fault = watched.describe(scenario, "", targets.load("codex"), "").fault
+    assert fault == (process._KIT if is_the_kits else "the connector; otherwise the kit's host for it")
 
 
 def test_program_that_ends_when_greeted_was_never_started(tmp_path: Path) -> None:

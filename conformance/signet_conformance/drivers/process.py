@@ -16,12 +16,15 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
+import sysconfig
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from signet_conformance.children.deadline import Deadline
@@ -296,6 +299,17 @@ T = TypeVar("T")
 _KIT = "the kit; please report this as a defect"
 
 
+_PLACE = re.compile(r"(?:File \"|at .*?|\(|file://)(/[^\s\"():]+)")
+_OWN = str(Path(__file__).resolve().parents[1])
+
+
+def _is_of_the_kit(tail: Sequence[str]) -> bool:
+    """Whether a program's last words are of an error in which only code of the kit and Python's library ran."""
+    places = [place for line in tail for place in _PLACE.findall(line)]
+    own = [place for place in places if place.startswith(_OWN)]
+    return bool(own) and all(place in own or place.startswith(sysconfig.get_path("stdlib")) for place in places)
+
+
 class WatchedDriver:
     """A driver that performs one scenario.
 
@@ -403,7 +417,7 @@ class WatchedDriver:
             reason = "; ".join(map(str.strip, error.splitlines()))
             return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
         own = target.kind.own_program
-        if broken.how is DriverFault.DEFECT:
+        if broken.how is DriverFault.DEFECT or (not own and _is_of_the_kit(broken.tail)):
             fault = _KIT
         elif broken.how is DriverFault.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
