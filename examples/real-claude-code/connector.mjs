@@ -43,7 +43,8 @@ async function hook(verb, { session_id: key, cwd, prompt, source, transcript_pat
   // A compaction goes on with the session that the daemon knows.
   if (verb === "session-start") return session.open && source === "compact" ? "" : start(session);
   const first = session.open ? "" : await start(session);
-  if (!session.known || session.refused) return first;
+  // A prompt of images alone has no text, and the daemon refuses it.
+  if (!session.known || session.refused || prompt.trim() === "") return first;
   const { said } = await call("user-prompt-submit", session, { project: cwd, userMessage: prompt });
   const again = said?.sessionKnown === false ? await start(session, true) : "";
   return [first, again, injected(said)].filter(Boolean).join("\n");

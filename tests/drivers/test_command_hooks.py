@@ -15,6 +15,7 @@ import pytest
 from msgspec import structs
 
 from signet_conformance import engine, trace
+from signet_conformance.drivers.hosts.command_hooks import HostTranscript
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
@@ -279,6 +280,50 @@ def test_the_transcript_holds_the_summary_of_a_compaction(
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     (line,) = [line for line in lines if found.items() <= line.items()]
     assert "Orders become invoices." in json.dumps(line)
+
+
+def test_a_prompt_of_an_image_alone_has_no_text(made: Made, tmp_path: Path) -> None:
+    """Claude Code writes the image into the transcript, and after it where it is kept; a file it does not attach."""
+    kept = tmp_path / "kept.jsonl"
+    script = f"""import json, shutil, sys; d = json.load(sys.stdin); print("told", repr(d.get("prompt")))
+shutil.copy(d["transcript_path"], {str(kept)!r}) if d["hook_event_name"] == "Stop" else None"""
+    hook = [{"hooks": [{"type": "command", "command": shlex.join([sys.executable, "-c", script])}]}]
+    path = tmp_path / "hooks.json"
+    path.write_text(json.dumps({"hooks": {"UserPromptSubmit": hook, "Stop": hook}}))
+    target = made("claude-code", config=str(path), capabilities=["user-prompt-submit"])
+    image, file = ({**PROMPT, "text": "", "attached": [kind]} for kind in ("image", "file"))
+    about, (_, shown, skipped) = greeted(target, tmp_path / "home", [START, image, file])
+    assert "attached_prompt" in about["steps"]
+    assert shown["hooks"][0]["stdout"].strip() == "told ''"
+    assert "not known to attach file" in skipped["skipped"]
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    first, second, *blocks = [(line["type"], line.get("isMeta"), line["message"]["content"]) for line in lines]
+    assert (first[0], first[1], [part["type"] for part in first[2]]) == ("user", None, ["image"])
+    assert (second[1], second[2][0]["text"][:15]) == (True, "[Image: source:")
+    kinds = ["thinking", "redacted_thinking", "text"]
+    assert [(role, [part["type"] for part in content]) for role, _, content in blocks] == [
+        ("assistant", [kind]) for kind in kinds
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("claude", [("assistant", "tool_use"), ("user", "tool_result")]),
+        ("codex", [("response_item", "function_call"), ("response_item", "function_call_output")]),
+    ],
+)
+def test_the_transcript_holds_calls_of_tools(
+    kind: str, expected: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code writes what a tool gave back as a message of the user, which no user has said."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    transcript = HostTranscript(kind, "s-1", tmp_path)
+    transcript.call("memory_search", {"query": "exports"}, "call_1", "Nothing found.")
+    *_, call, result = [json.loads(line) for line in transcript.path.read_text().splitlines()]
+    parts = [(line.get("payload") or line["message"]["content"][0])["type"] for line in (call, result)]
+    assert [*zip((call["type"], result["type"]), parts, strict=True)] == expected
+    assert ("exports" in json.dumps(call), "Nothing found." in json.dumps(result)) == (True, True)
 
 
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:

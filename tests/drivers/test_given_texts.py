@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,21 @@ OPENCODE_SYSTEM = """
 export default async () => ({
   "experimental.chat.system.transform": async (_input, output) => { DOES; },
 });
+"""
+OPENCODE_READS = """
+import { appendFileSync } from "node:fs";
+export default async ({ client }) => {
+  const parts = (rows) => rows.map(({ type, synthetic, text }) => [type, synthetic === true, text ?? ""]);
+  const note = (row) => appendFileSync(`${process.env.HOME}/parts.jsonl`, `${JSON.stringify(row)}\\n`);
+  return {
+    "chat.message": async (_input, output) => note(parts(output.parts)),
+    event: async ({ event }) => {
+      if (event.type !== "session.compacted") return;
+      const { data } = await client.session.messages({ path: { id: event.properties.sessionID } });
+      note(parts(data.at(-1).parts));
+    },
+  };
+};
 """
 PI = """
 export default (pi) => {
@@ -146,3 +162,40 @@ def test_openclaw_joins_what_its_hooks_give(runtime: str, made: Made, tmp_path: 
     context = [*given(prependContext="built"), *given(prependContext="early")]
     assert turn["given"] == [*context, *given(appendSystemContext="rules")]
     assert turn["said"].endswith("] Which database?")
+
+
+def test_opencode_marks_its_own_words_as_synthetic(runtime: str, made: Made, tmp_path: Path) -> None:
+    """They say what is attached, before the user's words, and ask the model to go on after a compaction."""
+    prompts = [
+        {**PROMPT, "text": "By these notes?", "attached": ["file"]},
+        {**PROMPT, "text": "", "attached": ["image"]},
+        PROMPT,
+    ]
+    compact = {"step": "compact", "session": "s1", "summary": "Orders become invoices.", "by_itself": True}
+    *turns, _ = told(made, tmp_path, runtime, "opencode", OPENCODE_READS, START, *prompts, compact)
+    assert all("said" not in turn for turn in turns)
+    noted = [json.loads(line) for line in (tmp_path / "home" / "parts.jsonl").read_text().splitlines()]
+    kinds = [[(kind, synthetic) for kind, synthetic, _ in parts] for parts in noted]
+    host, user = ("text", True), ("text", False)
+    assert kinds == [[host, host, ("file", False), user], [host, host, ("file", True)], [user], [host]]
+    assert noted[0][0][2].startswith("Called the Read tool with the following input: {")
+    assert noted[3][0][2].startswith("Continue if you have next steps")
+
+
+PI_READS = """
+import { appendFileSync } from "node:fs";
+const note = (row) => appendFileSync(`${process.env.HOME}/seen.jsonl`, `${JSON.stringify(row)}\\n`);
+export default (pi) => {
+  pi.on("before_agent_start", ({ prompt, images }) => note([prompt, images?.length ?? 0]));
+  pi.on("context", ({ messages }) => note(messages.at(-1).content.map(({ type }) => type)));
+};
+"""
+
+
+@pytest.mark.parametrize("name", ["pi", "oh-my-pi"])
+def test_pi_hands_images_over_beside_the_text(name: str, runtime: str, made: Made, tmp_path: Path) -> None:
+    """A message of the user has a text, though it may be empty, and its images after it; a file is not attached."""
+    image, file = ({**PROMPT, "text": "", "attached": [kind]} for kind in ("image", "file"))
+    told(made, tmp_path, runtime, name, PI_READS, START, image, PROMPT, file)
+    seen = [json.loads(line) for line in (tmp_path / "home" / "seen.jsonl").read_text().splitlines()]
+    assert seen == [["", 1], ["text", "image"], [PROMPT["text"], 0], ["text"]]

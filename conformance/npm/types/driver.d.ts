@@ -70,6 +70,10 @@ export type Step = {
    */
   channel?: string;
   /**
+   * What the user attaches to the text.
+   */
+  attached?: ("file" | "image")[];
+  /**
    * Memory id to how useful the memory was, from -1 to 1.
    */
   feedback?: {
@@ -109,6 +113,10 @@ export type Answer =
       error: {
         type: string;
         message: string;
+        /**
+         * of the kit's hosts: where in their own code it arose.
+         */
+        at?: string;
         [k: string]: unknown;
       };
       [k: string]: unknown;

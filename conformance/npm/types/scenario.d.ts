@@ -220,6 +220,10 @@ export interface PromptStep {
    */
   stopped?: boolean;
   /**
+   * a list such as ["image"]: what the user attaches to the text, which may be empty then; drivers that do not list attached_prompt among their steps in the answer to hello skip it
+   */
+  attached?: ("file" | "image")[];
+  /**
    * an object: memory id to how useful the memory was, from -1 to 1
    */
   feedback?: {

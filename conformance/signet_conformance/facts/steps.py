@@ -63,6 +63,8 @@ def _name_of(step: StepMark) -> str:
         return f"tool {printable(step.tool or '', 40)}".rstrip()
     if step.step == StepName.PROMPT and step.other.get("stopped"):
         return "stopped_prompt"
+    if step.step == StepName.PROMPT and step.other.get("attached"):
+        return "attached_prompt"
     if step.step == StepName.PROMPT and (step.text or "").lstrip().startswith("/"):
         return "a command of the harness"
     return printable(step.step or "a step", 40)

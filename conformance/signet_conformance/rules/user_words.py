@@ -119,6 +119,8 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
         if isinstance(channel, str):
             named = channel if channel.isalpha() else "a channel"
             message, fold = f"the prompt in the envelope of a channel ({named})", f"envelope of {named}"
+        elif turn.step.other.get("attached"):
+            message, fold = "the prompt, with what the host says of an attachment", "attachment"
     elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
         message, fold = "the text of another turn, in the host's envelope", "stale"
     elif reply and text == reply:

@@ -25,6 +25,8 @@ from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMar
 
 STOPPED = "stopped_prompt"
 """How a driver lists that it can play a turn which the user stops."""
+ATTACHED = "attached_prompt"
+"""How a driver lists that it can play a prompt with attachments."""
 WITHIN = "within"
 """The delay of an answer that comes late, and in time."""
 _NOT_SENT = ("as", "repeat", "for_late_start")
@@ -41,6 +43,8 @@ def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
         return "clock that can be moved forward"
     if isinstance(step, steps.ForkStep | steps.ReopenStep | steps.RestartHostStep) and step.step not in listed:
         return f"step {step.step}"
+    if isinstance(step, steps.PromptStep) and step.attached and ATTACHED not in listed:
+        return "prompt with attachments"
     stopped = isinstance(step, steps.PromptStep) and step.stopped
     return "turn that is stopped" if stopped and STOPPED not in listed else None
 

@@ -105,6 +105,10 @@ class PromptStep(ConnectorStep):
     """true: the user stops the turn after the connector has heard of it and before the model is asked; drivers that do
     not list stopped_prompt among their steps in the answer to hello skip it
     """
+    attached: Maybe[list[Literal["file", "image"]]] = None
+    """a list such as ["image"]: what the user attaches to the text, which may be empty then; drivers that do not list
+    attached_prompt among their steps in the answer to hello skip it
+    """
     feedback: Maybe[dict[str, float]] = None
     """an object: memory id to how useful the memory was, from -1 to 1"""
 

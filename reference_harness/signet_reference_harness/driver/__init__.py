@@ -58,7 +58,7 @@ import httpx
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.daemon_client.reply import OPERATIONS
 from signet_reference_harness.daemon_client.routing import RoutingTable, routing_table
-from signet_reference_harness.driver.steps import PERFORMERS, SESSIONLESS, STOPPED, perform
+from signet_reference_harness.driver.steps import ATTACHED, PERFORMERS, SESSIONLESS, STOPPED, perform
 from signet_reference_harness.errors import HarnessError, StepError
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import Models, SessionHost
@@ -196,7 +196,7 @@ class DriverServer:
             "harness": self._config.harness,
             "agent": self._config.agent,
             "capabilities": [name for name, operation in OPERATIONS.items() if operation["declared"]],
-            "steps": [*PERFORMERS, SESSIONLESS, STOPPED],
+            "steps": [*PERFORMERS, SESSIONLESS, STOPPED, ATTACHED],
             "bypassed": self._config.bypassed,
             "timeouts_s": timeouts,
         }

@@ -205,6 +205,8 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
 SESSIONLESS: Final = "sessionless_prompt"
 STOPPED: Final = "stopped_prompt"
 """How the answer to hello lists that a prompt may be stopped."""
+ATTACHED: Final = "attached_prompt"
+"""How it lists that something may be attached to a prompt: of an image alone the daemon does not hear."""
 OPENING: Final = frozenset({"start", "resume"})
 """Steps that a session need not be open for."""
 

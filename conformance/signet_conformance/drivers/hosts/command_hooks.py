@@ -41,9 +41,24 @@ class HostTranscript:
             meta = {"id": session, "timestamp": self._stamp(), "cwd": self._cwd, "originator": "codex_exec"}
             self._write({"timestamp": self._stamp(), "type": "session_meta", "payload": meta})
 
-    def say(self, role: str, text: str) -> None:
+    def say(self, role: str, text: str, attached: Sequence[str] = ()) -> None:
         """Add what the user or the assistant said, or the summary of a compaction."""
-        for line in self._lines(role, text):
+        for line in self._lines(role, text, attached):
+            self._write({**line, "timestamp": self._stamp(), **self._more()})
+
+    def call(self, name: str, arguments: Mapping[str, Any], call_id: str, answer: str) -> None:
+        """Add the model's call of a tool, and what the tool gave back."""
+        if self._lines is _codex_lines:
+            called = {"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": call_id}
+            given = {"type": "function_call_output", "call_id": call_id, "output": answer}
+            lines: Sequence[Mapping[str, Any]] = [
+                {"type": "response_item", "payload": each} for each in (called, given)
+            ]
+        else:
+            use = {"type": "tool_use", "id": call_id, "name": name, "input": dict(arguments)}
+            result = {"type": "tool_result", "tool_use_id": call_id, "content": [{"type": "text", "text": answer}]}
+            lines = [_claude_line("assistant", [use]), _claude_line("user", [result])]
+        for line in lines:
             self._write({**line, "timestamp": self._stamp(), **self._more()})
 
     def _more(self) -> Mapping[str, Any]:
@@ -59,16 +74,35 @@ class HostTranscript:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def _claude_lines(role: str, text: str) -> Sequence[Mapping[str, Any]]:
+def _claude_line(role: str, content: Any, **more: Any) -> Mapping[str, Any]:
+    return {"type": role, "message": {"role": role, "content": content}, **more}
+
+
+_THOUGHTS = (
+    {"type": "thinking", "thinking": "The user: wants a short answer.", "signature": "EqQBCkgIBxABGAI="},
+    {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix="},
+)
+_PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+
+
+def _claude_lines(role: str, text: str, attached: Sequence[str] = ()) -> Sequence[Mapping[str, Any]]:
     if role == "summary":
         boundary = {"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}
         (said,) = _claude_lines("user", text)
         return boundary, {**said, "isCompactSummary": True, "isVisibleInTranscriptOnly": True}
-    content: Any = text if role == "user" else [{"type": "text", "text": text}]
-    return ({"type": role, "message": {"role": role, "content": content}},)
+    parts: list[Mapping[str, Any]] = [{"type": "text", "text": text}] if text else []
+    if role == "user" and attached:
+        source = {"type": "base64", "media_type": "image/png", "data": _PIXEL}
+        where = [{"type": "text", "text": "[Image: source: /tmp/claude-0/images/1.png]"}]
+        image = {"type": "image", "source": source}
+        return _claude_line(role, [*parts, image]), _claude_line(role, where, isMeta=True)
+    if role == "user":
+        return (_claude_line(role, text),)
+    # Each block of an answer has a line of its own.
+    return (*(_claude_line(role, [thought]) for thought in _THOUGHTS), _claude_line(role, parts))
 
 
-def _codex_lines(role: str, text: str) -> Sequence[Mapping[str, Any]]:
+def _codex_lines(role: str, text: str, _attached: Sequence[str] = ()) -> Sequence[Mapping[str, Any]]:
     if role == "summary":
         return ({"type": "compacted", "payload": {"message": text}},)
     part = {"type": "input_text" if role == "user" else "output_text", "text": text}
@@ -83,7 +117,7 @@ def _codex_path(session: str, _cwd: str, now: datetime) -> str:
     return f".codex/sessions/{now:%Y/%m/%d}/rollout-{now:%Y-%m-%dT%H-%M-%S}-{session}.jsonl"
 
 
-_LINES: Mapping[str, Callable[[str, str], Sequence[Mapping[str, Any]]]] = {
+_LINES: Mapping[str, Callable[[str, str, Sequence[str]], Sequence[Mapping[str, Any]]]] = {
     "claude": _claude_lines,
     "codex": _codex_lines,
 }
@@ -199,7 +233,9 @@ class CommandHooks:
         return {
             "harness": self._face["harness"],
             "face": self._name,
-            "steps": sorted({*self._face["steps"], "tool"}),
+            "steps": sorted(
+                {*self._face["steps"], "tool", *(["attached_prompt"] if "attachments" in self._face else [])}
+            ),
             "events": sorted(self._hooks),
             "installed": [*files, *installed.refused_servers(Path.home(), self._face), *unknown, *misplaced],
             "registered": [taken],
@@ -256,6 +292,7 @@ class CommandHooks:
             session.be_killed()
         if kind == "prompt":
             keep_back(step.get("text"))
+            self._demand_attachable(step.get("attached") or ())
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         if kind == "compaction_complete" and not session.compacting:
@@ -293,6 +330,10 @@ class CommandHooks:
             "hooks": [r.to_json() for r in runs],
         }
 
+    def _demand_attachable(self, attached: Sequence[str]) -> None:
+        if unknown := [kind for kind in attached if kind not in self._face.get("attachments", ())]:
+            raise Skipped(f"{self._name} is not known to attach {' and '.join(unknown)}")
+
     def _session(self, step: Mapping[str, Any]) -> HookSession:
         name = str(step.get("session"))
         if step["step"] == "start":
@@ -323,7 +364,8 @@ class CommandHooks:
             if action.get("model"):
                 self._peer.model_turn(step.get("session"), self._take_given(), refused=self._refused)
             elif action.get("say") and thread.transcript is not None:
-                thread.transcript.say(action["say"], str(step.get("text") or step.get("summary") or ""))
+                said = str(step.get("text") or step.get("summary") or "")
+                thread.transcript.say(action["say"], said, step.get("attached") or ())
             elif action.get("renew"):
                 session.renew(self._face)
                 thread = session.thread
@@ -442,6 +484,8 @@ class CommandHooks:
                 if action.get("call"):
                     began = time.monotonic()
                     answer = server.call(name, arguments)
+                    if session.thread.transcript is not None:
+                        session.thread.transcript.call(str(about["tool_name"]), arguments, call, answer[0])
                     about["duration_ms"] = round((time.monotonic() - began) * 1000)
                     content = [{"type": "text", "text": answer[0]}]
                     result = {"content": content, "isError": answer[1]}

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, pick, Sessions, toolText, useTool } from "./turns.mjs";
+import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, PIXEL, pick, Sessions, toolText, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -31,6 +31,20 @@ function pluginsOf(module) {
     if (typeof plugin !== "function") throw new NotLoaded("Plugin export is not a function");
     return plugin;
   });
+}
+
+/** The parts that the server makes of something attached, before it asks plugins: most of them texts of its own. */
+function partsOf(kind, directory) {
+  const path = join(directory, kind === "image" ? "pixel.png" : "notes.txt");
+  const own = (text) => ({ type: "text", synthetic: true, text });
+  const call = own(`Called the Read tool with the following input: ${JSON.stringify({ filePath: path })}`);
+  if (kind === "image") {
+    const file = { type: "file", mime: "image/png", url: `data:image/png;base64,${PIXEL}`, synthetic: true, filename: "pixel.png" };
+    return [call, own("Image read successfully"), file];
+  }
+  const read = "<content>\n1: Exports of the ledger run at two.\n\n(End of file - total 1 lines)\n</content>";
+  const file = { type: "file", mime: "text/plain", filename: "notes.txt", url: `file://${path}` };
+  return [call, own(`<path>${path}</path>\n<type>file</type>\n${read}`), file];
 }
 
 /** The file in which a session is kept. */
@@ -58,7 +72,7 @@ class Server {
 
   get about() {
     // A message that the user stops is kept, and no model hears of it until the next one.
-    const steps = [...listed(STEPS), "stopped_prompt"];
+    const steps = [...listed(STEPS), "stopped_prompt", ...(this.#face.attachments ? ["attached_prompt"] : [])];
     return { harness: "opencode", face: `opencode-${this.#face.version}`, steps };
   }
 
@@ -181,7 +195,10 @@ class Server {
     keepBack(step);
     const { id: sessionID } = session;
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
-    const parts = [{ id: identifier("prt"), sessionID, messageID: message.id, type: "text", text: step.text }];
+    const attached = (step.attached ?? []).flatMap((kind) => partsOf(kind, session.directory));
+    const written = step.text === "" ? [] : [{ type: "text", text: step.text }];
+    const parts = [...attached, ...written].map((part) => ({ id: identifier("prt"), sessionID, messageID: message.id, ...part }));
+    const own = new Set(parts.slice(0, attached.length));
     const bag = { sessionID, model: MODEL, messageID: message.id };
     const heard = await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true });
     if (heard === undefined) {
@@ -189,7 +206,8 @@ class Server {
       return { turn: false };
     }
     this.#messages.get(sessionID).push({ info: message, parts });
-    const said = parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : [])).join("\n\n");
+    const texts = parts.filter((part) => !own.has(part)).map((part) => part?.text);
+    const said = texts.filter((text) => typeof text === "string").join("\n\n");
     session.changed = said === step.text ? undefined : said;
     session.said = (session.said ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
@@ -381,10 +399,31 @@ class Server {
     const given = givenFor({ "experimental.session.compacting": session.guidance ?? [] });
     await this.#callModel(session, step.session, { ofTurn: false, given });
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
+    if (step.by_itself) this.#askToGoOn(session);
     await this.#event(session, "session.compacted");
+    if (step.by_itself) await this.#goOn(session);
     await this.#busy(session);
     await this.#idle(session);
     return {};
+  }
+
+  /** The message by which the server asks the model to go on after a compaction of its own. */
+  #askToGoOn(session) {
+    if (this.#face.after_compaction === undefined) return;
+    const { role, text } = this.#face.after_compaction;
+    const info = { id: identifier("msg"), role, sessionID: session.id, time: { created: Date.now() }, agent: "build", model: MODEL };
+    const part = { id: identifier("prt"), sessionID: session.id, messageID: info.id, type: "text" };
+    this.#messages.get(session.id).push({ info, parts: [{ ...part, metadata: { compaction_continue: true }, synthetic: true, text }] });
+  }
+
+  /** The model goes on, and adds nothing. */
+  async #goOn(session) {
+    if (this.#face.after_compaction === undefined || (await this.#prepared(session, true)) === undefined) return;
+    const { id: sessionID } = session;
+    const info = { id: identifier("msg"), role: "assistant", sessionID, time: { created: Date.now() }, mode: "build", ...MODEL };
+    const part = (type, members) => ({ id: identifier("prt"), sessionID, messageID: info.id, type, ...members });
+    this.#messages.get(sessionID).push({ info, parts: [part("step-start", {}), part("step-finish", { reason: "stop" })] });
+    await this.#event(session, "message.updated", { info });
   }
 
   async compact(step) {

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 
 import { givenFor, modelTurn, NotLoaded, Skipped, StepError } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, listed, OWN_CALL, performerOf, pick, useTool } from "./turns.mjs";
+import { Calls, compaction, listed, OWN_CALL, performerOf, pick, PIXEL, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model", api: "scripted" };
 const NO_PROJECT = "/workspace";
@@ -84,8 +84,9 @@ class Program {
   }
 
   get about() {
-    const { harness, version } = this.#face;
-    const taken = { tools: [...this.#tools.keys()], events: [...this.#handlers.keys()], steps: listed(STEPS) };
+    const { harness, version, attachments } = this.#face;
+    const steps = [...listed(STEPS), ...(attachments ? ["attached_prompt"] : [])];
+    const taken = { tools: [...this.#tools.keys()], events: [...this.#handlers.keys()], steps };
     return { harness, face: `${harness}-${version}`, ...taken, installed: this.#registry.refused, registered: [this.#registered] };
   }
 
@@ -176,9 +177,11 @@ class Program {
   }
 
   async prompt(step) {
-    await this.#fire("input", { text: step.text, source: "interactive" });
-    const said = await this.#fire("before_agent_start", { prompt: step.text, systemPrompt: SYSTEM_PROMPT, systemPromptOptions: { cwd: this.#session.cwd } });
-    this.#say("user", step.text);
+    const images = this.#imagesOf(step);
+    await this.#fire("input", { text: step.text, images, source: "interactive" });
+    const about = { prompt: step.text, images, systemPrompt: SYSTEM_PROMPT, systemPromptOptions: { cwd: this.#session.cwd } };
+    const said = await this.#fire("before_agent_start", about);
+    this.#say("user", step.text, images);
     if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
     await this.#fire("agent_start");
     await this.#fire("turn_start", { turnIndex: 0, timestamp: Date.now() });
@@ -240,8 +243,16 @@ class Program {
     await this.#fire("agent_end", { messages });
   }
 
-  #say(role, text) {
-    const said = { content: [{ type: "text", text }], timestamp: Date.now() };
+  /** What is attached to a prompt, as the host hands it over; undefined without. */
+  #imagesOf({ attached = [] }) {
+    const unknown = attached.filter((kind) => !this.#face.attachments?.includes(kind));
+    if (unknown.length > 0) throw new Skipped(`the host is not known to attach ${unknown.join(" and ")}`);
+    const images = attached.map(() => ({ type: "image", data: PIXEL, mimeType: "image/png" }));
+    return images.length > 0 ? images : undefined;
+  }
+
+  #say(role, text, images = []) {
+    const said = { content: [{ type: "text", text }, ...images], timestamp: Date.now() };
     this.#keep(role === "assistant" ? { role, ...said, ...MODEL, stopReason: "stop" } : { role, ...said });
   }
 

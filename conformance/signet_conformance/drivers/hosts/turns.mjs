@@ -20,6 +20,9 @@ async function wait({ seconds }) {
 /** The steps of a host's table, and those that every host performs. */
 export const listed = (steps) => [...Object.keys(steps), "wait"];
 
+/** The data of an image that a user attaches: a PNG of one red dot. */
+export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
 /** What performs a step, from a host's table of them. */
 export function performerOf(steps, step) {
   if (step.step === "wait") return wait;
