@@ -282,28 +282,34 @@ def test_the_transcript_holds_the_summary_of_a_compaction(
     assert "Orders become invoices." in json.dumps(line)
 
 
-def test_a_prompt_of_an_image_alone_has_no_text(made: Made, tmp_path: Path) -> None:
-    """Claude Code writes the image into the transcript, and after it where it is kept; a file it does not attach."""
+CLAUDE_BLOCKS = [
+    ("user", ["image"]),
+    ("user", ["text"]),
+    *(("assistant", [kind]) for kind in ("thinking", "redacted_thinking", "text")),
+]
+CODEX_BLOCKS = [("user", ["input_text", "input_image", "input_text", "input_text"]), ("assistant", ["output_text"])]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("claude-code", CLAUDE_BLOCKS), ("codex", CODEX_BLOCKS)])
+def test_a_prompt_of_an_image_alone_has_no_text(
+    name: str, expected: list[tuple[str, list[str]]], made: Made, tmp_path: Path
+) -> None:
+    """The image is in the transcript, where Claude Code adds a message on where it is kept; no file is attached."""
     kept = tmp_path / "kept.jsonl"
     script = f"""import json, shutil, sys; d = json.load(sys.stdin); print("told", repr(d.get("prompt")))
 shutil.copy(d["transcript_path"], {str(kept)!r}) if d["hook_event_name"] == "Stop" else None"""
     hook = [{"hooks": [{"type": "command", "command": shlex.join([sys.executable, "-c", script])}]}]
     path = tmp_path / "hooks.json"
     path.write_text(json.dumps({"hooks": {"UserPromptSubmit": hook, "Stop": hook}}))
-    target = made("claude-code", config=str(path), capabilities=["user-prompt-submit"])
+    target = made(name, config=str(path), capabilities=["user-prompt-submit"])
     image, file = ({**PROMPT, "text": "", "attached": [kind]} for kind in ("image", "file"))
     about, (_, shown, skipped) = greeted(target, tmp_path / "home", [START, image, file])
     assert "attached_prompt" in about["steps"]
     assert shown["hooks"][0]["stdout"].strip() == "told ''"
     assert "not known to attach file" in skipped["skipped"]
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
-    first, second, *blocks = [(line["type"], line.get("isMeta"), line["message"]["content"]) for line in lines]
-    assert (first[0], first[1], [part["type"] for part in first[2]]) == ("user", None, ["image"])
-    assert (second[1], second[2][0]["text"][:15]) == (True, "[Image: source:")
-    kinds = ["thinking", "redacted_thinking", "text"]
-    assert [(role, [part["type"] for part in content]) for role, _, content in blocks] == [
-        ("assistant", [kind]) for kind in kinds
-    ]
+    said = [message for line in lines if (message := line.get("message") or line["payload"]).get("role")]
+    assert [(message["role"], [part["type"] for part in message["content"]]) for message in said] == expected
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,18 @@ def _claude_lines(role: str, text: str, attached: Sequence[str] = ()) -> Sequenc
     return (*(_claude_line(role, [thought]) for thought in _THOUGHTS), _claude_line(role, parts))
 
 
-def _codex_lines(role: str, text: str, _attached: Sequence[str] = ()) -> Sequence[Mapping[str, Any]]:
+def _codex_lines(role: str, text: str, attached: Sequence[str] = ()) -> Sequence[Mapping[str, Any]]:
     if role == "summary":
         return ({"type": "compacted", "payload": {"message": text}},)
-    part = {"type": "input_text" if role == "user" else "output_text", "text": text}
-    return ({"type": "response_item", "payload": {"type": "message", "role": role, "content": [part]}},)
+    content: list[Mapping[str, Any]] = [{"type": "input_text" if role == "user" else "output_text", "text": text}]
+    for number in range(len(attached), 0, -1):
+        content = [
+            {"type": "input_text", "text": f'<image name=[Image #{number}] path="pixel.png">'},
+            {"type": "input_image", "image_url": f"data:image/png;base64,{_PIXEL}", "detail": "high"},
+            {"type": "input_text", "text": "</image>"},
+            *content,
+        ]
+    return ({"type": "response_item", "payload": {"type": "message", "role": role, "content": content}},)
 
 
 def _claude_path(session: str, cwd: str, _now: datetime) -> str:
