@@ -119,7 +119,7 @@ def test_error_is_a_hosts_own_where_no_code_of_a_connector_ran(files: Sequence[P
 
 @pytest.mark.parametrize("host", ["python_plugin.py", "node_host.mjs"])
 def test_host_says_where_in_its_own_code_an_error_arose(host: str, tmp_path: Path) -> None:
-    """Here it lacks its options, or the module that its face names plays no harness."""
+    """Here it lacks its options, or the module that its face names does not play a harness."""
     (tmp_path / "face.json").write_text('{"code": "turns.mjs"}')
     (tmp_path / "plugin.mjs").write_text("export const plugin = () => ({});\n")
     node = ["node", str(HOSTS / host), "face.json", str(tmp_path / "plugin.mjs")]

@@ -266,7 +266,7 @@ def test_face_of_a_file_is_chosen(tmp_path: Path) -> None:
         ("openclaw", "2027.1", "no face is called '2027.1'"),
         ("openclaw", "codex-0.169", "the driver node-plugin cannot play the face"),
         ("openclaw", "gone.json", "cannot be read"),
-        ("reference", "all", "reference has no face: the driver command plays no harness"),
+        ("reference", "all", "reference has no face: the driver command does not play a harness"),
     ],
 )
 def test_face_that_cannot_be_played_is_refused(name: str, choice: str, said: str) -> None:
