@@ -26,6 +26,7 @@ from signet_conformance.facts.calls import (
     MEMORY_SEARCH as MEMORY_SEARCH,
     MODIFY as MODIFY,
     NOTIFY as NOTIFY,
+    PARENT_MEMBERS as PARENT_MEMBERS,
     PATCH as PATCH,
     PATH_HEADER as PATH_HEADER,
     PRE as PRE,
@@ -48,8 +49,6 @@ from signet_conformance.facts.recording import (
 )
 from signet_conformance.facts.sessions import (
     OPENING as OPENING,
-    PARENT_MEMBERS as PARENT_MEMBERS,
     HostId as HostId,
-    names_sub_agent as names_sub_agent,
 )
 from signet_conformance.facts.timeline import Turn as Turn

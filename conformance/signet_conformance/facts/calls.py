@@ -43,6 +43,9 @@ BOUNDS: Mapping[str, str] = {
 }
 """The operations for which somebody waits, to the names of the bounds that a target may declare."""
 
+PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
+_SUB_AGENT_MEMBERS = frozenset({"harnessAgentId", *PARENT_MEMBERS})
+"""The members by which a hook says that its session is a sub-agent's."""
 AGENT_HEADER = "x-signet-agent-id"
 PATH_HEADER = "x-signet-runtime-path"
 
@@ -162,6 +165,11 @@ class Call:
             and text == before.text
             and self.body.get("lastAssistantMessage") == before.body.get("lastAssistantMessage")
         )
+
+    @property
+    def names_sub_agent(self) -> bool:
+        """Whether it says that its session is a sub-agent's."""
+        return any(self.body_text(name) is not None for name in _SUB_AGENT_MEMBERS & self.body.keys())
 
     @property
     def took_s(self) -> float:

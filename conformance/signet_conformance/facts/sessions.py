@@ -31,9 +31,6 @@ from signet_conformance.trace.marks import KitMark, MarkT, StepMark, StepName, S
 
 OPENING = steps_for(START)
 """The steps that open a session."""
-PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
-_SUB_AGENT_MEMBERS = frozenset({"harnessAgentId", *PARENT_MEMBERS})
-"""The members by which a hook says that its session is a sub-agent's."""
 _OF_TOOLS = (AGENT_CALLS | {GET}) - LIFECYCLE
 _ASKED_BY = {"memory_store": SAVES, "memory_get": frozenset({GET})}
 """Operations of memory tools; the key of a recall is SIG-REC-004's."""
@@ -330,17 +327,12 @@ class Sessions:
     @cached_property
     def _sub_agents(self) -> AbstractSet[str]:
         """The keys under which a sub-agent works, according to hooks."""
-        return {key for key, hooks in self._hooks_of().items() if any(map(names_sub_agent, hooks))}
+        return {key for key, hooks in self._hooks_of().items() if any(hook.names_sub_agent for hook in hooks)}
 
     def is_sessionless(self, call: Call) -> bool:
         """Whether the harness knew of no session in the turn of a call."""
         step = self.step_at(call.seq)
         return step is not None and step.step == StepName.SESSIONLESS_PROMPT
-
-
-def names_sub_agent(call: Call) -> bool:
-    """Whether a call says that its session is a sub-agent's."""
-    return any(call.body_text(name) is not None for name in _SUB_AGENT_MEMBERS & call.body.keys())
 
 
 def _only(values: Iterable[str | None]) -> str | None:

@@ -7,17 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from signet_conformance.facts import (
-    COMPLETE,
-    END,
-    PARENT_MEMBERS,
-    PROMPT,
-    START,
-    Call,
-    Recording,
-    names_sub_agent,
-    text_or_none,
-)
+from signet_conformance.facts import COMPLETE, END, PARENT_MEMBERS, PROMPT, START, Call, Recording, text_or_none
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
@@ -202,7 +192,7 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     for call in calls:
         agent = call.body_text("agentId")
         foreign = agent is not None and agent not in declared
-        if not names_sub_agent(call) and not (foreign and agent in native):
+        if not call.names_sub_agent and not (foreign and agent in native):
             continue
         if foreign and not declared:
             yield undecided(

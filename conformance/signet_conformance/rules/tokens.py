@@ -172,8 +172,7 @@ def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
     is_given = stray.text == recording.declared.given_token
     if not is_given and any(step.step == StepName.TOOL and step.arguments is None for step in steps):
         return False  # what a tool was given is not known
-    marked = [[step.text, step.reply, step.arguments, dict(step.other)] for step in steps]
-    spoken = texts_within(marked)
+    spoken = texts_within([[step.text, step.reply, step.arguments, dict(step.other)] for step in steps])
     if _REDACTED.fullmatch(stray.text):
         is_unnamed = is_given or stray.beside not in spoken
         return bool(steps) and is_unnamed and not any(map(_REDACTED.search, spoken))

@@ -89,7 +89,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     """A runtime path, if one is sent, is exactly "plugin" or "legacy"."""
     for call in recording.requests:
-        header = _as_the_daemon_reads(call, facts.PATH_HEADER)
+        header = _path_header(call)
         if header is not None and header not in ("plugin", "legacy"):
             yield fail(
                 call,
@@ -111,11 +111,11 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
-def _as_the_daemon_reads(call: Call, name: str) -> str | None:
-    """The value of a header; the joined values of a header that was sent several times."""
-    if call.header(name) is None:
+def _path_header(call: Call) -> str | None:
+    """The runtime path of the header as the daemon reads it: the values of one that was sent several times, joined."""
+    if call.header(facts.PATH_HEADER) is None:
         return None
-    return ", ".join([value for sent, value in call.exchange.request.headers if sent.lower() == name])
+    return ", ".join([value for name, value in call.exchange.request.headers if name.lower() == facts.PATH_HEADER])
 
 
 def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
