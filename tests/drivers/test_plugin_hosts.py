@@ -328,3 +328,27 @@ def test_a_tool_may_name_what_it_requires_otherwise(runtime: str, made: Made, tm
     *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, step])
     assert "skipped" not in got
     assert got["text"] == '{"text":"Ledgers move."}'
+
+
+ANSWERS = """
+const answers = [
+  { content: [{ type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" }] }, { content: "Found." },
+  { content: null }, { content: [{ type: "text", text: "Found." }, null, 7] }, {}, null, undefined, 7,
+];
+export default {
+  id: "answering",
+  kind: "memory",
+  register(api) {
+    const parameters = { type: "object", properties: { query: { type: "string" } } };
+    api.registerTool({ name: "memory_search", parameters, execute: async () => answers.shift() });
+  },
+};
+"""
+
+
+def test_tool_may_give_back_anything(made: Made, tmp_path: Path) -> None:
+    """An image has no text, and what is not of the host's form breaks no scenario off."""
+    target = made("openclaw", code=ANSWERS, face="openclaw-2026.3", capabilities=[])
+    tool = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
+    _, *answers = performed(target, tmp_path / "home", [START, *[tool] * 8])
+    assert [answer["text"] for answer in answers] == ["", "Found.", "", "Found.", *[""] * 4]

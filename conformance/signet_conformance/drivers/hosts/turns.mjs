@@ -158,7 +158,13 @@ export const compaction = {
 export const OWN_CALL = { name: "grep", input: { pattern: "retryLimit" }, text: "src/ledger.ts:12: export const retryLimit = 3;" };
 
 /** The words of what a tool gave back. */
-export const toolText = (given) => (typeof given === "string" ? given : (given?.content ?? []).map((part) => part?.text ?? "").join("\n"));
+export function toolText(given) {
+  if (typeof given === "string") return given;
+  const content = given?.content;
+  if (typeof content === "string") return content;
+  const texts = (Array.isArray(content) ? content : []).map((part) => part?.text);
+  return texts.filter((text) => typeof text === "string").join("\n");
+}
 
 /** What a tool gave back as `{text, content}`: `content` is an object, with the id of a memory where one is told. */
 export function toolAnswer(given) {
