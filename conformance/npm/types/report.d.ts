@@ -91,12 +91,6 @@ export interface Report {
   unreached?: ReportUnreached;
   generated?: ReportGenerated;
   time_spent?: ReportTimeSpent;
-  /**
-   * The events of the run, in order.
-   */
-  events?: {
-    [k: string]: unknown;
-  }[];
   [k: string]: unknown;
 }
 /**

@@ -92,7 +92,7 @@ def test_a_full_disk_ends_a_run_that_can_go_on(tmp_path: Path, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert NAME in said
     assert "File too large" in said
-    assert "goes on" in said
+    assert "run the same command again: it continues" in said
     assert run(hut_lines(), tmp_path / "out", subject="fts5") == 0
     assert result(tmp_path / "out")["overall"]["questions"] == 9
 
