@@ -298,8 +298,7 @@ class CommandHooks:
         if kind == "restart_host":
             session.be_killed()
         if kind == "prompt":
-            keep_back(step.get("text"))
-            self._demand_attachable(step.get("attached") or ())
+            self._demand_playable(step)
         if kind in ("compact", "pre_compaction") and not session.said:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         if kind == "compaction_complete" and not session.compacting:
@@ -337,7 +336,10 @@ class CommandHooks:
             "hooks": [r.to_json() for r in runs],
         }
 
-    def _demand_attachable(self, attached: Sequence[str]) -> None:
+    def _demand_playable(self, prompt: Mapping[str, Any]) -> None:
+        """Skip a prompt that the harness keeps to itself, or to which it is not known to attach something."""
+        keep_back(prompt.get("text"))
+        attached = prompt.get("attached") or ()
         if unknown := [kind for kind in attached if kind not in self._face.get("attachments", ())]:
             raise Skipped(f"{self._name} is not known to attach {' and '.join(unknown)}")
 
