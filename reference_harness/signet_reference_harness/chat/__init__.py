@@ -104,6 +104,8 @@ class _Chat:
                 # From the last to the first, each whatever becomes of the others.
                 stack.push_async_callback(_close_provider, plan.provider)
                 stack.push_async_callback(servers.aclose)
+                # After the host, which repeats an end that was lost.
+                stack.callback(opened.close)
                 stack.push_async_callback(host.aclose)
                 stack.push_async_callback(opened.end)
 

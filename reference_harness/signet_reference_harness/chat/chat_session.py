@@ -179,16 +179,16 @@ class ChatSession:
         self._open_file.cleared()
 
     async def end(self) -> None:
-        """End the session at the daemon, and let its file go."""
-        try:
-            if self._session is not None:
-                await self.host.end(self._session)
-        finally:
-            if self._mark is not None:
-                self._mark.leave(owed=self._session is None or self._session.owes_end)
-            if self._file is not None:
-                self._file.close()
-            self._mark = self._file = None
+        """End the session at the daemon."""
+        if self._session is not None:
+            await self.host.end(self._session)
+
+    def close(self) -> None:
+        """Let the session's file go, and its mark unless the daemon may still hold it open."""
+        if self._mark is not None:
+            self._mark.leave(owed=self._session is None or self._session.owes_end)
+        if self._file is not None:
+            self._file.close()
 
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""

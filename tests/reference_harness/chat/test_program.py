@@ -223,3 +223,14 @@ def test_a_session_that_another_chat_is_in_is_refused_at_once(chat: Chat, pipe: 
         assert terminal.wait() == 0
     assert second.returncode == 2
     assert "another process works in this session" in second.stderr
+
+
+def test_an_end_that_was_lost_and_then_taken_is_owed_no_more(
+    pipe: Pipe, daemon: RecordingDaemon, serve: Serve, tmp_path: Path
+) -> None:
+    """It is repeated once; the next chat does not send it again."""
+    serve(turns=[])
+    daemon.answers[END] = [Answer(fault="reset")]
+    for _ in range(2):
+        assert pipe("", "--state-dir", str(tmp_path / "state")).returncode == 0
+    assert daemon.paths() == ["session-start", "session-end", "session-end", "session-start", "session-end"]
