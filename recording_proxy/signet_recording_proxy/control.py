@@ -36,7 +36,7 @@ class Control:
         self._header = header
         self._commands: dict[str, Callable[[Json], Awaitable[Json]]] = {
             "mark": self._mark,
-            "asked": self._asked,
+            "asked": self._note_model_request,
             "trace": self._trace,
             "fault": self._fault,
             "fault_off": self._fault_off,
@@ -78,7 +78,7 @@ class Control:
             raise UsageError("a mark has a name and may have a data object", remedy='{"op":"mark","name":"step"}')
         return {"ok": True, "seq": self._recorder.mark(name, data)}
 
-    async def _asked(self, command: Json) -> Json:
+    async def _note_model_request(self, command: Json) -> Json:
         path, body, answer = command.get("path"), command.get("body"), command.get("answer", {})
         if not isinstance(path, str) or not isinstance(body, dict | None) or not isinstance(answer, dict):
             raise UsageError(

@@ -81,7 +81,7 @@ def test_keys_that_the_driver_told(recorded: Any) -> None:
     """A key of two sessions is of neither; a mark without a key or a session tells nothing."""
     told = [("s1", "k1"), ("s1", "k1"), ("s2", "k2"), ("s3", "k2"), (None, "k4"), ("s5", None)]
     recording = recorded(*(mark("session_key", session=session, key=key) for session, key in told))
-    assert recording.timeline.told_sessions == {"k1": "s1"}
+    assert recording.timeline.reported_sessions == {"k1": "s1"}
 
 
 def test_a_key_is_of_the_session_that_the_driver_told(recorded: Any) -> None:

@@ -113,7 +113,7 @@ def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
     Raises UsageError when the folder holds an audit of something else, or by another release of the kit.
     """
     path = folder / FILE
-    terms = msgspec.structs.replace(terms, datasets=tuple(sorted({_whole(each) for each in terms.datasets})))
+    terms = msgspec.structs.replace(terms, datasets=tuple(sorted({_absolute_path(each) for each in terms.datasets})))
     if not path.is_file():
         manifest = manifest_of(terms)
         _write(manifest, path)
@@ -128,7 +128,7 @@ def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
     return manifest, True
 
 
-def _whole(dataset: str) -> str:
+def _absolute_path(dataset: str) -> str:
     return dataset if is_remote(dataset) else os.path.abspath(dataset)  # noqa: PTH100 - no link is followed
 
 

@@ -84,7 +84,7 @@ class ForkServer:
         self._imported.update(new)
         # Imports make much and leave next to nothing: to search meanwhile takes a tenth of their time.
         gc.disable()
-        with _left_out(_NEEDLESS):
+        with _pretend_not_installed(_NEEDLESS):
             for module in new:
                 # What cannot be imported fails in the program itself, which then says so.
                 with contextlib.suppress(Exception):
@@ -98,7 +98,7 @@ class ForkServer:
         alone = len(list(Path("/proc/self/task").iterdir())) == 1
         pid = os.fork() if alone else None
         if pid == 0:
-            self._become(request, descriptors)
+            self._become_program(request, descriptors)
             return True
         if pid is not None:
             self._ends[pid] = descriptors.pop()
@@ -107,7 +107,7 @@ class ForkServer:
         self._control.send(json.dumps({"pid": pid}).encode())
         return False
 
-    def _become(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
+    def _become_program(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -156,7 +156,7 @@ class ForkServer:
 
 
 @contextlib.contextmanager
-def _left_out(module: str) -> Iterator[None]:
+def _pretend_not_installed(module: str) -> Iterator[None]:
     """Within it, a module is as if it were not installed, unless it is imported already."""
     stand_in = sys.modules.setdefault(module, None)  # type: ignore[arg-type]  # None is how Python says so
     try:

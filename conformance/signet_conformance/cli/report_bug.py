@@ -135,7 +135,7 @@ def _parts(
         "connector": None if run is None else run.connector,
     }
     parts = {
-        "about.json": _whole(json.dumps(redactor.document(about), indent=2, ensure_ascii=False)) + "\n",
+        "about.json": _escape_surrogates(json.dumps(redactor.document(about), indent=2, ensure_ascii=False)) + "\n",
         "recording.jsonl": "".join(f"{_clean(line, redactor)}\n" for line in lines if line.strip()),
     }
     file = Path(settings or SETTINGS)
@@ -151,10 +151,10 @@ def _clean(line: str, redactor: Any) -> str:
         value = json.loads(line)
     except ValueError:
         return str(redactor.text(line))
-    return _whole(json.dumps(redactor.document(value), ensure_ascii=False))
+    return _escape_surrogates(json.dumps(redactor.document(value), ensure_ascii=False))
 
 
-def _whole(text: str) -> str:
+def _escape_surrogates(text: str) -> str:
     """JSON with each lone surrogate escaped, because no file can hold one as it is."""
     return text.encode("utf-8", "backslashreplace").decode()
 

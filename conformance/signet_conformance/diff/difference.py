@@ -104,7 +104,7 @@ def fold_differences(differences: Iterable[Difference]) -> list[list[Difference]
     return list(alike.values())
 
 
-def whose(session: Session) -> str:
+def owner_of(session: Session) -> str:
     """The harness, the agent and the project of a session."""
     named = (("harness", session.harness), ("agent", session.agent), ("project", session.project))
     return ", ".join(f"{name} {printable(value, 80)}" for name, value in named if value)
@@ -116,7 +116,7 @@ def session_facts(pair: SessionPair, limit: int) -> Sequence[tuple[str, str]]:
     in_both = first is not None and second is not None
     other = second.key if in_both and second is not None and second.key != pair.any.key else None
     only = "" if in_both else "A" if second is None else "B"
-    return [("only in", only), ("in B", printable(other or "", limit)), ("of", whose(pair.any))]
+    return [("only in", only), ("in B", printable(other or "", limit)), ("of", owner_of(pair.any))]
 
 
 def place(difference: Difference, first: str = "A", second: str = "B") -> str:

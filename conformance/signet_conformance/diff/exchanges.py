@@ -121,7 +121,7 @@ class ExchangePair(Struct, frozen=True):
                 at = f"{pointers[0]}/{escape(name)}", f"{pointers[1]}/{escape(name)}"
                 yield from self._member(part, words, name, ours.get(name, ABSENT), theirs.get(name, ABSENT), at)
             return
-        value, counterpart = _whole(body), _whole(other)
+        value, counterpart = _body_value(body), _body_value(other)
         structure = Structure(self.volatile, self.links)
         if next(structure.places("", value, counterpart, ("", ""), strict=False), None) is not None:
             changed = json_type(value) != json_type(counterpart)
@@ -199,7 +199,7 @@ def _folder(side: str, body: Body | None) -> str:
     return f"/{side}/body/json" if body is None or body.kind == "json" else f"/{side}/body/text"
 
 
-def _whole(body: Body | None) -> Any:
+def _body_value(body: Body | None) -> Any:
     return ABSENT if body is None else body.value
 
 

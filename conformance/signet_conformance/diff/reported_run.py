@@ -205,7 +205,7 @@ class ReportedRun:
     def lacks_beside(self, other: ReportedRun) -> Iterator[str]:
         """What the other run judged and this run did not, a line each."""
         report, lacks = self._report, self._report.lacks
-        if not self._says_why and report.exit != other._report.exit:
+        if not self._names_what_was_not_judged and report.exit != other._report.exit:
             yield f"a part of it: the run ended with {report.exit}"
         if other._report.lacks is None and report.exit == other._report.exit:
             return  # the report of an earlier kit, which lacked as much
@@ -231,7 +231,7 @@ class ReportedRun:
         return {(gap.lack, gap.route) for trace in self._traces[scenario] for gap in trace.gaps}
 
     @property
-    def _says_why(self) -> bool:
+    def _names_what_was_not_judged(self) -> bool:
         """Whether the report names what was not judged, if its exit status says that something was not.
 
         Those of earlier kits do not.

@@ -147,7 +147,7 @@ def compared(
     changes: dict[tuple[BreachGroup, BreachKey], Change] = {}
     for breach, change in _changes(before, after):
         known = changes.get((change.became, breach.key))
-        changes[change.became, breach.key] = change if known is None else _joined(known, change)
+        changes[change.became, breach.key] = change if known is None else _merge(known, change)
     told = [
         replace(change, why=requests.changed(change.now))
         if change.became in (BreachGroup.FRESH, BreachGroup.FIXED, BreachGroup.UNSEEN)
@@ -158,7 +158,7 @@ def compared(
     return ReportComparison(old, new, ordered, unread_beside(old, new), [*after.lacks_beside(before)])
 
 
-def _joined(known: Change, other: Change) -> Change:
+def _merge(known: Change, other: Change) -> Change:
     """Merge the same change of two scenarios; the worst verdict comes first."""
     worse = BREACHES.index(other.now.verdict) < BREACHES.index(known.now.verdict)
     first, second = (other, known) if worse else (known, other)

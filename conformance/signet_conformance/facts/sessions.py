@@ -193,7 +193,7 @@ class Sessions:
         return HostIds(self._marks_of(marks.SessionKeyMark))
 
     @cached_property
-    def told_owners(self) -> Mapping[str | None, set[str]]:
+    def reported_owners(self) -> Mapping[str | None, set[str]]:
         """The sessions that the driver reported as owners of each key."""
         told: dict[str | None, set[str]] = {}
         for mark in self._marks_of(marks.SessionKeyMark):
@@ -202,9 +202,9 @@ class Sessions:
         return told
 
     @cached_property
-    def told_sessions(self) -> Mapping[str | None, str]:
+    def reported_sessions(self) -> Mapping[str | None, str]:
         """The one session that the driver reported as owner of each key."""
-        return {key: next(iter(owners)) for key, owners in self.told_owners.items() if len(owners) == 1}
+        return {key: next(iter(owners)) for key, owners in self.reported_owners.items() if len(owners) == 1}
 
     def session_of(self, key: str | None) -> str | None:
         """The session of a key: the one that the driver reported, or that of the step in which the key was first used.
@@ -228,13 +228,13 @@ class Sessions:
     def _sessions(self) -> Mapping[str, str | None]:
         sessions: dict[str, str | None] = {}
         for key, hooks in self._hooks_of().items() if self._marks else ():
-            if key in self.told_sessions:
-                sessions[key] = self.told_sessions[key]
+            if key in self.reported_sessions:
+                sessions[key] = self.reported_sessions[key]
                 continue
             starts = [call for call in hooks if call.operation == START]
             first = starts[0] if starts else hooks[0]
             started_in = {step.session for start in starts if (step := self.step_at(start.seq)) is not None}
-            is_shared = len(self.told_owners.get(key, set()) & started_in) > 1
+            is_shared = len(self.reported_owners.get(key, set()) & started_in) > 1
             step = self.step_at(first.seq)
             # An end may come late, in the step of another session.
             sessions[key] = None if step is None or first.operation == END or is_shared else step.session
@@ -321,7 +321,7 @@ class Sessions:
         if not says_so or not any(self._sessions_above(session)):
             return says_so
         # A sub-agent below a marked one has a key beside that which the driver reported for the session.
-        told = [own for own, owner in self.told_sessions.items() if owner == session]
+        told = [own for own, owner in self.reported_sessions.items() if owner == session]
         return key not in told and any(own in self._hooks_of() for own in told)
 
     @cached_property

@@ -167,7 +167,7 @@ class Timeline(Sessions):
         late.
         """
         now = self.step_at(call.seq)
-        owner, asking = self.told_sessions.get(call.key), _kinds_asking_for(call)
+        owner, asking = self.reported_sessions.get(call.key), _kinds_asking_for(call)
         if owner is None:
             return now
         last = next((step for step in reversed(self.steps_of(owner, call.seq)) if step.step in asking), None)
@@ -182,7 +182,7 @@ class Timeline(Sessions):
 
         Then a skipped step is none: it caused nothing that could be late.
         """
-        now, owner = self.step_at(call.seq), self.told_sessions.get(call.key)
+        now, owner = self.step_at(call.seq), self.reported_sessions.get(call.key)
         if owner is None or now is None or now.session == owner:
             return now
         own = self.steps_of(owner, call.seq)
@@ -191,7 +191,7 @@ class Timeline(Sessions):
     def is_asked_for_twice(self, earlier: Call, call: Call) -> bool:
         """Whether the user asked for the same again: two steps that ask for it, with a call in each."""
         before, after = (self.step_at(each.seq) for each in (earlier, call))
-        if before is None or after is None or before.seq == after.seq or _tells_the_first_alone(call, before, after):
+        if before is None or after is None or before.seq == after.seq or _has_only_words_of_first(call, before, after):
             return False
         # Tools may call operations that are no hooks, and a connector may look something up at every turn.
         is_of_any_step = call.operation not in LIFECYCLE
@@ -271,7 +271,7 @@ class Timeline(Sessions):
         )
 
 
-def _tells_the_first_alone(call: Call, before: StepMark, after: StepMark) -> bool:
+def _has_only_words_of_first(call: Call, before: StepMark, after: StepMark) -> bool:
     """Whether a call has the words of the first of two steps, and not those of the second, in which it is sent."""
     told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")))
     first, second = (plain(_words_of(step)) for step in (before, after))

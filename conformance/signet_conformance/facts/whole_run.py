@@ -50,7 +50,9 @@ class WholeRun(Struct, frozen=True):
             told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
             remarks = (str(mark.text) for mark in marks_of(trace, marks.RemarkMark) if mark.text and mark.unheard)
             told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
-            told.update(dict.fromkeys(f"{m.file}: {m.words} (SIG-LOAD-002)" for m in _kept_out(trace, absent)))
+            told.update(
+                dict.fromkeys(f"{m.file}: {m.words} (SIG-LOAD-002)" for m in _refusals_that_block(trace, absent))
+            )
             if silent and registers_nothing([*marks_of(trace, marks.RegisteredMark)]):
                 told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, marks.LoadedMark) if silent and m.ok is False and m.words)
@@ -112,7 +114,7 @@ def registers_nothing(registered: Sequence[marks.RegisteredMark]) -> bool:
     return bool(taken["handlers"] and taken["tools"]) and not any(number for each in taken.values() for number in each)
 
 
-def _kept_out(trace: Trace, absent: Collection[str]) -> Iterator[marks.InstalledMark]:
+def _refusals_that_block(trace: Trace, absent: Collection[str]) -> Iterator[marks.InstalledMark]:
     """Refusals of the host that keep one of the operations from being called."""
     refused = (mark for mark in marks_of(trace, marks.InstalledMark) if mark.accepted is False and mark.words)
     return (mark for mark in refused if not set(mark.operations).isdisjoint(absent))

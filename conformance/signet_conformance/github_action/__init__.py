@@ -67,7 +67,7 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
     done: list[DrivenPerformance] = []
     try:
-        with contextlib.chdir(inputs.folder), _unheard(), interrupted_by(*_CANCELLING):
+        with contextlib.chdir(inputs.folder), _without_runner_variables(), interrupted_by(*_CANCELLING):
             for asked in _requests(inputs):
                 performance = DrivenPerformance(asked)
                 performance.drive(invocation(inputs, asked), tell)
@@ -101,7 +101,7 @@ def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
 
 
 @contextlib.contextmanager
-def _unheard() -> Iterator[None]:
+def _without_runner_variables() -> Iterator[None]:
     """Inside the block, our environment lacks what lets a child command the CI system, and the CI system's tokens."""
     ours = dict(os.environ)
     kept = without_runner(ours)

@@ -313,7 +313,7 @@ class Conclusion(Struct, frozen=True, dict=True):
             return KitError.exit_status
         if self._verdicts_status in (0, NothingTestedError.exit_status) and self.known.fails:
             return 1
-        if self._verdicts_status == 0 and (self.gaps or self._says_nothing_of_prompts):
+        if self._verdicts_status == 0 and (self.gaps or self._lacks_prompts_silently):
             return KitError.exit_status
         return 1 if self._verdicts_status == 0 and self.covers_too_little else self._verdicts_status
 
@@ -338,11 +338,11 @@ class Conclusion(Struct, frozen=True, dict=True):
         broken = f"{counted(count, 'scenario')} that broke off" if count else ""
         coverage = "too little coverage" if covers else ""
         unsubmitted = f"no prompt was submitted in {counted(self.unsubmitted, 'turn')} of the user, though declared"
-        prompts = unsubmitted if self._says_nothing_of_prompts else ""
+        prompts = unsubmitted if self._lacks_prompts_silently else ""
         return " and ".join(filter(None, [broken, failing_text(self.known), *self.gaps, prompts, coverage]))
 
     @property
-    def _says_nothing_of_prompts(self) -> bool:
+    def _lacks_prompts_silently(self) -> bool:
         """Whether prompts are declared, asked for, and never submitted, without a breach that says so."""
         return self._verdicts_status == 0 and self.terms.only is None and self.unsubmitted > 0
 

@@ -188,10 +188,10 @@ class RunHooks:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
         """Give an inconclusive requirement an outcome of its own; let skipped ones fold by their reason."""
-        from signet_conformance.pytest_plugin.items import told_by_id
+        from signet_conformance.pytest_plugin.items import report_by_id
 
         report = yield
-        return told_by_id(report, item, call)
+        return report_by_id(report, item, call)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport | pytest.CollectReport) -> tuple[str, str, str] | None:

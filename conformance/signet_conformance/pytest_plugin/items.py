@@ -145,7 +145,7 @@ class RuleFailedError(ItemError):
     """Raised by an item whose rule failed, which is the kit's own fault."""
 
 
-def told_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+def report_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """The report of an item; one that is inconclusive counts as skipped, its reason told by the requirement's id."""
     if isinstance(item, RequirementItem) and call.excinfo is not None:
         if call.excinfo.errisinstance(InconclusiveError):

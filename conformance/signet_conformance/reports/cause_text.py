@@ -99,7 +99,7 @@ class CauseText(Struct, frozen=True):
         if requirement is not None:
             yield labelled("change", requirement.fix)
         for line in self.generated(name):
-            yield _told_of_generated(line)
+            yield _generated_line(line)
         yield from self._commands(cause)
 
     def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
@@ -147,7 +147,7 @@ class CauseText(Struct, frozen=True):
         if reason := cause.known_reason:
             yield labelled("known", f"{'' if cause.is_known else 'in a part of them: '}{reason}")
         for line in self._generated(cause):
-            yield _told_of_generated(line)
+            yield _generated_line(line)
         yield from self._commands(cause)
 
     def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
@@ -176,7 +176,7 @@ class CauseText(Struct, frozen=True):
             yield labelled_command("page", words)
 
 
-def _told_of_generated(line: str) -> RenderableType:
+def _generated_line(line: str) -> RenderableType:
     """A line about a generated session; the command that replays it stays on one line, to be pasted."""
     if line.startswith("replay: "):
         return labelled_line("replay", line.removeprefix("replay: "))

@@ -205,11 +205,11 @@ def _model(judged: JudgedTrace) -> dict[str, Any]:
 def _operations(judged: JudgedTrace) -> Counter[str]:
     """How often each operation of the contract was called, or asked about by HEAD or OPTIONS."""
     # By calls, because the exchanges of a large recording would be read from its file.
-    names = (call.operation or _asked_about(call) for call in judged.recording.calls)
+    names = (call.operation or _probed_operation(call) for call in judged.recording.calls)
     return Counter(name for name in names if name is not None)
 
 
-def _asked_about(call: Call) -> str | None:
+def _probed_operation(call: Call) -> str | None:
     if call.method not in ("HEAD", "OPTIONS"):
         return None
     route = operation_table().find(call.method, call.exchange.request.path)

@@ -51,7 +51,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
         *refused,
         *registrations(given),
         *installed,
-        *_unheard(given),
+        *_default_port_notes(given),
         *unperformed(given),
         *_handlers(given),
     ]
@@ -119,7 +119,7 @@ def no_requests(traces: Iterable[Trace]) -> list[str]:
     return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]
 
 
-def _unheard(traces: Iterable[Trace]) -> list[str]:
+def _default_port_notes(traces: Iterable[Trace]) -> list[str]:
     """Which program holds the default port, if the kit could not: what connectors send there is not recorded."""
     told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.UnheardPortMark))
     return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in told]

@@ -142,17 +142,17 @@ class TimelineText:
 
     def _mark(self, mark: Mark) -> RenderableType:
         times = Text(f"{_seconds(mark.t):>10}", terminal.FAINT)
-        return self._beside(times, Text(f"#{mark.seq} {mark_words(mark)}", terminal.FAINT))
+        return self._text_beside_times(times, Text(f"#{mark.seq} {mark_words(mark)}", terminal.FAINT))
 
     def _call(self, call: Call) -> Iterator[RenderableType]:
         times = Text(f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}")
-        yield self._beside(times, Text(call_line(call), "" if _went_well(call) else terminal.STRONG))
+        yield self._text_beside_times(times, Text(call_line(call), "" if _went_well(call) else terminal.STRONG))
         if self._bodies:
             yield from self._message("request", call.exchange.request, call.exchange.request.query)
             if call.exchange.response is not None:
                 yield from self._message("answer", call.exchange.response)
 
-    def _beside(self, times: Text, text: Text) -> RenderableType:
+    def _text_beside_times(self, times: Text, text: Text) -> RenderableType:
         if self._width < _BESIDE_LEAST:
             times.plain = times.plain.strip()
             return Group(times, terminal.Paragraph(text, 2, 4))

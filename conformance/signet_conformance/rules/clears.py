@@ -19,14 +19,14 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
             if call.operation == START:
                 source = call.body_text("source")
                 if source == "clear":
-                    yield _said_cleared(recording, call)
-                elif before is None and (clear := _untold_clear(recording, call)) is not None:
+                    yield _judge_claimed_clear(recording, call)
+                elif before is None and (clear := _unreported_clear(recording, call)) is not None:
                     yield _silent_clear(recording, call, clear)
                 elif before is not None and before.operation == END:
                     is_told = before.body.get("reason") == "clear"
                     yield PASS if is_told else _restart(recording, call, before, source)
             elif call.operation == PROMPT and before is not None:
-                yield from _going_on(recording, hooks, before, call)
+                yield from _breach_of_going_on(recording, hooks, before, call)
             before = call
 
 
@@ -37,7 +37,7 @@ def _last_clear(recording: Recording, step: StepMark | None) -> StepMark | None:
     return opened[-1] if opened and opened[-1].step == StepName.CLEAR else None
 
 
-def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt: Call) -> Iterator[Outcome]:
+def _breach_of_going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt: Call) -> Iterator[Outcome]:
     """The breach of a session that goes on after a clear as if nothing had happened: no end or start reports it."""
     timeline = recording.timeline
     step = timeline.own_step(prompt)
@@ -67,7 +67,7 @@ def _going_on(recording: Recording, hooks: Sequence[Call], before: Call, prompt:
     )
 
 
-def _said_cleared(recording: Recording, call: Call) -> Outcome:
+def _judge_claimed_clear(recording: Recording, call: Call) -> Outcome:
     """A start that says "clear": the user cleared its session after the last start that the daemon heard."""
     timeline, step = recording.timeline, recording.timeline.own_step(call)
     if step is None or step.session is None:
@@ -104,7 +104,7 @@ def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[Ste
     return step in clears and any(end.seq > start.seq and recording.timeline.own_step(end) == step for end in ends)
 
 
-def _untold_clear(recording: Recording, call: Call) -> StepMark | None:
+def _unreported_clear(recording: Recording, call: Call) -> StepMark | None:
     """The clear before the first start of a key, if the host did not report the end that it made; else None."""
     clear = _last_clear(recording, recording.timeline.own_step(call))
     if clear is None:

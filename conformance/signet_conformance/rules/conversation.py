@@ -63,7 +63,7 @@ class Conversations:
             return []
         told = [(role, words_of(text)) for role, text in transcript.turns]
         if not told or self._only_quoted(told, session):
-            silent = self._tells_nothing(call, session)
+            silent = self._has_no_words(call, session)
             return [] if silent is None else [silent]
         own: Counter[Turn] = Counter()
         for name, said in self._said.items():
@@ -72,9 +72,9 @@ class Conversations:
         found = (
             self._foreign(call, told, own, session),
             # A turn with the wrong speaker is not also missing for its own speaker: that is one mistake.
-            _of_the_other_role(call, told, own) or self._left_out(call, told, session),
+            _of_the_other_role(call, told, own) or self._missing_turns(call, told, session),
             _twice(call, told, own),
-            self._cleared(call, told, session),
+            self._repeats_cleared_words(call, told, session),
         )
         return [difference for difference in found if difference is not None]
 
@@ -99,16 +99,16 @@ class Conversations:
             call, "the transcript holds a turn of another session", "the session's own turns", words, "foreign"
         )
 
-    def _left_out(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
+    def _missing_turns(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
         if call.operation != END or any(REDACTION in words for _, words in told):
             return None
-        so_far = self._told_so_far(call)
+        so_far = self._reported_so_far(call)
         owed: Counter[Turn] = Counter()
         for role, words in self._owed_turns(call, session):
             owed[role, words] += 1
             missing = so_far[role].count(words) < owed[role, words]
             # Words that contain speakers' names are taken for turns if each line names its speaker.
-            if missing and not (names_a_speaker(words) and words in self._whole(call)):
+            if missing and not (names_a_speaker(words) and words in self._transcripts_until(call)):
                 if announces_a_cut(call.body.get("transcript")):
                     return None
                 whose = "user" if role == "user" else "model"
@@ -116,12 +116,12 @@ class Conversations:
                 return _otherwise(call, message, words, None, "left out")
         return None
 
-    def _tells_nothing(self, call: Call, session: str) -> Finding | None:
+    def _has_no_words(self, call: Call, session: str) -> Finding | None:
         """The finding that a transcript holds none of the words that were said, such as `[object Object]`.
 
         A transcript of another shape that holds words of the conversation is not blamed, nor is one beside a path.
         """
-        transcript, whole = call.body_text("transcript"), self._whole(call)
+        transcript, whole = call.body_text("transcript"), self._transcripts_until(call)
         is_alone = transcript is not None and call.body_text("transcriptPath") is None
         if call.operation != END or not is_alone or REDACTION in whole:
             return None
@@ -132,7 +132,7 @@ class Conversations:
         message = "the transcript holds nothing that was said"
         return _otherwise(call, message, owed[0][1], transcript, "nothing told")
 
-    def _cleared(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
+    def _repeats_cleared_words(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
         """The breach of a transcript with words from before a clear that an end under another key has already sent.
 
         What no step says, such as a greeting, may be in every transcript. This is judged only if something was said
@@ -165,7 +165,7 @@ class Conversations:
         message = "the transcript repeats turns that were cleared and already sent"
         return _otherwise(call, message, "only what was said since the session was cleared", turn[1], "cleared")
 
-    def _told_so_far(self, call: Call) -> Mapping[str, str]:
+    def _reported_so_far(self, call: Call) -> Mapping[str, str]:
         """Everything that each speaker said, according to the transcripts of a key up to one of them.
 
         A connector may send only what is new, and one reply in several turns.
@@ -176,7 +176,7 @@ class Conversations:
                 told[role].append(words_of(text))
         return {role: " ".join(words) for role, words in told.items()}
 
-    def _whole(self, call: Call) -> str:
+    def _transcripts_until(self, call: Call) -> str:
         """The transcripts of a key up to one of them, as they were sent."""
         return " ".join(words_of(earlier.call.body_text("transcript")) for earlier in self._until(call))
 

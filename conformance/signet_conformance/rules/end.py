@@ -93,7 +93,7 @@ TURNS_STORED_SINCE = "0.237"
 """From this release on the daemon stores a turn from the last words of the model."""
 
 
-def _tells_its_turn(end: Call) -> bool:
+def _contains_its_turn(end: Call) -> bool:
     """Whether an end contains the model's last message, or is of a harness whose ends contain nothing else."""
     messages = (end.body.get(name) for name in ("lastAssistantMessage", "last_assistant_message"))
     return any(map(text_or_none, messages)) or end.body.get("harness") == "muse-code"
@@ -104,7 +104,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
     for outcome in check_fields("SIG-END-003")(recording):
         if outcome is not PASS and outcome.verdict is Verdict.WARN:
             (end,) = (recording.by_seq[seq] for seq in outcome.exchanges)
-            if recording.at_least(TURNS_STORED_SINCE) and _tells_its_turn(end):
+            if recording.at_least(TURNS_STORED_SINCE) and _contains_its_turn(end):
                 yield PASS
                 continue
             if was_silent(recording, _first_told(recording, end)):

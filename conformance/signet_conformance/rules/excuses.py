@@ -239,7 +239,7 @@ def _lost_start(recording: Recording, calls: Sequence[Call]) -> str | None:
     return lost_start(recording, calls[0])
 
 
-def _left_untold(recording: Recording, call: Call) -> str | None:
+def _end_is_unreported(recording: Recording, call: Call) -> str | None:
     """The remark that the host reported no end of a call's session when the user began anew in it; None if it did."""
     session = recording.timeline.session_at(call.seq)
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
@@ -252,7 +252,7 @@ def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
     lost = _lost_between_its_calls(recording, calls)
     if lost is not None:
         return f"{lost}, before the new start: an end may have been lost"
-    return _left_untold(recording, min(calls, key=lambda call: call.seq))
+    return _end_is_unreported(recording, min(calls, key=lambda call: call.seq))
 
 
 def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
@@ -265,7 +265,7 @@ def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
     ended = any(hook.operation == END for hook in hooks)
     if recording.may_go_on:
         return "the recording is not complete"
-    if not ended and (untold := _left_untold(recording, start)) is not None:
+    if not ended and (untold := _end_is_unreported(recording, start)) is not None:
         return untold
     if recording.timeline.switches.outage_lasts and not ended:
         return "the daemon did not run until the end of the recording"

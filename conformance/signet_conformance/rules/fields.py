@@ -75,18 +75,18 @@ def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) ->
     If alternatives miss equally, it is the first error of the first one.
     """
 
-    def told(error: Any) -> tuple[Any, ...]:
+    def usefulness(error: Any) -> tuple[Any, ...]:
         # A member that is not allowed is a surplus of its object, and counts as an error of the object.
         within = error.instance_path[:-1] if error.kind.name == "falseSchema" else error.instance_path
         path = [(isinstance(part, str), part) for part in within]
         of_type = _is_of_type(_at(document, error.instance_path), _at(schema, [*error.schema_path[:-1], "type"]))
         return -len(path), path, not _misses(error), not of_type
 
-    best = max(errors, key=told, default=None)
+    best = max(errors, key=usefulness, default=None)
     alike = False
     while best is not None and (misses := _misses(best)):
-        nearest = sorted(misses, key=told)
-        alike = alike or (len(nearest) > 1 and told(nearest[0]) == told(nearest[1]))
+        nearest = sorted(misses, key=usefulness)
+        alike = alike or (len(nearest) > 1 and usefulness(nearest[0]) == usefulness(nearest[1]))
         best = misses[0] if alike else nearest[0]
     return best
 

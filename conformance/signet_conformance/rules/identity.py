@@ -244,7 +244,7 @@ def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bo
 
     A connector may start its session again, late, in the step of another.
     """
-    told = recording.timeline.told_sessions
+    told = recording.timeline.reported_sessions
     if told.get(start.key, session) == session:
         return False
     own = (key for key, owner in told.items() if owner == session and key is not None)

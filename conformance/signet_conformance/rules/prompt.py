@@ -100,7 +100,7 @@ def is_in_its_turn(recording: Recording, call: Call) -> bool:
 def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
     accepted: Call | None = None
     for call in turn.prompts:
-        if (own := _of_its_session(recording, turn, call)) is not None:
+        if (own := _submission_in_own_session(recording, turn, call)) is not None:
             yield warn(
                 call,
                 own,
@@ -141,7 +141,7 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
     return said[0]
 
 
-def _of_its_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
+def _submission_in_own_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
     """The submission in the turn's own session, if a call repeats it in an unrelated one in which nobody said it."""
     owner = recording.timeline.session_of(call.key)
     if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
@@ -156,7 +156,7 @@ def _same_text(first: Call, second: Call) -> bool:
     return plain(first.text) == plain(second.text)
 
 
-def _keys_known(recording: Recording) -> AbstractSet[str | None]:
+def _known_keys(recording: Recording) -> AbstractSet[str | None]:
     """The keys whose first prompt answered with sessionKnown got true."""
     first_told: dict[str | None, object] = {}
     for call in recording.of(PROMPT):
@@ -169,7 +169,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
     """A prompt uses a session key that was started."""
     starts = recording.of(START)
     started = {c.key for c in starts if c.key is not None}
-    known = _keys_known(recording)
+    known = _known_keys(recording)
     first_keyless = min((c.seq for c in starts if c.key is None), default=None)
     for call in recording.of(PROMPT, cut=True):
         if call.cut:
@@ -230,7 +230,7 @@ def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
     if any(each.key is not None for each in turn.prompts):
         return None
     started = (c for c in recording.of(START) if c.seq < call.seq and recording.is_open(c.key, call.seq))
-    return next((c for c in started if recording.timeline.told_sessions.get(c.key) == turn.step.session), None)
+    return next((c for c in started if recording.timeline.reported_sessions.get(c.key) == turn.step.session), None)
 
 
 def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:

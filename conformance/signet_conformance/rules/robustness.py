@@ -276,13 +276,13 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if claimed or opened_anew or not any(call.seq < over for call in hooks):
         return None
     later = [step for step in timeline.steps_of(session, until) if step.seq > over and not timeline.was_skipped(step)]
-    turns = [step for step in later if _is_told(step) and not timeline.was_disturbed_in(step)]
+    turns = [step for step in later if _is_reported_turn(step) and not timeline.was_disturbed_in(step)]
     if len(turns) < _TURNS:
         return None
     heard = [call for call in hooks if call.seq > turns[0].seq]
     if heard:
         return PASS
-    if not _heard_by_connector(recording, turns):
+    if not _reached_connector(recording, turns):
         return None
     waited_s = _passed_s(recording, over)
     recovers_s = recording.declared.recovers_s or 0.0
@@ -302,13 +302,13 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     )
 
 
-def _is_told(step: StepMark) -> bool:
+def _is_reported_turn(step: StepMark) -> bool:
     """Whether a step is a turn that the host reports to its connector."""
     text = plain(step.text or "x")
     return step.step == StepName.PROMPT and bool(text) and not text.startswith("/")
 
 
-def _heard_by_connector(recording: Recording, turns: Sequence[StepMark]) -> bool:
+def _reached_connector(recording: Recording, turns: Sequence[StepMark]) -> bool:
     """Whether the host told the connector of turns; with a real program, only observations prove it."""
     capabilities = recording.declared.capabilities
     if capabilities is not None and PROMPT not in capabilities:

@@ -284,7 +284,7 @@ class _Switches:
         """Judge a start by the end of each session that it may have replaced."""
         parallel = False
         unclear: Call | None = None
-        for old, turn in self._left_by(start):
+        for old, turn in self._sessions_left_by(start):
             if self._uses[old][-1] > start.seq or self._recording.timeline.is_session_beside(turn, start):
                 parallel = True
                 continue
@@ -304,7 +304,7 @@ class _Switches:
             message = "the old session's end follows the new start at once, or was disturbed"
             yield undecided(start, unclear, message=message)
 
-    def _left_by(self, start: Call) -> Sequence[tuple[str, Call]]:
+    def _sessions_left_by(self, start: Call) -> Sequence[tuple[str, Call]]:
         """The open sessions of the same harness under other keys; of several agents, only those of the same agent."""
         return [
             (old, turn)

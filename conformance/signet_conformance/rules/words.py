@@ -68,7 +68,7 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             continue
         begun = [turn for turn in turns if turn.step.seq < call.seq]
         own = [turn for turn in begun if turn.step.session == session]
-        same = _said_in(recording, call, own)
+        same = _turns_in(recording, call, own)
         fresh = next((turn for turn in same if turn.step.seq not in accepted), None)
         if fresh is not None:
             accepted.add(fresh.step.seq)
@@ -78,10 +78,10 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             stale = "the words of an earlier turn, which arrived before, are sent instead of those of this turn"
             yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].text, "stale")
         else:
-            yield call.seq, _of_no_own_turn(recording, call, session, begun, own)
+            yield call.seq, _judge_words_of_no_own_turn(recording, call, session, begun, own)
 
 
-def _said_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[Turn]:
+def _turns_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[Turn]:
     """The turns of its session whose words a prompt holds; the host's envelope around them is SIG-PROMPT-010's."""
     text = plain(call.text)
     same = [turn for turn in own if is_said(recording, text, turn.plain_text)]
@@ -92,7 +92,7 @@ def _said_in(recording: Recording, call: Call, own: Sequence[Turn]) -> Sequence[
     return [turn for turn in own if len(turn.plain_text) >= SHORTEST_TEXT and turn.plain_text in text]
 
 
-def _of_no_own_turn(
+def _judge_words_of_no_own_turn(
     recording: Recording, call: Call, session: str, begun: Sequence[Turn], own: Sequence[Turn]
 ) -> Outcome:
     """The finding on a prompt that has the exact text of no turn of its session."""
@@ -130,7 +130,7 @@ def may_be_expanded(text: str) -> bool:
 def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) -> bool:
     """Whether the key of a prompt may be that of the session that said it, started late in another one's step."""
     timeline = recording.timeline
-    if call.key in timeline.told_sessions or any(timeline.session_of(key) == speaker for key in recording.hooks_of):
+    if call.key in timeline.reported_sessions or any(timeline.session_of(key) == speaker for key in recording.hooks_of):
         return False
     said = ((turn, prompt) for turn in timeline.turns for prompt in turn.prompts if prompt.key == call.key)
     return not any(turn.is_said_by(prompt) and turn.step.session != speaker for turn, prompt in said)

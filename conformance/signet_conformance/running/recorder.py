@@ -114,10 +114,10 @@ class ModelRecorder(_Recorder):
 
     def follow(self, commands: Iterable[Mapping[str, Any]], timeout_s: float) -> None:
         """Repeat the commands for both sides: begin a file beside the other one, write a mark, wait until idle."""
-        _ask(self._process, [_beside(command) for command in commands if command["op"] in _BOTH], timeout_s)
+        _ask(self._process, [_for_model_recorder(command) for command in commands if command["op"] in _BOTH], timeout_s)
 
 
-def _beside(command: Mapping[str, Any]) -> Mapping[str, Any]:
+def _for_model_recorder(command: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**command, "out": model_side(command["out"])} if command["op"] == "trace" else command
 
 

@@ -285,7 +285,7 @@ def _least_coverage(given: RunOptions, spelt: Spelling) -> float | None:
 def _sessions(given: RunOptions, own: int | None, spelt: Spelling) -> int:
     # A run that is narrowed down to scenarios or requirements generates no sessions.
     if given.scenarios is not None:
-        return _whole(given.scenarios, spelt("scenarios"), MOST_SESSIONS)
+        return _parse_whole_number(given.scenarios, spelt("scenarios"), MOST_SESSIONS)
     if given.files or given.only is not None:
         return 0
     return DEFAULT_SESSIONS if own is None else own
@@ -314,10 +314,10 @@ def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
 def _seed(given: str | None, where: str) -> int:
     if given == "random":
         return secrets.randbelow(1 << 32)
-    return DEFAULT_SEED if given is None else _whole(given, where, (1 << 64) - 1)
+    return DEFAULT_SEED if given is None else _parse_whole_number(given, where, (1 << 64) - 1)
 
 
-def _whole(given: str, where: str, limit: int) -> int:
+def _parse_whole_number(given: str, where: str, limit: int) -> int:
     if not (given.isascii() and given.isdigit() and len(given) <= 20 and int(given) <= limit):
         raise UsageError(
             f"{printable(given, 40)!r} is not a whole number from 0 to {limit}",

@@ -145,10 +145,10 @@ def _planned_events(scenario: Scenario) -> Iterator[_Event]:
         elif isinstance(step, SwitchFaultsOff):
             fault = None
         elif isinstance(step, ConnectorStep):
-            yield step.session, "compact" if step.step in HALVES else step.step, _meets(fault, step)
+            yield step.session, "compact" if step.step in HALVES else step.step, _outage_met_by(fault, step)
 
 
-def _meets(fault: SwitchFaultOn | None, step: Step) -> str | None:
+def _outage_met_by(fault: SwitchFaultOn | None, step: Step) -> str | None:
     if fault is None or step.step not in _HOOKS:
         return None
     pattern = (fault.match or {}).get("path", "*")

@@ -174,7 +174,7 @@ class Memory:
     def _names(self, request: Outgoing, pointer: str) -> dict[str, Any]:
         key = self.key_of(request)
         own = self._sessions.get(key, {}) if key is not None else {}
-        names: dict[str, Any] = {**self._known, **_said_by(request), **own, "path": request.path}
+        names: dict[str, Any] = {**self._known, **_facts_sent_by(request), **own, "path": request.path}
         if key is not None:
             names["key"] = key
         for other, session in self._sessions.items():
@@ -189,7 +189,7 @@ class Memory:
         return names
 
 
-def _said_by(request: Outgoing) -> dict[str, str]:
+def _facts_sent_by(request: Outgoing) -> dict[str, str]:
     body = json_values.object_in(request.json)
     said = {
         "agent": body.get("agentId", request.query.get("agentId")),

@@ -160,12 +160,12 @@ def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -
         where=where,
         own_agents="agents" in own or "agents" in own.get("declared", {}),
     )
-    target = _of_its_day(target, own)
+    target = _with_harness_of_its_day(target, own)
     _demand_resumable(target)
     return _as_released(target, {*own, *own.get("declared", {})}) if profile.earlier else target
 
 
-def _of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
+def _with_harness_of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
     """Note when the connector came out, and play the release of its harness that people ran then.
 
     The settings may name the day, or a face, which is played whatever the day. Of Signet's own connectors it is known.

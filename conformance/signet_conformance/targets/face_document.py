@@ -349,7 +349,7 @@ class FaceDocument(Document):
         return self.code is not None or self.calls is not None
 
     @model_validator(mode="after")
-    def _whole_with_settings(self) -> Self:
+    def _demand_members_beside_settings(self) -> Self:
         lacking = [name for name in _WITH_SETTINGS if name not in self.model_fields_set]
         if self.settings is not None and lacking:
             raise refusal(f"has settings and lacks {', '.join(lacking)}", "add what a harness that runs commands needs")

@@ -54,7 +54,7 @@ def read(path: str) -> Capture:
         # Each entry is dropped once it is read, so that a large capture is in memory once, not twice.
         entry, entries[number - 1] = entries[number - 1], None
         try:
-            if why := _left_out(entry):
+            if why := _why_left_out(entry):
                 left_out[why] += 1
             else:
                 exchanges.append(_captured(entry, place))
@@ -64,7 +64,7 @@ def read(path: str) -> Capture:
     return Capture(exchanges, left_out)
 
 
-def _left_out(entry: dict[str, Any]) -> str | None:
+def _why_left_out(entry: dict[str, Any]) -> str | None:
     """Why an entry is left out; None if it is an exchange with a server."""
     url = str(entry["request"]["url"])
     try:

@@ -52,10 +52,10 @@ _OPTION_ENDS = ("key", "auth", "pat", "credential", "credentials", "secret", "to
 
 def replace_at(text: str, names: Iterable[int], token: Token) -> str:
     """`text` with tokens for the secrets beside the names that begin, hyphens included, at these places."""
-    return replace_spans(text, _beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
+    return replace_spans(text, _values_beside(text, filter(None, (_BESIDE.match(text, at) for at in names))), token)
 
 
-def _beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
+def _values_beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
     done = 0
     for match in matches:
         start = match.end()

@@ -67,7 +67,7 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
             continue
         start = _begin_of_line(text, at)
         if label[0].endswith("</"):
-            found.update(_beside_element(text, start, at))
+            found.update(_value_of_element(text, start, at))
             continue
         if label[0][-1] in "\r\n" and at - start <= _LONGEST_LABEL:
             found.update(_under_label(text, start))
@@ -145,7 +145,7 @@ def _under_label(text: str, start: int) -> Iterator[Span]:
         yield value.start("value"), value.start("value") + len(value["value"].rstrip(".,"))
 
 
-def _beside_element(text: str, start: int, at: int) -> Iterator[Span]:
+def _value_of_element(text: str, start: int, at: int) -> Iterator[Span]:
     opened = max(start, text.rfind(">", start, at) + 1)
     value = _IN_ELEMENT.match(text, opened)
     if value is not None and is_likely(_member_name(value["label"]), value["value"]):

@@ -137,7 +137,9 @@ _MOST = 256
 
 def replace_nested(text: str, windows: Iterable[Span], token: Token) -> str:
     """Replace secrets that are apart from their names: the names are in these windows, the secrets perhaps behind."""
-    spans = {span for window in windows for find in (_under_names, _beside_names) for span in find(text, *window)}
+    spans = {
+        span for window in windows for find in (_under_names, _values_beside_names) for span in find(text, *window)
+    }
     return replace_spans(text, sorted(spans), token)
 
 
@@ -202,7 +204,7 @@ def _members(text: str, opening: re.Match[str], name: str) -> Iterator[Span]:
         at = after.end()
 
 
-def _beside_names(text: str, first: int, last: int) -> Iterator[Span]:
+def _values_beside_names(text: str, first: int, last: int) -> Iterator[Span]:
     if text.find("value", first, last) < 0:
         return
     for named in _NAMED.finditer(text, first, last):

@@ -108,7 +108,7 @@ class Cleaner:
             return self._object(value)
         if isinstance(value, list):
             if value and _are_pairs(value):
-                return [[self.text(name), self._beside(name, item)] for name, item in value]
+                return [[self.text(name), self._value_beside_name(name, item)] for name, item in value]
             return [self.value(item) for item in value]
         if self._numeric and _is_number(value):
             return next((token for digits, token in self._numeric if digits in repr(value)), value)
@@ -126,7 +126,7 @@ class Cleaner:
         if isinstance(members.get("value"), str):
             named = next((members[name] for name in NAMES.name_members if isinstance(members.get(name), str)), None)
             if named is not None:
-                cleaned["value"] = self._beside(named, members["value"])
+                cleaned["value"] = self._value_beside_name(named, members["value"])
         if isinstance(members.get(KEY_TYPE), str):
             private = {name: members[name] for name in NAMES.private_key_members if isinstance(members.get(name), str)}
             cleaned.update({name: self._token(value) for name, value in private.items()})
@@ -141,7 +141,7 @@ class Cleaner:
             if name in self._secret_names or id(member) in self._suspected
         }
 
-    def _beside(self, name: str, value: Any) -> Any:
+    def _value_beside_name(self, name: str, value: Any) -> Any:
         """A value whose name stands beside it; words that only follow such a name, as in tags, do not count."""
         if isinstance(value, str) and len(value.split()) > 1 and not name.lower().endswith("authorization"):
             return self.text(value)
@@ -199,12 +199,12 @@ class _Parts:
             names.update(chain.from_iterable(objects))
             level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
         self.texts += names
-        self._beside = [*self._pairs(), *(self._members_beside_values() if "value" in names else ())]
+        self._value_beside_name = [*self._pairs(), *(self._members_beside_values() if "value" in names else ())]
         if KEY_TYPE in names:
-            self._beside += [
+            self._value_beside_name += [
                 ("privatekey", members) for objects, _ in self._levels for members in objects if KEY_TYPE in members
             ]
-        self.secret_names = secret_names_among(names.union([name for name, _ in self._beside]))
+        self.secret_names = secret_names_among(names.union([name for name, _ in self._value_beside_name]))
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
         """The names that lists of pairs give to values, with the lists."""
@@ -224,7 +224,7 @@ class _Parts:
     def holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:
         """The ids of the suspected texts, and of what holds one, or the name of a secret, at any depth."""
         hot = self.secret_names | suspected
-        ids = {id(holder) for name, holder in self._beside if name in hot}
+        ids = {id(holder) for name, holder in self._value_beside_name if name in hot}
         if not hot:
             return ids
         ids.update([id(text) for text in self.texts if text in suspected])

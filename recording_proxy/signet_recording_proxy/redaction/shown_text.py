@@ -123,7 +123,7 @@ def _put_back(text: str, shown: str, clean: str, given: dict[str, dict[str, None
     for match in tokens.finditer(clean):
         at_shown += match.start() - at_clean
         at_clean = match.end()
-        words = [_whole(word, tokens, given) for word in given[match[0]]]
+        words = [_without_tokens(word, tokens, given) for word in given[match[0]]]
         word = next((word for word in words if shown.startswith(word, at_shown)), None)
         if word is None:  # a token of an earlier recording
             at_shown += len(match[0])
@@ -134,7 +134,7 @@ def _put_back(text: str, shown: str, clean: str, given: dict[str, dict[str, None
     return "".join((*pieces, text[done:]))
 
 
-def _whole(word: str, tokens: re.Pattern[str], given: dict[str, dict[str, None]]) -> str:
+def _without_tokens(word: str, tokens: re.Pattern[str], given: dict[str, dict[str, None]]) -> str:
     """A secret without tokens of others in it."""
     return tokens.sub(lambda match: next(iter(given[match[0]])), word)
 

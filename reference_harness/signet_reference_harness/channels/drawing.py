@@ -90,7 +90,7 @@ class Drawing:
         colour = "yellow" if ok is None else "green" if ok else "red"
         line = Text("● ", style=colour).append(one_line(name, 80), style="bold")
         if arguments:
-            line.append(" ").append(one_line(_in_words(arguments), 2_000), style="dim")
+            line.append(" ").append(one_line(_members_in_words(arguments), 2_000), style="dim")
         line.truncate(max(width, 8), overflow="ellipsis")
         if not told:
             return line
@@ -142,10 +142,10 @@ def in_brief(content: Any) -> str:
         first = next((line for line in content.splitlines() if line.strip()), "nothing")
         more = content.count("\n")
         return f"{first}  (+{more} lines)" if more > 1 else first
-    return _in_words(content) if isinstance(content, Mapping) else json.dumps(content, ensure_ascii=False)
+    return _members_in_words(content) if isinstance(content, Mapping) else json.dumps(content, ensure_ascii=False)
 
 
-def _in_words(members: Mapping[str, Any]) -> str:
+def _members_in_words(members: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
         for name, value in members.items()

@@ -164,7 +164,7 @@ class AdapterClient(adapter.RuntimeAdapter):
         key = uuid5(SAVE_NAMESPACE, f"{session.agent}\0{content}".encode(errors="surrogatepass").hex())
         body = {
             **map_texts(extra, self.outgoing),
-            **self._whose(session),
+            **self._session_members(session),
             "project": session.project,
             "content": content,
             "idempotencyKey": str(key),
@@ -189,10 +189,10 @@ class AdapterClient(adapter.RuntimeAdapter):
         self, session: SessionIdentity, operation: str, members: Mapping[str, Any], **options: Any
     ) -> Reply:
         """Call a hook, with the `members` that only this one has."""
-        body = {**self._whose(session), **members}
+        body = {**self._session_members(session), **members}
         return await self._call(session, operation, body, **options)
 
-    def _whose(self, session: SessionIdentity) -> dict[str, Any]:
+    def _session_members(self, session: SessionIdentity) -> dict[str, Any]:
         return {
             "harness": self.harness,
             "sessionKey": session.key,

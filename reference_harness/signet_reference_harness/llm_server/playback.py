@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from signet_reference_harness.llm_server.requests import became
+from signet_reference_harness.llm_server.requests import wait_until
 from signet_reference_harness.llm_server.script import ApiName, Condition, ErrorAnswer, Match, Script, ScriptedTurn
 from signet_reference_harness.messages import objects
 
@@ -135,7 +135,7 @@ class Playback:
     async def next(self, request: int) -> PlayedTurn:
         """The turn for a request that meets no rule: one that was added for it, else the next in order."""
         if self._must_wait(request):
-            await became(lambda: not self._must_wait(request), self._changed, self.script.wait_ms / 1000)
+            await wait_until(lambda: not self._must_wait(request), self._changed, self.script.wait_ms / 1000)
         if addressed := self._addressed.get(request):
             return addressed.popleft()
         if self.left:

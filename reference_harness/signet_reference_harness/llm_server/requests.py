@@ -65,7 +65,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-async def became(true: Callable[[], bool], changed: asyncio.Condition, patience_s: float) -> None:
+async def wait_until(true: Callable[[], bool], changed: asyncio.Condition, patience_s: float) -> None:
     """Wait until `true` returns True, for `patience_s` seconds at most. Each change must notify `changed`."""
     with suppress(TimeoutError):
         async with changed, asyncio.timeout(patience_s):
@@ -102,7 +102,7 @@ class Requests:
     async def after(self, number: int, wait_s: float) -> list[KeptRequest]:
         """The requests with a higher number; waits for the first of them, so long at most."""
         if wait_s > 0:
-            await became(lambda: bool(self._kept) and self._kept[-1].number > number, self._changed, wait_s)
+            await wait_until(lambda: bool(self._kept) and self._kept[-1].number > number, self._changed, wait_s)
         return [kept for kept in self._kept if kept.number > number]
 
     def forget(self) -> int:

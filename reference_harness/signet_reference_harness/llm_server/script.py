@@ -103,7 +103,7 @@ class ErrorAnswer(StrictModel):
     retry_after_s: Annotated[float, Field(ge=0, strict=False)] | HeaderValue | None = None
     """the Retry-After header: a number of seconds, or a date as a text"""
 
-    def told(self, too_long: str) -> tuple[int, str]:
+    def status_and_message(self, too_long: str) -> tuple[int, str]:
         """The status and the message; `too_long` is the vendor's refusal of a request that is too long."""
         if self.kind == "context_limit":
             return 400, self.message or too_long

@@ -115,7 +115,7 @@ def effect_of(
         rows_of_result = [_row(row, result.name) for row in memory_rows(result.reply.body)]
         given += rows_of_result
         characters += sum(len(row.content) for row in rows_of_result)
-        left_out, note = _said_of_search(result.reply.body)
+        left_out, note = _search_effect(result.reply.body)
         suppressed += left_out
         if note:
             notes.append(f"{result.name}: {note}")
@@ -135,7 +135,7 @@ def _row(row: Mapping[str, Any], source: str) -> ShownRow:
     )
 
 
-def _said_of_search(body: Mapping[str, Any]) -> tuple[int, str]:
+def _search_effect(body: Mapping[str, Any]) -> tuple[int, str]:
     """How many rows a search left out, and what the daemon said of how it searched."""
     left_out, method = suppressed_rows(body), body.get("method")
     told = [f"found by {method}"] if isinstance(method, str) else []

@@ -11,7 +11,7 @@ from signet_conformance.daemon.state.agents import resolve_agent
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
 
-def _shown(daemon: Daemon, key: str, path: str, since: float, **more: Any) -> dict[str, Any]:
+def _session_entry(daemon: Daemon, key: str, path: str, since: float, **more: Any) -> dict[str, Any]:
     bypassed = daemon.sessions.bypassed(key)
     return {"key": key, "runtimePath": path, "claimedAt": js.iso(since), **more, "bypassed": bypassed}
 
@@ -23,9 +23,9 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
     """
     claims = daemon.sessions.active()
     if daemon.behaviour.early:
-        return [_shown(daemon, claim.key, claim.path, claim.since) for claim in claims]
+        return [_session_entry(daemon, claim.key, claim.path, claim.since) for claim in claims]
     sessions = {
-        claim.key: _shown(
+        claim.key: _session_entry(
             daemon, claim.key, claim.path, claim.since, agentId=claim.agent, expiresAt=js.iso(claim.expires)
         )
         for claim in claims
@@ -36,7 +36,7 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
             continue
         key = daemon.sessions.normal(entry["session"])
         if key not in sessions:
-            sessions[key] = _shown(daemon, key, entry["path"] or "unknown", entry["since"], expiresAt=None)
+            sessions[key] = _session_entry(daemon, key, entry["path"] or "unknown", entry["since"], expiresAt=None)
     return sorted(sessions.values(), key=lambda session: str(session["claimedAt"]), reverse=True)
 
 

@@ -230,7 +230,7 @@ class ProviderProgram:
     def _start(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._session = str(step.get("key") or uuid.uuid4())
         self._begin_anew()
-        self._prompt_built = step["step"] != "start" and self._kept_prompt().is_file()
+        self._prompt_built = step["step"] != "start" and self._prompt_file().is_file()
         # The harness passes no project: a provider sees the current folder.
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
@@ -292,13 +292,13 @@ class ProviderProgram:
             self._end_turn()
         return {"turn": True, "injected": injected or ""}
 
-    def _kept_prompt(self) -> Path:
+    def _prompt_file(self) -> Path:
         """Where the harness stores the session's system prompt, for a process that resumes the session."""
         return Path.home() / ".hermes" / "sessions" / f"{sha256(self._session.encode()).hexdigest()[:32]}.prompt"
 
     def _keep_prompt(self) -> None:
         self._prompt_built = True
-        kept = self._kept_prompt()
+        kept = self._prompt_file()
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.touch()
 

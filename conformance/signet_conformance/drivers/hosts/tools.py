@@ -102,7 +102,7 @@ def tool_calls(
     asked = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
     sensible = [each for each in asked if _is_sensible(wanted, each, schema)]
     if not sensible:
-        by = ", ".join(_asks(wanted, asked[0]))
+        by = ", ".join(_asked_members(wanted, asked[0]))
         raise Skipped(f"{name} offers nothing of what the step asks by: {by}")
     return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in sensible]
 
@@ -113,13 +113,13 @@ def _is_sensible(wanted: str, given: Mapping[str, Any], schema: Any) -> bool:
     A tool may have another name for the one text that it requires, but not for what it changes.
     """
     offered = offered_arguments(schema, given)
-    if "patches" in offered or not _asks(wanted, given) or _asks(wanted, offered):
+    if "patches" in offered or not _asked_members(wanted, given) or _asked_members(wanted, offered):
         return True
     may_be_renamed = "id" in given if wanted == _FORGET else wanted != _MODIFY
     return may_be_renamed and bool(required_arguments(schema, given))
 
 
-def _asks(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+def _asked_members(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:
     return [name for name in _ASKS.get(wanted, ()) if name in arguments]
 
 

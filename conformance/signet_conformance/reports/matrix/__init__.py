@@ -103,13 +103,13 @@ def headings(columns: Sequence[Column], most: int = 48) -> list[str]:
         days = [column.created[:10] for column in group]
         times = [column.created[:16].replace("T", " ") for column in group]
         paths = [column.report for column in group]
-        asides = next((each for each in (runs, commits, days, times, paths) if _tells_apart(each)), paths)
+        asides = next((each for each in (runs, commits, days, times, paths) if _are_distinct(each)), paths)
         for column, aside in zip(group, asides, strict=True):
             heads[id(column)] = cell(head, most) if len(group) == 1 else f"{cell(head, most)} {cell(aside, most)}"
     return [heads[id(column)] for column in columns]
 
 
-def _tells_apart(names: Sequence[str]) -> bool:
+def _are_distinct(names: Sequence[str]) -> bool:
     return all(names) and len(set(names)) == len(names)
 
 

@@ -319,7 +319,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
                 fold="as the user's words",
             )
             continue
-        following = [each for each in later if _goes_on(each, first, turn)]
+        following = [each for each in later if _continues_turn(each, first, turn)]
         if header.lasts == ONE_REQUEST or not following:
             continue
         lacking = [each for each in following if wanted.standing_in(each) is Standing.LACKED]
@@ -334,7 +334,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         )
 
 
-def _goes_on(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
+def _continues_turn(later: ModelCall, first: ModelCall, turn: ModelTurn) -> bool:
     """Whether a request repeats what the user said in the first one, up to the words of the turn.
 
     What follows these is context, which a host may ask for anew.

@@ -62,14 +62,18 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     for turn in turns_with_tools(recording):
         calls = [c for c in recording.of(*_RECALLS, *facts.SAVES) if turn.low < c.seq < turn.high]
         for call in calls:
-            told = _told_of(call, turn)
+            told = _request_with_result(call, turn)
             if told is None:
                 continue
             request, part = told
-            later = [c for c in calls if c.seq > call.seq and _asks_for(c) == _asks_for(call) and c.t0 <= request.t0]
+            later = [
+                c
+                for c in calls
+                if c.seq > call.seq and _identifying_words(c) == _identifying_words(call) and c.t0 <= request.t0
+            ]
             if not later:
                 # What was kept may itself speak of errors.
-                kept = _asks_for(call) if call.operation in facts.SAVES else ""
+                kept = _identifying_words(call) if call.operation in facts.SAVES else ""
                 text = plain_words(part.text).replace(kept, " ") if kept else plain_words(part.text)
                 yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
@@ -118,22 +122,22 @@ def _is_done(call: Call) -> bool | None:
     return True if is_done else None
 
 
-def _answered(call: Call) -> str:
+def _describe_answer(call: Call) -> str:
     if call.status is None:
         return "the daemon did not answer"
     return f"the daemon answered {call.status}{' with nothing of use' if call.status < 300 else ''}"
 
 
-def _asks_for(call: Call) -> str:
+def _identifying_words(call: Call) -> str:
     """What tells a call of a tool from others: the query, or what is to be kept."""
     if call.operation == facts.MEMORY_SEARCH:
         return plain_words(text_in(call.query.get("q")))
     return plain_words(text_in(call.body.get("query", call.body.get("content"))))
 
 
-def _told_of(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:
+def _request_with_result(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:
     """The first request after a call that holds the result of the tool which made it, as far as one tool is alike."""
-    words = _asks_for(call)
+    words = _identifying_words(call)
     for request in turn.asked:
         if not words or request.t0 < call.t0:
             continue
@@ -159,7 +163,7 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
         if not _claims_success(call, text):
             return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
         claim = "nothing is known" if reads else "it was done"
-        return _lie(call, request, part, f"{_answered(call)}, but the model is told that {claim}", "failure")
+        return _lie(call, request, part, f"{_describe_answer(call)}, but the model is told that {claim}", "failure")
     if reads:
         return _judge_memories(call, request, part, text)
     is_save = call.operation in facts.SAVES

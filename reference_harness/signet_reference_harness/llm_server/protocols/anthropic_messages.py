@@ -120,7 +120,7 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
-    status, message = error.told(WORDS[NAME]["too_long"])
+    status, message = error.status_and_message(WORDS[NAME]["too_long"])
     told = {"type": error.type or WORDS[NAME]["errors"].get(str(status), "api_error"), "message": message}
     return status, {"type": "error", "error": told, "request_id": "req_scripted"}
 

@@ -97,7 +97,7 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
-    status, message = error.told(WORDS[NAME]["too_long"])
+    status, message = error.status_and_message(WORDS[NAME]["too_long"])
     return status, {"error": message}
 
 

@@ -150,7 +150,7 @@ def failure_event(error: script.ErrorAnswer) -> bytes:
 
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
-    status, message = error.told(WORDS[NAME]["too_long"])
+    status, message = error.status_and_message(WORDS[NAME]["too_long"])
     too_long = error.kind == "context_limit"
     kind, code = WORDS[NAME]["errors"].get(
         str(status), ("invalid_request_error" if status < 500 else "server_error", None)
