@@ -34,7 +34,7 @@ _SINGLE_BYTE_CHARSETS = frozenset({"iso-8859-1", "latin-1", "latin1", "windows-1
 
 
 class KeptBody(Struct):
-    """The bytes of one message as they passed: all of them up to `limit`, then size and SHA-256 only."""
+    """The bytes of one message as they passed: all of them up to `limit`, then only size and SHA-256."""
 
     limit: int
     size: int = 0
@@ -58,7 +58,7 @@ class KeptBody(Struct):
         self._chunks.append(data[: self.limit - before])
 
     def seal(self) -> None:
-        """No more bytes come: what is left can be sent to another process."""
+        """Note that no more bytes come, so that the rest can be sent to another process."""
         if self._digest is not None:
             self._sealed, self._digest = self._digest.hexdigest(), None
 
@@ -112,12 +112,12 @@ def _encoded_length(described: dict[str, Any]) -> int:
 
 
 def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> dict[str, Any]:
-    """A body in a coding that cannot be undone here. No byte of it is kept, since it cannot be searched for secrets."""
+    """A body in a coding that cannot be undone here. Its bytes are not kept, since no secret can be found in them."""
     return {"cut": True, "size": size, "sha256": sha256, "text": "", "media_type": media_type, "undecoded": coding}
 
 
 def unwritten(size: int | None, media_type: str | None, why: str) -> dict[str, Any]:
-    """A body that was sent and of which nothing else is known, for a reason of `trace.model`."""
+    """A body that was sent and of which at most the size is known, for a reason of `trace.model`."""
     return {"cut": True, "size": size, "sha256": None, "text": "", "media_type": media_type, "undecoded": why}
 
 
@@ -139,7 +139,7 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
 
 
 def _openings(data: bytes) -> int:
-    # Removing a byte that is rare takes a sixth of the time of counting it.
+    # To remove a rare byte takes a sixth of the time of counting it.
     return 2 * len(data) - len(data.replace(b"[", b"")) - len(data.replace(b"{", b""))
 
 
@@ -155,7 +155,8 @@ def _body_of(body: KeptBody, media_type: str | None, content_encoding: str | Non
             data = b""
         else:
             data, complete = undone
-            # Carried data that ends early is a broken body, kept as far as it goes; not one of ours to cut.
+            # Encoded data that ends early is a broken body, which is kept as far as it goes; the recorder has not cut
+            # it.
             whole = whole and (complete or len(data) < body.limit)
     if not whole:
         text = data.decode("utf-8", "replace")
@@ -199,10 +200,10 @@ def _refuse_constant(literal: str) -> float:
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets are nested deeper than 100 levels; also where they do not match, for that is not JSON at all.
+    """Whether brackets are nested deeper than 100 levels, or do not match, in which case the text is not JSON at all.
 
-    Level by level from the innermost, which takes a hundredth of the time of a loop over the brackets: a connector
-    that sends megabytes of them must not hold up the others.
+    Works level by level from the innermost, a hundred times as fast as a loop over the brackets: a connector that sends
+    megabytes of them must not hold up the others.
     """
     brackets = _STRING.sub(b"", text.encode("utf-8", "surrogatepass")).translate(_AS_ONE_KIND, _NO_BRACKETS)
     for _ in range(MAX_JSON_DEPTH):

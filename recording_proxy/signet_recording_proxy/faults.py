@@ -60,8 +60,8 @@ class MadeUpAnswer(Struct, frozen=True):
 class Fault(Struct, eq=False):
     """One fault that was switched on.
 
-    `left` counts the exchanges it still serves (None: no end), `met` those that it has served; `off` is set when it
-    is switched off, which ends the waiting of exchanges that it holds.
+    `left` counts the exchanges that it still affects (None: no end), `met` those that it has affected; `off` is set
+    when it is switched off, which ends the waiting of exchanges that it holds.
     """
 
     id: int
@@ -91,7 +91,7 @@ class Fault(Struct, eq=False):
 
     @property
     def keeps_the_request(self) -> bool:
-        """Whether the request is kept from the daemon: the fault answers it, or no answer comes."""
+        """Whether the daemon does not get the request: the fault answers it, or no answer comes."""
         return self.kind in ("reset", "hang") or self.kind in _ANSWERS
 
     def answer(self) -> MadeUpAnswer | None:
@@ -155,11 +155,11 @@ _PARAMETERS: Mapping[str, tuple[Callable[[object], bool], str, str]] = {
     ),
     "fields": (lambda value: isinstance(value, dict), "an object", 'such as {"fields": {"novel": true}}'),
 }
-"""Each parameter: what it has to be, in code and in words, and an example. `body` may be any JSON value."""
+"""Each parameter: its condition, in code and in words, and an example. `body` may be any JSON value."""
 
 
 def parse(number: int, fault: object, match: object, count: object) -> Fault:
-    """The fault that a control command asks for; raise UsageError saying which member is off."""
+    """The fault that a control command asks for. Raises UsageError that names a wrong member."""
     name = fault.get("kind") if isinstance(fault, dict) else None
     kind = FAULT_KINDS.get(name) if isinstance(name, str) else None
     if not isinstance(fault, dict) or kind is None:

@@ -1,9 +1,9 @@
-"""Has the lines of exchanges with large bodies made by a process of their own, started when the first one comes.
+"""Makes the lines of exchanges with large bodies in another process, which starts when the first one comes.
 
-Searching a large body for secrets takes a while, in which the recorder's event loop has other connections to serve.
-Both talk over a socket that no other process has: a message is a pickle and a line, after the lengths of both, so that
-megabytes are copied no more than they must be. The worker is a fork, whose patterns are compiled already: to start an
-interpreter would take longer than most lines. It ends with the recorder.
+Searching a large body for secrets takes a while, in which the recorder's event loop has to serve other connections.
+Both processes talk over a socket that no other process has: a message is a pickle and a line, after the lengths of
+both, so that megabytes are copied as little as possible. The worker is a fork, whose patterns are compiled already: to
+start an interpreter would take longer than most lines. It ends with the recorder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_FILES = 1 << 16
 
 
 class ProvisionalRedactor(Redactor):
-    """A redactor that follows another one, in another process, which alone gives numbers to secrets."""
+    """A redactor that follows the one in another process, which alone gives numbers to secrets."""
 
     def __init__(self, canaries: Mapping[str, str]) -> None:
         self._new: dict[str, str] = {}
@@ -66,7 +66,7 @@ class ProvisionalRedactor(Redactor):
 
 
 class LineJob(Struct):
-    """An exchange whose line is to be made, and what the recorder has learned of secrets since the job before."""
+    """An exchange whose line is to be made, and the secrets that the recorder learned since the job before."""
 
     number: int
     exchange: EndedExchange
@@ -76,7 +76,7 @@ class LineJob(Struct):
 
 
 class LineResult(Struct):
-    """Sent beside the line of a job: the `secrets` whose tokens in it are provisional, or why the line is missing."""
+    """The secrets whose tokens in a job's line are provisional, or the reason why the line is missing; sent with it."""
 
     number: int
     secrets: Sequence[str] = ()
@@ -118,7 +118,7 @@ def _start_worker(connection: socket.socket) -> int:
 def _leave_the_recorder(connection: socket.socket) -> None:
     """Keep nothing open but the connection, as descriptor 0, and standard error."""
     signal.set_wakeup_fd(-1)
-    # A terminal interrupts its whole group; the recorder decides when lines are made no more.
+    # A terminal interrupts its whole group, but only the recorder decides when no more lines are made.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.dup2(connection.fileno(), 0)
@@ -160,7 +160,7 @@ def _make_lines() -> None:
 Deliver = Callable[[Line | None, str], None]
 """Takes the line, or None with the reason why it could not be made."""
 MOST_HELD = 512 * 1024 * 1024
-"""So many bytes of bodies wait for their lines at most. Of what comes then, no more than its place is written."""
+"""How many bytes of bodies may wait for their lines. If more come, only a placeholder line is written."""
 _BUFFER = 1 << 20
 _AHEAD = 2
 
@@ -173,19 +173,19 @@ class LineMaker(asyncio.BufferedProtocol):
         self._jobs: dict[int, tuple[EndedExchange, Deliver]] = {}
         self._count = self._sent = self._held = 0
         self._known = (0, 0)
-        """How many secrets, and how many learned ones, the worker has been told."""
+        """How many secrets, and how many learned ones, the worker knows."""
         self._transport: Any = None
         self._starting: asyncio.Task[None] | None = None
         self._process: int | None = None
         self._ended: asyncio.Future[None] | None = None
         self._lengths: tuple[int, int] | None = None
-        """Of the message that comes, once they are known."""
+        """The lengths of the parts of the incoming message, once they are known."""
         self._coming = memoryview(bytearray(_LENGTHS.size))
         self._came = 0
 
     def make(self, exchange: EndedExchange, deliver: Deliver) -> None:
         """Have the line of an exchange made."""
-        # What headers give away is looked for from now on, in whatever line is made next.
+        # Secrets in headers are looked for from now on, in whichever line is made next.
         self._redactor.learn_from(exchange.request.headers)
         if exchange.response is not None:
             self._redactor.learn_from(exchange.response.headers)
@@ -203,7 +203,7 @@ class LineMaker(asyncio.BufferedProtocol):
             self._starting = asyncio.get_running_loop().create_task(self._start())
 
     def _send_next(self) -> None:
-        """Send what the worker may begin with: the next one is there when it is done with the one before."""
+        """Send the worker's next job, so that it is there when the worker is done with the one before."""
         for number, (exchange, _) in islice(self._jobs.items(), _AHEAD):
             if number > self._sent:
                 self._sent = number
@@ -234,16 +234,16 @@ class LineMaker(asyncio.BufferedProtocol):
     # ---- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The worker is there."""
+        """Note that the worker is connected."""
         self._transport = transport
         self._send_next()
 
     def get_buffer(self, _size: int) -> memoryview:
-        """Where the next bytes belong."""
+        """Return the place for the next bytes."""
         return self._coming[self._came :]
 
     def buffer_updated(self, size: int) -> None:
-        """So many bytes have come."""
+        """Take in this many bytes."""
         self._came += size
         if self._came < len(self._coming):
             return
@@ -269,7 +269,7 @@ class LineMaker(asyncio.BufferedProtocol):
             deliver(None, made.failure)
 
     def connection_lost(self, _failure: Exception | None) -> None:
-        """The worker is there no longer: it was killed, or there is no memory for it."""
+        """Note that the worker is gone: it was killed, or there is no memory for it."""
         self._lose("the process that made it ended")
 
     def _lose(self, why: str) -> None:
@@ -287,7 +287,7 @@ class LineMaker(asyncio.BufferedProtocol):
             self._starting = asyncio.get_running_loop().create_task(self._start())
 
     async def end(self) -> None:
-        """End the worker, and whatever it still does."""
+        """End the worker, and its current job."""
         if self._starting is not None:
             await self._starting
         process, self._process = self._process, None

@@ -31,11 +31,11 @@ class Connection(Protocol):
         """Reset the client because `fault` takes the whole daemon away."""
 
     def reset(self) -> None:
-        """Send the client a reset in place of whatever it waits for."""
+        """Send the client a reset instead of an answer."""
 
 
 Serve = Callable[[int], asyncio.Protocol]
-"""Makes what serves the client with this number, counted from 1. That says `arrived` and `gone` to the listener."""
+"""Makes the server of the client with this number, counted from 1, which calls `arrived` and `gone` of the listener."""
 
 
 class Listener:
@@ -65,7 +65,7 @@ class Listener:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     async def serve(self, serve: Serve) -> None:
-        """Listen, and have every client served."""
+        """Listen, and serve every client."""
         self._serve = serve
         await self.accept()
 
@@ -82,11 +82,11 @@ class Listener:
         return self._serve(self._count)
 
     def arrived(self, connection: Connection) -> None:
-        """A client is there."""
+        """Note that a client has connected."""
         self._connections.add(connection)
 
     def gone(self, connection: Connection) -> None:
-        """A client is there no longer."""
+        """Note that a client is gone."""
         self._connections.discard(connection)
 
     def host_for(self, host: str) -> str:
@@ -121,10 +121,10 @@ class Listener:
         return "same-site" in sites and not origins
 
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
-        """Mark that a page's request was refused; for each of the first origins, say so."""
+        """Mark that a page's request was refused; for each of the first origins, report it."""
         named = (value for name, value in headers if name == "origin" and value.strip())
         origin = next(named, NO_ORIGIN)
-        # A page can send as many of them as it likes, each as long as it likes.
+        # A page can send as many origins as it likes, each as long as it likes.
         shown = RefusedMark(origin=origin[:_MOST_SHOWN], method=method[:_MOST_SHOWN], path=path[:_MOST_SHOWN])
         self.recorder.mark(RefusedMark.NAME, shown.data)
         if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
@@ -134,11 +134,11 @@ class Listener:
             )
 
     def heard_no_request(self, number: int, words: str) -> None:
-        """Mark that a client sent what cannot be read as a request."""
+        """Mark that a client sent something that cannot be read as a request."""
         self.recorder.mark(NoRequestMark.NAME, NoRequestMark(conn=number, words=words).data)
 
     def report(self, failure: SignetConformanceError) -> None:
-        """Say a failure of the recorder itself, which it survived."""
+        """Report a failure of the recorder itself, which goes on."""
         self.recorder.internal_errors += 1
         print(f"error: {failure}", file=sys.stderr, flush=True)
 
@@ -152,7 +152,7 @@ class Listener:
             connection.cut_off(fault)
 
     async def _reserved_again(self) -> socket.socket:
-        # uvloop closes a socket in the next turn of its loop, and until then the port is taken: by us.
+        # uvloop closes a socket in the next turn of its loop; until then, we ourselves occupy the port.
         for _ in range(_TURNS_TO_CLOSE):
             try:
                 return reserve(*self._address[:2])

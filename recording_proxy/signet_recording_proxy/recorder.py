@@ -1,6 +1,6 @@
-"""The recording itself: exchanges that begin and end, marks, faults, the file of the moment.
+"""The recording itself: exchanges that begin and end, marks, faults, the current file.
 
-Knows nothing of sockets or of the proxy underneath. All of it runs on one thread, in the event loop.
+It knows nothing of sockets or of the proxy underneath. All of it runs on one thread, in the event loop.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile, request_member
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
-"""So many lines wait for each other at most, and none for a larger one: they are held in memory meanwhile."""
+"""How many lines may wait for each other, none for one larger than the second figure: they are held in memory."""
 _AT_ONCE_MOST, _CODED_MOST = 16 * 1024, 1024
-"""Lines with larger bodies are made by another process, with coded ones at less: they grow when they are decoded."""
+"""Lines with larger bodies are made by another process; for encoded bodies the limit is less, since they grow."""
 _CODING = "content-encoding"
 _WORTH_TELLING_S = 0.001
 _LOOK_EVERY_S = 1.0
@@ -55,7 +55,7 @@ class OngoingExchange(Struct, eq=False):
     """Whether the client left before all of its request had come."""
     ready: Ready | None = None
     held_s: float = 0.0
-    """For how long the recorder kept the end of the answer back, for a reason of its own."""
+    """How long the recorder itself held back the end of the answer."""
 
     @property
     def path(self) -> str:
@@ -63,7 +63,7 @@ class OngoingExchange(Struct, eq=False):
         return self.target.partition("?")[0]
 
     def begin_answer(self, status: int, headers: Headers) -> SentMessage:
-        """The head of an answer has come; returns where its body goes."""
+        """Note that the head of an answer has come; return where its body goes."""
         self.status, self.response = status, SentMessage(headers, KeptBody(self.request.body.limit))
         return self.response
 
@@ -95,7 +95,7 @@ class Recorder:
         return len(self._ongoing) + self._making
 
     def begin(self, conn: int, method: str, target: str, headers: Headers) -> OngoingExchange:
-        """A request head has come. It gets the next number, and the fault that is for it, if any."""
+        """Give a request whose head has come the next number, and its fault, if there is one."""
         request = SentMessage(headers, KeptBody(self._body_limit))
         now = time.monotonic()
         exchange = OngoingExchange(self.file, self.file.begin_exchange(), conn, now, method, target, request)
@@ -125,10 +125,10 @@ class Recorder:
         self._look_whether_quiet()
 
     def finish_before(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
-        """As `finish` of one that went well; `then` lets the client hear the end, and is called once the line is there.
+        """As `finish` of an exchange without error; `then` sends the client the end, once the line is written.
 
-        Lines of exchanges that end in the same turn of the loop are written at once. The line of a large body takes
-        longer: what is there then holds its place.
+        Lines of exchanges that end in the same turn of the loop are written together. The line of a large body takes
+        longer: a placeholder line is there first.
         """
         ended = self._end_exchange(exchange, None, "", None)
         if ended is None:
@@ -155,7 +155,7 @@ class Recorder:
             self._report_lost(exchange, type(bug).__name__)
 
     def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
-        """The line; None, and said, where it cannot be made: the client hears its answer all the same."""
+        """The line; None if it cannot be made, which is reported: the client gets its answer all the same."""
         line = None
         try:
             line = ended.line(self._redactor, exchange.ready)
@@ -201,9 +201,10 @@ class Recorder:
         return self._snapshot(exchange, error, note, at)
 
     def request_is_whole(self, exchange: OngoingExchange) -> None:
-        """All of a request has come and was passed on: its part of the line is made while the daemon works.
+        """Note that a request was passed on completely: its part of the line is made while the daemon works.
 
-        While others are in flight too there is more to do than to wait, and a line that is made at once costs less.
+        If other requests are in flight, there is other work to do than to wait, and a line that is made at once costs
+        less.
         """
         if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
             exchange.ready = self._redactor.request(request_member(exchange, closely=False))
@@ -231,7 +232,7 @@ class Recorder:
         )  # fmt: skip
 
     def _make(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
-        """Have the line of an exchange with a large body made, whose place is held in the file."""
+        """Have the line of an exchange with a large body made; a placeholder line is in the file."""
         if exchange.held_s >= _WORTH_TELLING_S:
             ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))
         self._making += 1
@@ -249,7 +250,7 @@ class Recorder:
         self._maker.make(ended, deliver)
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
-        """Write a mark and return its number; the model's side gets it too where that is written."""
+        """Write a mark and return its number; the model's side also gets it if one is written."""
         name, data = self._redactor.text(name), self._redactor.document(dict(data))
         if self._model is not None:
             self._model.mark(name, data)
@@ -308,7 +309,7 @@ class Recorder:
             self.failure.set_result(failure)
 
     def watch(self) -> None:
-        """Look every second whether the recording is still there; what has happened to it is a failure."""
+        """Check every second that the recording file is still there and unchanged; if not, fail."""
         self._watched = True
         try:
             self._look_after_files()
@@ -322,13 +323,13 @@ class Recorder:
             file.demand_there()
 
     def abandon(self, note: str) -> None:
-        """Write what is in flight as cut off: the recorder ends."""
+        """Write the exchanges in flight as cut off, because the recorder ends."""
         self._write_waiting()
         for exchange in list(self._ongoing.values()):
             self.finish(exchange, "upstream_reset", note=note)
 
     async def lines_made(self) -> None:
-        """Return when the lines are there that were still being made, or the recording cannot go on."""
+        """Wait until the unfinished lines are made, or until the recording cannot go on."""
         while self._making and not self.failure.done():
             self._one_made = asyncio.get_running_loop().create_future()
             either: list[asyncio.Future[Any]] = [self._one_made, self.failure]
@@ -344,11 +345,11 @@ class Recorder:
 
     @property
     def refusing(self) -> bool:
-        """Whether a fault is on that takes the listener away."""
+        """Whether a fault is on that closes the listener."""
         return any(fault.kind == "refuse" for fault in self._faults.values())
 
     def switch_on(self, fault: object, match: object, count: object) -> Fault:
-        """Switch a fault on, mark it, return it; raises UsageError for one that makes no sense."""
+        """Switch a fault on, mark it, and return it. Raises UsageError for an invalid one."""
         parsed = faults.parse(self._fault_count + 1, fault, match, count)
         self._fault_count += 1
         self._faults[parsed.id] = parsed
@@ -384,7 +385,7 @@ class Recorder:
 
 
 def _is_large(request: SentMessage, response: SentMessage | None = None) -> bool:
-    """Whether making the line of an exchange with these messages takes too long to be done between two others."""
+    """Whether the line of an exchange with these messages takes too long to be made between two others."""
     asked, answered = request.body.size, 0 if response is None else response.body.size
     return (
         asked + answered > _AT_ONCE_MOST

@@ -1,4 +1,4 @@
-"""A trace file, which only ever grows: by whole lines, each made of what both sides of an exchange sent."""
+"""A trace file, which only ever grows by whole lines, each made from both sides of an exchange."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class TraceFile:
         return self.number()
 
     def hold_place(self, line: bytes) -> None:
-        """Take the line that holds the place of an exchange's; it waits for `write_waiting`."""
+        """Take the placeholder line of an exchange; it waits for `write_waiting`."""
         self._waiting.append(line)
 
     def end_exchange(self, line: Line | None) -> None:
         """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`.
 
-        None: it could not be made, and what holds its place stays.
+        None: it could not be made, and the placeholder line stays.
         """
         self.open_exchanges -= 1
         if line is not None:
@@ -92,7 +92,7 @@ class TraceFile:
         return seq
 
     def supersede(self) -> None:
-        """Another file follows: close this one as soon as its open exchanges have their lines."""
+        """Close this file as soon as its open exchanges have their lines, because another file follows."""
         self._superseded = True
         self.write_waiting()
 
@@ -167,7 +167,7 @@ def _create(path: str) -> int:
 
 
 Headers = list[tuple[str, str]]
-# Of a head that no line could hold: what a server takes at most is a fraction of it.
+# How much is kept of a head that no line could hold; servers accept only a fraction of such a head.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
 _SMALL = 2048
@@ -222,7 +222,7 @@ class EndedExchange(Struct, eq=False):
         return sum(min(sent.body.size, sent.body.limit) for sent in (self.request, self.response) if sent is not None)
 
     def line(self, redactor: Redactor, ready: Ready | None = None) -> bytes:
-        """The line, without its secrets; `ready` is its request where that was made ahead."""
+        """The line, without its secrets; `ready` is its request if that was made ahead."""
         rest = self._rest(closely=False)
         if ready is not None:
             encoded = redactor.completed(self.frame, ready, rest)
@@ -233,7 +233,7 @@ class EndedExchange(Struct, eq=False):
         return self._readable(encoded, redactor)
 
     def large_line(self, redactor: Redactor) -> bytes:
-        """The line of large bodies: searched at once, since a look at whether it holds a secret would be one more."""
+        """The line of large bodies: searched at once, since a check whether it holds a secret would be one more."""
         return self._readable(redactor.exchange(self._members(), is_long=True), redactor)
 
     def _readable(self, encoded: bytes, redactor: Redactor) -> bytes:
@@ -241,7 +241,7 @@ class EndedExchange(Struct, eq=False):
         return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
 
     def pending_line(self, redactor: Redactor) -> bytes:
-        """The line that holds the place until the whole one is made: what is cheap to tell, without large bodies."""
+        """The placeholder line until the whole one is made: the cheap members, without large bodies."""
         members = {
             **self.frame,
             "kind": PENDING,

@@ -1,1 +1,1 @@
-"""Carries the bytes: HTTP/1.1 both ways, on llhttp by way of httptools; to the daemon over TLS where it speaks it."""
+"""Carries the bytes: HTTP/1.1 both ways, parsed by llhttp through httptools; to the daemon over TLS if it speaks it."""

@@ -1,4 +1,4 @@
-"""How an answer goes from the daemon to the client: as it comes, or as a fault wants it."""
+"""How an answer goes from the daemon to the client: as it comes, or as a fault changes it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import OngoingExchange, Recorder
 
 MOST_KEPT: Final = 8 * 1024 * 1024
-"""So many bytes of an answer are kept back by a fault; the daemon waits with the rest."""
+"""How many bytes of an answer a fault holds back; the daemon waits with the rest."""
 _DRIP_S = 0.25
 _SMALL: Final = 64 * 1024
 _TOGETHER_S: Final = 0.5
-"""So long the head of an answer waits for its small body, that both go out at once."""
+"""How long the head of an answer waits for its small body, so that both are sent at once."""
 
 
 class ClientPresence:
-    """Whether a client is there, and waits for as long as it is.
+    """Whether a client is connected, and waits as long as it is.
 
-    `left_at` is the instant of `time.monotonic()` at which it left of its own wish.
+    `left_at` is the instant of `time.monotonic()` at which it left by itself.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -35,7 +35,7 @@ class ClientPresence:
         self._gone = asyncio.Event()
 
     def note_left(self, at: float | None = None) -> None:
-        """The client left of its own wish, at this instant (None: now)."""
+        """Note that the client left by itself at this instant (None: now)."""
         self.left_at = time.monotonic() if at is None else at
         self._gone.set()
 
@@ -44,7 +44,7 @@ class ClientPresence:
         self._gone.set()
 
     async def stays(self, fault: Fault, seconds: float | None) -> bool:
-        """Wait `seconds` (None: no end), at most until the fault goes off or the client leaves; whether it stayed."""
+        """Wait `seconds` (None: no end) unless the fault goes off or the client leaves; return whether it stayed."""
         waiting = [asyncio.create_task(self._gone.wait()), asyncio.create_task(fault.off.wait())]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -54,7 +54,7 @@ class ClientPresence:
         return not self._gone.is_set()
 
     def hears_the_end(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
-        """Write the exchange's line, as `finish` does, and call `then`, which lets the client hear the end."""
+        """Write the exchange's line, as `finish` does, and call `then`, which sends the client the answer's end."""
         if self.left_at is None:
             self._recorder.finish_before(exchange, then)
         else:
@@ -62,7 +62,7 @@ class ClientPresence:
             then()
 
     def finish(self, exchange: OngoingExchange) -> None:
-        """Write the exchange's line: answered, or cut off by the client at the instant at which it left."""
+        """Write the exchange's line: answered, or cut off by the client when it left."""
         if self.left_at is None:
             self._recorder.finish(exchange)
         else:
@@ -70,33 +70,33 @@ class ClientPresence:
 
 
 class AnsweredRequest(Protocol):
-    """The request that is answered, and the client that made it."""
+    """The request that is being answered, and the client that made it."""
 
     request: Incoming
     over: bool
 
     @property
     def presence(self) -> ClientPresence:
-        """Whether the client is there."""
+        """Whether the client is connected."""
 
     def write(self, data: bytes) -> None:
         """Send bytes to the client."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that waits."""
+        """Run a coroutine in the background."""
 
     def keep_back(self, *, on: bool) -> None:
-        """Let the daemon wait with the rest, or not any more."""
+        """Let the daemon wait with the rest, or let it go on."""
 
     def answer_is_out(self, *, keeps_open: bool) -> None:
-        """The client was sent the whole answer."""
+        """Note that the client was sent the whole answer."""
 
     def crashed(self, bug: Exception) -> None:
-        """Sending raised this."""
+        """Report an error that was raised by sending."""
 
 
 class AnswerWay:
-    """Passes one answer on. `begun` says whether the client has heard any of it."""
+    """Passes one answer on. `begun` tells whether any of it was sent to the client."""
 
     def __init__(self, asked: AnsweredRequest, exchange: OngoingExchange, answer: Incoming) -> None:
         self.begun = False
@@ -107,7 +107,7 @@ class AnswerWay:
         self._kept: list[bytes] = []
         self._kept_size = 0
         self._chunked = answer.chunked and asked.request.version == "1.1"
-        """Whether the client gets chunks: one of HTTP/1.0 knows none, and hears the end by the connection's."""
+        """Whether the client gets chunks: HTTP/1.0 has none, and the end of the connection is the end of the answer."""
         self._keeps_back = self._fault_that_keeps_back()
         self._dripping = False
         self._together: asyncio.TimerHandle | None = None
@@ -131,7 +131,7 @@ class AnswerWay:
         return fault if fault.kind == "extra_fields" and not endless else None
 
     def came(self) -> None:
-        """More of the answer has come, or all of it."""
+        """Take in more of the answer, or its end."""
         pieces = self._answer.take()
         for piece in pieces:
             self._sent.body.feed(piece)
@@ -156,10 +156,10 @@ class AnswerWay:
             self._asked.spawn(self._drip(self._keeps_back))
 
     def _waits_for_the_body(self) -> bool:
-        """Whether the client hears the head with the body, not before it.
+        """Whether the head is sent together with the body.
 
-        A client that needs no more than the status leaves when it has the head. Whether the body had come by then
-        would be a matter of chance, and so would be whether the answer counts as heard.
+        A client that needs only the status leaves when it has the head. Whether the body had come by then, and so
+        whether the answer counts as received, would be chance.
         """
         answer = self._answer
         if self.begun or self._waited or answer.whole or answer.chunked or answer.until_closed:
@@ -176,7 +176,7 @@ class AnswerWay:
             self.pass_what_came()
 
     def pass_what_came(self) -> None:
-        """Let the client hear what has come and was not passed on, unless a fault keeps it back."""
+        """Send the client what has come and was not passed on, unless a fault holds it back."""
         if self._keeps_back is not None:
             return
         if self._together is not None:
@@ -207,7 +207,7 @@ class AnswerWay:
             return
         if self._chunked:
             out.append(wire.last_chunk(answer.trailers))
-        # Who has heard the end finds the line on disk: it is written before the last bytes go out.
+        # A client that received the end finds the line on disk: the line is written before the last bytes go out.
         self._asked.presence.hears_the_end(self._exchange, partial(self._let_hear, b"".join(out), begun))
 
     def _let_hear(self, end: bytes, came_at: float) -> None:
@@ -222,7 +222,7 @@ class AnswerWay:
             self._asked.crashed(bug)
 
     def _release(self) -> None:
-        """Pass on what was kept back, and from now on whatever comes."""
+        """Send what was held back, and from now on whatever comes."""
         self._keeps_back = None
         self._asked.keep_back(on=False)
         self.pass_what_came()
@@ -233,7 +233,7 @@ class AnswerWay:
             self._release()
 
     async def _drip(self, fault: Fault) -> None:
-        """Send what was kept back piece by piece, the last piece when the delay is over."""
+        """Send what was held back piece by piece, the last piece when the delay is over."""
         body, count = b"".join(self._kept), len(self._kept)
         pieces = max(1, min(len(body), max(2, math.ceil(fault.delay_s / _DRIP_S))))
         size = math.ceil(len(body) / pieces) or 1

@@ -37,7 +37,7 @@ _PATIENCE_S = 0.05
 def is_held(connection: socket.socket) -> bool:
     """Whether a program of this machine still has the other end of a connection open.
 
-    False also where that cannot be told: on other systems than Linux, and for clients on other machines.
+    False also if that is unknown: on systems other than Linux, and for clients on other machines.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -67,7 +67,7 @@ def _question(connection: socket.socket) -> bytes:
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _LINGER_S = 2.0
-"""How long a client may go on sending after the end: closing the socket at once would reset the answer."""
+"""How long a client may keep sending after the end; closing the socket at once would reset the answer."""
 _SILENCE_S = 600.0
 _FIRST_LOOK_S, _LATER_LOOKS_S = 0.01, 0.1
 """When it is looked whether a client that sends nothing more is there: at once it may be in the middle of closing."""
@@ -106,7 +106,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.write(data)
 
     def daemon_at_hand(self, upstream: Upstream) -> DaemonConnection | None:
-        """The connection that is open to this daemon, if any."""
+        """The open connection to this daemon, if there is one."""
         daemon = self._daemon
         if daemon is not None and (daemon.lost or daemon.upstream is not upstream):
             self.take_daemon(None)
@@ -119,14 +119,14 @@ class ClientConnection(asyncio.Protocol):
         self._daemon = daemon
 
     def drop_idle_daemon(self) -> bool:
-        """Give the connection to the daemon up when no request uses it; whether there was one."""
+        """Give up the connection to the daemon if no request uses it; return whether there was one."""
         if self._turn is not None or self._daemon is None or self._daemon.lost:
             return False
         self.take_daemon(None)
         return True
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that waits. A bug in it ends this connection with a message, and no other connection."""
+        """Run a coroutine in the background. A bug in it ends this connection with a message, and no other one."""
         task = self._loop.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -138,7 +138,7 @@ class ClientConnection(asyncio.Protocol):
             self.crashed(bug)
 
     def over(self, *, keeps_open: bool) -> None:
-        """The turn is over: the next request has its turn, or the connection ends."""
+        """End the turn: the next request has its turn, or the connection ends."""
         self._turn = None
         if self._requests.messages:
             self._requests.messages.popleft()
@@ -150,7 +150,7 @@ class ClientConnection(asyncio.Protocol):
             self._advance()
 
     def end(self) -> None:
-        """Close the connection once the client has heard all that was written."""
+        """Close the connection when everything was sent to the client."""
         self._sent_away = self._deaf = True
         self.presence.sent_away()
         self.take_daemon(None)
@@ -166,7 +166,7 @@ class ClientConnection(asyncio.Protocol):
         self._loop.call_later(_LINGER_S, transport.abort)
 
     def reset(self) -> None:
-        """Send the client a reset in place of whatever it waits for."""
+        """Send the client a reset instead of the answer."""
         self._sent_away = self._deaf = True
         self.presence.sent_away()
         self.take_daemon(None)
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
         transport.abort()
 
     def crashed(self, bug: Exception) -> None:
-        """A bug: say so, without what was carried, and give this connection up."""
+        """Report a bug, without what was carried, and give up this connection."""
         self.listener.report(KitError(f"an exchange could not be passed on: {type(bug).__name__}"))
         if self._turn is not None:
             self._turn.give_up(NOT_CARRIED, "the recorder failed")
@@ -196,7 +196,7 @@ class ClientConnection(asyncio.Protocol):
     # ---- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The client is there."""
+        """Note that the client has connected."""
         self._transport = cast("asyncio.Transport", transport)
         self.read_control = ReadControl(self._transport)
         self.listener.arrived(self)
@@ -204,7 +204,7 @@ class ClientConnection(asyncio.Protocol):
         self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
 
     def data_received(self, data: bytes) -> None:
-        """The client says something."""
+        """Take in bytes from the client."""
         if self._deaf:
             return
         self._heard_at = self._loop.time()
@@ -215,7 +215,7 @@ class ClientConnection(asyncio.Protocol):
             self.crashed(bug)
 
     def eof_received(self) -> bool:
-        """The client says nothing more. Return whether it may still listen."""
+        """Note that the client sends nothing more. Return whether it may still receive."""
         if self._sends_no_more_since is None:
             if not self._may_listen():
                 self._note_left()
@@ -225,7 +225,7 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def connection_lost(self, _failure: Exception | None) -> None:
-        """The client is there no longer."""
+        """Note that the client is gone."""
         self._note_left()
         self._requests.close()
         self.listener.gone(self)
@@ -234,19 +234,19 @@ class ClientConnection(asyncio.Protocol):
             self._timer.cancel()
 
     def pause_writing(self) -> None:
-        """The client does not take what is sent."""
+        """Note that the client does not read what is sent."""
         if self._daemon is not None and not self._daemon.lost:
             self._daemon.read_control.shut(PauseReason.OTHER_SIDE)
 
     def resume_writing(self) -> None:
-        """The client has taken it."""
+        """Note that the client reads again."""
         if self._daemon is not None and not self._daemon.lost:
             self._daemon.read_control.open(PauseReason.OTHER_SIDE)
 
     # ---- inside
 
     def _advance(self) -> None:
-        """Take what has come of the request whose turn it is, and of those behind it when it is answered."""
+        """Parse what has come of the current request, and of those after it when it is answered."""
         messages = self._requests.messages
         self._advancing = True
         while messages and not self._deaf:

@@ -10,16 +10,16 @@ from typing import Final, Protocol
 from signet_recording_proxy.engine.messages import UNAVAILABLE, Complaint
 
 KEPT_FREE: Final = 64
-"""Descriptors for everything except connections, and for clients that are answered that there is no room."""
+"""Descriptors for everything except connections, and for clients that are told that there is no room."""
 _DROPPED_AT_ONCE = 64
 _ENOUGH = 1 << 20
 
 
 class IdleHolder(Protocol):
-    """A client, which may hold a connection to the daemon that it does not use at the moment."""
+    """A client, which may hold an unused connection to the daemon."""
 
     def drop_idle_daemon(self) -> bool:
-        """Give that connection up; whether there was one."""
+        """Give up that connection; return whether there was one."""
 
 
 class ConnectionLimits:
@@ -31,17 +31,17 @@ class ConnectionLimits:
         self._told = False
 
     def enter(self, client: IdleHolder) -> bool:
-        """A client is there; whether there is room for it."""
+        """Count a new client; return whether there is room for it."""
         self._holders[client] = None
         return self.take()
 
     def leave(self, client: IdleHolder) -> None:
-        """A client is there no longer."""
+        """Count a client less."""
         del self._holders[client]
         self.give_back()
 
     def take(self) -> bool:
-        """One more connection is open, or is about to be; whether there is room for it. It counts in any case."""
+        """Count one more connection, open or about to be, in any case; return whether there is room for it."""
         self._taken += 1
         if not self.full:
             return True
@@ -58,7 +58,7 @@ class ConnectionLimits:
         return self._taken > most_open_files() - KEPT_FREE
 
     def give_back(self) -> None:
-        """One connection is open no longer."""
+        """Count a connection less."""
         self._taken -= 1
 
     def complaint(self) -> Complaint:
@@ -81,7 +81,7 @@ def most_open_files() -> int:
 
 
 def raise_limit() -> None:
-    """Let this process have as many files open as it may give itself; some systems begin with 256."""
+    """Let this process open as many files as the system allows it; some systems begin with 256."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _ENOUGH if hard == resource.RLIM_INFINITY else hard
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -18,28 +18,28 @@ class PauseReason(Enum):
     OTHER_SIDE = 1
     """The other side has not taken what was written to it."""
     EARLIER_REQUEST = 2
-    """The request before is not answered."""
+    """The request before it is not answered yet."""
     NO_DAEMON = 3
     """The daemon is not connected yet."""
     KEPT_BACK = 4
-    """A fault keeps the answer back."""
+    """A fault holds the answer back."""
 
 
 class ReadControl:
-    """Reading from a transport: on, unless there is a reason to wait."""
+    """Controls the reading from a transport: on unless there is a reason to wait."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._reasons: set[PauseReason] = set()
 
     def shut(self, why: PauseReason) -> None:
-        """Wait with reading, until `open` is said for the same reason."""
+        """Stop reading for a reason until `open` is called with the same reason."""
         if not self._reasons and not self._transport.is_closing():
             self._transport.pause_reading()
         self._reasons.add(why)
 
     def open(self, *reasons: PauseReason) -> None:
-        """These reasons hold no longer."""
+        """Drop these reasons; read again if none is left."""
         if self._reasons:
             self._reasons.difference_update(reasons)
             if not self._reasons and not self._transport.is_closing():
@@ -47,23 +47,23 @@ class ReadControl:
 
 
 class RequestSource(Protocol):
-    """Who asked the daemon."""
+    """The sender of a request to the daemon."""
 
     def hear(self, messages: deque[Incoming]) -> None:
-        """More of the answer has come."""
+        """Take in more of the answer."""
 
     def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
-        """The daemon closed the connection, or reset it, while an answer was waited for."""
+        """Note that the daemon closed or reset the connection while an answer was awaited."""
 
     def daemon_is_full(self, *, full: bool) -> None:
-        """Whether the daemon has not taken what was sent to it."""
+        """Note whether the daemon lags behind in reading what was sent to it."""
 
     def crashed(self, bug: Exception) -> None:
-        """Hearing raised this."""
+        """Report an error that was raised by `hear`."""
 
 
 class DaemonConnection(asyncio.Protocol):
-    """Pass the daemon's bytes to the asker. Bytes that come without a request end the connection."""
+    """Passes the daemon's bytes to the request's sender. Bytes that come without a request end the connection."""
 
     read_control: ReadControl
 
@@ -76,7 +76,7 @@ class DaemonConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def ask(self, asker: RequestSource, request: bytes, *, head_only: bool) -> None:
-        """Send the beginning of a request, or all of it. The asker hears the answer, and of the connection's end."""
+        """Send the beginning of a request, or all of it. `asker` gets the answer, and hears of the end."""
         self._asker = asker
         self._reader.head_only = head_only
         self.write(request)
@@ -87,13 +87,13 @@ class DaemonConnection(asyncio.Protocol):
             self._transport.write(data)
 
     def free(self, *, reusable: bool) -> None:
-        """The answer is complete. The connection waits for the next request, or is of no use any more."""
+        """Note that the answer is complete: the connection waits for the next request, or is dropped."""
         self._asker = None
         if not reusable or self._reader.broken or self._reader.messages:
             self.drop()
 
     def drop(self) -> None:
-        """Close it at once: the asker no longer waits for an answer."""
+        """Close it at once, because nobody waits for an answer any more."""
         self._asker = None
         self._lose()
         if self._transport is not None:
@@ -107,12 +107,12 @@ class DaemonConnection(asyncio.Protocol):
     # ---- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The daemon took the connection."""
+        """Note that the daemon accepted the connection."""
         self._transport = cast("asyncio.Transport", transport)
         self.read_control = ReadControl(self._transport)
 
     def data_received(self, data: bytes) -> None:
-        """The daemon says something."""
+        """Take in bytes from the daemon."""
         asker = self._asker
         if asker is None:
             self.drop()
@@ -124,7 +124,7 @@ class DaemonConnection(asyncio.Protocol):
             asker.crashed(bug)
 
     def connection_lost(self, failure: Exception | None) -> None:
-        """The daemon closed the connection, or reset it."""
+        """Note that the daemon closed or reset the connection."""
         self._lose()
         asker, self._asker = self._asker, None
         self._reader.close()
@@ -136,11 +136,11 @@ class DaemonConnection(asyncio.Protocol):
             asker.crashed(bug)
 
     def pause_writing(self) -> None:
-        """The daemon does not take what is sent."""
+        """Note that the daemon does not read what is sent."""
         if self._asker is not None:
             self._asker.daemon_is_full(full=True)
 
     def resume_writing(self) -> None:
-        """The daemon has taken it."""
+        """Note that the daemon reads again."""
         if self._asker is not None:
             self._asker.daemon_is_full(full=False)
