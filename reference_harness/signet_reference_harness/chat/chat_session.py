@@ -19,7 +19,7 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run import session_file
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, take_up
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -86,7 +86,7 @@ class ChatSession:
         before, old_file = self._session, self._file
         session, file = await take_up(self.host, identity, self.folders, stored, self.scrub)
         try:
-            mark = OpenMark.create(self.folders.open_sessions, OpenSession.of(session, file.path))
+            mark = OpenMark.create(self.folders.open_sessions, session, file.path)
         except HarnessError:
             file.close()
             raise

@@ -24,7 +24,7 @@ from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, StopReason
 from signet_reference_harness.run import inputs
 from signet_reference_harness.run.interruption import Interruption
-from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, take_up
 from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
 from signet_reference_harness.run.run_journal import FINAL, Checkpoints, RunJournal, RunRecord, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
@@ -178,7 +178,7 @@ class _Task:
             # It asks again from where the session was.
             session.conversation = deepcopy(session.conversation)
         await start_for(self._servers, plan.mcp, session.client, identity)
-        self._mark = OpenMark.create(folders.open_sessions, OpenSession.of(session, file.path))
+        self._mark = OpenMark.create(folders.open_sessions, session, file.path)
         self._output.events.publish(events.RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         self._demand_memory(session)

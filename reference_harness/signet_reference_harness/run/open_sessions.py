@@ -42,12 +42,6 @@ class OpenSession:
     daemon: str
     file: str
 
-    @classmethod
-    def of(cls, session: Lifecycle, file: Path) -> Self:
-        """The session at its daemon, with its conversation in `file`."""
-        identity = session.identity
-        return cls(identity.key, identity.agent, identity.project, session.client.config.origin, str(file))
-
 
 class OpenMark(kept_lines.HeldFile):
     """The file of an open session, locked by this process. :meth:`leave` it."""
@@ -57,11 +51,13 @@ class OpenMark(kept_lines.HeldFile):
         self.of = of
 
     @classmethod
-    def create(cls, folder: Path, of: OpenSession) -> Self:
+    def create(cls, folder: Path, session: Lifecycle, file: Path) -> Self:
         """Mark a session as open, before the daemon hears of it. Raises ConfigError.
 
         The caller has the session's file open, so that no other process marks it too.
         """
+        who, daemon = session.identity, session.client.config.origin
+        of = OpenSession(who.key, who.agent, who.project, daemon, str(file))
         path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
         with os_errors(f"{path}: cannot be written", "give --state-dir a folder of yours on a disk with room"):
             return cls(path, kept_lines.put_in_place(path, [kept_lines.as_line(asdict(of), str)]), of)

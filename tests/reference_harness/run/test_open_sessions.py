@@ -8,7 +8,7 @@ from pathlib import Path
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.open_sessions import OpenMark, OpenSession, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, take_up
 from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import Answer, RecordingDaemon
 
@@ -23,12 +23,12 @@ def test_of_the_ends_that_are_owed_one_is_tried_while_the_daemon_is_ill(
     folders = Folders(project=Path(PROJECT), state=tmp_path, sessions=tmp_path / "s", open_sessions=tmp_path / "open")
     folders.sessions.mkdir()
     folders.open_sessions.mkdir()
-    for key in ("k1", "k2"):
-        left = OpenSession(key, "atlas", PROJECT, config.origin, str(folders.sessions / key))
-        OpenMark.create(folders.open_sessions, left).close()
 
     async def taken_up() -> None:
         host = SessionHost(config)
+        for key in ("k1", "k2"):
+            left = host.session_for(key, project=PROJECT, agent="atlas", key=key)
+            OpenMark.create(folders.open_sessions, left, folders.sessions / key).close()
         _, file = await take_up(host, SessionIdentity("k3", "atlas", PROJECT), folders, None, str)
         file.close()
         await host.client.aclose()
