@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from signet_conformance.running.daemon import ask_directly
+from signet_conformance.running.daemon import ask_directly, demand_consent
 
 
 @contextmanager
@@ -63,3 +64,39 @@ def test_no_redirect_is_followed() -> None:
     ):
         ask_directly(f"{daemon}/health", timeout_s=10)
     assert asked == []
+
+
+@contextmanager
+def sending(*answers: bytes) -> Iterator[str]:
+    """The address of a server that gives one connection after the other these bytes, whatever it is sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                with listening.accept()[0] as connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer", [b"\x00\xff no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 300 + b"\r\n", b""]
+)
+def test_an_answer_that_is_no_http_is_none(answer: bytes) -> None:
+    """A daemon that sends anything else is one that does not answer, not a defect of the kit."""
+    with sending(answer) as daemon, pytest.raises(OSError, match="not HTTP"):
+        ask_directly(f"{daemon}/health", timeout_s=10)
+
+
+def test_a_workspace_in_a_torn_answer_is_not_named() -> None:
+    """What a daemon says of itself may end early."""
+    head = b"HTTP/1.1 200 OK\r\n"
+    torn = head + b"transfer-encoding: chunked\r\n\r\n5\r\n{}"
+    told: list[str] = []
+    with sending(head + b"content-length: 0\r\n\r\n", torn) as daemon:
+        demand_consent(daemon, told.append, allowed=True, option="--allow-writes")
+    assert told[0].endswith("a workspace that it does not name")

@@ -83,7 +83,11 @@ def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, o
 
 def _ask_facts(url: str) -> DaemonFacts:
     said: Any = None
-    with suppress(OSError, ValueError), ask_directly(f"{url}/health", timeout_s=5) as answer:
+    # HTTPException: the body is not what its head says.
+    with (
+        suppress(OSError, ValueError, http.client.HTTPException),
+        ask_directly(f"{url}/health", timeout_s=5) as answer,
+    ):
         said = parse_value(answer.read(1 << 20))
     version, *folders = (only_text(member_of(said, name)) for name in ("version", "agentsDir", "workspace"))
     return DaemonFacts(url, version, next(filter(None, folders), None))
@@ -226,7 +230,10 @@ def ask_directly(request: str | urllib.request.Request, timeout_s: float) -> htt
 
     No proxy of the environment is asked and no redirect followed: what is sent may be a secret.
     """
-    answer: http.client.HTTPResponse = _DIRECT.open(request, timeout=timeout_s)
+    try:
+        answer: http.client.HTTPResponse = _DIRECT.open(request, timeout=timeout_s)
+    except http.client.HTTPException as failure:
+        raise OSError(f"the answer is not HTTP: {type(failure).__name__}") from None
     return answer
 
 

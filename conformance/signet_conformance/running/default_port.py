@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import http.client
 import json
 import os
 import socket
@@ -170,7 +169,7 @@ def find_holder(port: int = PORT, host: str = "127.0.0.1") -> PortHolder | None:
     try:
         with ask_directly(f"http://{place}/health", timeout_s=_ANSWER_S) as answer:
             return PortHolder(f"a daemon listens at {place}", is_daemon=True) if int(answer.status) == 200 else None
-    except (OSError, http.client.HTTPException) as failure:
+    except OSError as failure:
         if isinstance(getattr(failure, "reason", failure), TimeoutError):
             # On a busy machine that may be either: nobody is named.
             return PortHolder(f"a program that gave no answer within {_ANSWER_S:g} s holds {place}")
