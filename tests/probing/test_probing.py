@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from signet_conformance.probing import ProbedAnswers, learn, rules_on, write_draft
-from signet_conformance.probing.replay import ProbeAnswer, differences, recorded, row_of
+from signet_conformance.probing.replay import ProbeAnswer, Replay, differences, recorded, row_of
 from signet_conformance.running.daemon import DaemonUnderTest
 from tests.support.command_line import Process
 
@@ -134,3 +137,29 @@ def test_a_running_daemon_is_written_to_only_if_that_is_allowed(process: Process
         daemon.close()
     assert done.returncode == 2
     assert "--allow-writes" in done.stderr
+
+
+def _replayed(answer: httpx.Response) -> ProbeAnswer:
+    async def ask() -> ProbeAnswer:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(lambda _: answer), base_url="http://x") as client:
+            return await Replay(client).send(ROWS["recall/valid"])
+
+    return asyncio.run(ask())
+
+
+async def _endless() -> AsyncIterator[bytes]:
+    while True:
+        yield bytes(1024 * 1024)
+
+
+def test_an_answer_without_an_end_is_refused() -> None:
+    """It is not kept until the memory is full."""
+    with pytest.raises(httpx.ReadError, match="larger than 32 MiB"):
+        _replayed(httpx.Response(200, content=_endless()))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "{"])
+def test_what_no_parser_reads_is_a_text(text: str) -> None:
+    """Nested too deep, a number too long, or torn."""
+    answer = _replayed(httpx.Response(200, content=text, headers={"content-type": "application/json"}))
+    assert (answer.is_json, answer.body) == (False, text)

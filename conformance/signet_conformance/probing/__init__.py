@@ -125,7 +125,8 @@ async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
                 answered.append(row_of(rows[len(answered)], answer))
         except httpx.HTTPError as failure:
             raise NothingTestedError(
-                f"the daemon gives no answer to probe {rows[len(answered)]['id']}: {type(failure).__name__}",
+                f"the daemon gives no answer to probe {rows[len(answered)]['id']}: "
+                f"{printable(failure, 160) or type(failure).__name__}",
                 where=f"--daemon {printable(choice)}",
                 remedy="look into the output of the daemon",
             ) from None

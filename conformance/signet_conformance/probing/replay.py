@@ -30,6 +30,9 @@ _MINIMAL: Mapping[str, Mapping[str, Any]] = {
     "/api/memory/recall": {"query": "Quokka Ledger cut-over"},
     "/api/secrets/exec": {"command": "true", "secrets": {"A": "A"}},
 }
+_LARGEST_BYTES = 32 * 1024 * 1024
+"""More than any daemon answers to a probe."""
+_LONGEST_S = 300.0
 _POLL_S = 0.05
 _MOST_POLLS = 200
 _EXACT = (
@@ -108,13 +111,13 @@ class Replay:
         return answer
 
     async def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> ProbeAnswer:
-        response = await self.client.request(method, path, headers=headers, content=body)
-        is_json = response.headers.get("content-type") == "application/json" and bool(response.content)
-        value: Any = response.text
+        response, content = await _ask(self.client, method, path, headers=headers, content=body)
+        is_json = response.headers.get("content-type") == "application/json" and bool(content)
+        value: Any = content.decode(response.encoding or "utf-8", "replace")
         if is_json:
             try:
-                value = response.json()
-            except ValueError:
+                value = json.loads(content)
+            except (ValueError, RecursionError):
                 is_json = False
         return ProbeAnswer(response.status_code, dict(response.headers), value, is_json)
 
@@ -143,10 +146,24 @@ class Replay:
             self._ids[recorded.upper()] = own.upper()
 
 
+async def _ask(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -> tuple[httpx.Response, bytes]:
+    """An answer and its body. Raises httpx.HTTPError, also for an answer that is too large or does not end."""
+    content = bytearray()
+    try:
+        async with asyncio.timeout(_LONGEST_S), client.stream(method, path, **sent) as response:
+            async for part in response.aiter_bytes():
+                content += part
+                if len(content) > _LARGEST_BYTES:
+                    raise httpx.ReadError(f"the answer is larger than {_LARGEST_BYTES // 2**20} MiB")
+    except TimeoutError:
+        raise httpx.ReadTimeout(f"the answer does not end within {_LONGEST_S:g} s") from None
+    return response, bytes(content)
+
+
 async def put_seeds(client: httpx.AsyncClient) -> None:
     """Tell a daemon what each was told before the first probe."""
     for seed in seeds():
-        await client.request(seed["method"], seed["path"], json=seed["body"])
+        await _ask(client, seed["method"], seed["path"], json=seed["body"])
 
 
 async def put_probes(client: httpx.AsyncClient, rows: Sequence[Row]) -> AsyncIterator[ProbeAnswer]:
