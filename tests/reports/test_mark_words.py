@@ -21,8 +21,12 @@ from signet_conformance.trace import Mark
         ("step", {"step": "tool", "tool": "memory_get"}, "step: tool memory_get"),
         ("skipped", {"index": 2, "reason": "no tools"}, "step 2 is skipped: no tools"),
         ("model", {"session": "s1"}, "the model is asked in s1"),
-        ("handler", {"event": "start", "outcome": "failed", "status": 2}, "handler of start failed with 2"),
-        ("handler", {"event": "start", "outcome": "slow", "ms": 2100.4}, "handler of start was slow after 2100 ms"),
+        ("handler", {"event": "start", "outcome": "failed", "status": 2}, "handler of start failed with status 2"),
+        (
+            "handler",
+            {"event": "start", "outcome": "slow", "ms": 2100.4, "status": 0},
+            "handler of start was slow after 2100 ms",
+        ),
         (
             "handler",
             {"event": "prompt", "outcome": "thrown", "text": f"Error: {'x' * 150} at connector.py:14"},

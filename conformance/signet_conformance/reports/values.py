@@ -157,7 +157,8 @@ def _skipped(mark: marks.SkippedMark) -> str:
 def _handler(mark: marks.HandlerMark) -> str | None:
     if mark.event is None or mark.outcome is None:
         return None
-    status = "" if mark.status is None else f" with {mark.status:g}"
+    # What was only slow ended well.
+    status = "" if mark.status is None or mark.outcome == "slow" else f" with status {mark.status:g}"
     took = "" if mark.ms is None else f" after {mark.ms:.0f} ms"
     became = _OUTCOMES.get(mark.outcome, mark.outcome)
     return f"handler of {mark.event} {became}{status}{took}{f': {mark.text}' if mark.text else ''}"
