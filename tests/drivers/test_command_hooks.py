@@ -82,7 +82,7 @@ def test_the_played_host_shows_what_reaches_its_model(
 def test_hooks_are_told_their_session_s_agent_where_a_user_tells_it(made: Made, broken: Broken, tmp_path: Path) -> None:
     """Each session's hooks find its own agent in SIGNET_AGENT_ID; hooks that read none of it run as the default one."""
     told = made("claude-code", config=settings(tmp_path), capabilities=["session-start"])
-    assert told.declared.agents == ("atlas-agent", "beacon-agent")
+    assert told.declared.agents == ("atlas-agent", "Beacon-Agent")
     assert broken(told, ["other-agent"]) == {}
 
 
@@ -90,6 +90,13 @@ def test_hooks_that_read_no_agent_are_found_out(made: Made, broken: Broken, tmp_
     """What was declared and given, and is not sent, breaks SIG-AGENT-002."""
     deaf = made("claude-code", mode="deaf", config=settings(tmp_path), capabilities=["session-start"])
     assert broken(deaf, ["plain"]) == {"SIG-AGENT-002": Verdict.FAIL}
+
+
+@pytest.mark.parametrize("mode", ["latin-1", "pieces"])
+def test_hooks_that_misread_characters_are_found_out(mode: str, made: Made, broken: Broken, tmp_path: Path) -> None:
+    """Harnesses write characters as they are, not escaped: who does not read UTF-8, or in pieces, submits others."""
+    target = made("claude-code", mode=mode, config=settings(tmp_path), capabilities=["session-start"])
+    assert broken(target, ["after-compaction"]) == {"SIG-PROMPT-012": Verdict.FAIL}
 
 
 def test_text_where_codex_reads_json_is_found_out(made: Made, recorded: Recorded, tmp_path: Path) -> None:

@@ -184,12 +184,27 @@ def test_memory_server_in_javascript(mode: str, runtime: str, made: Made, broken
     assert broken(target, ("tools",)) == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
 
 
-@pytest.mark.parametrize("mode", ["conforming", "drops-agent"])
-def test_memory_server(mode: str, made: Made, broken: Broken) -> None:
-    """A memory server that drops the agent of its calls is found out, one that sends it passes."""
+@pytest.mark.parametrize(
+    ("mode", "requirement"),
+    [("conforming", None), ("drops-agent", "SIG-AGENT-002"), ("latin-1", "SIG-MEM-006")],
+)
+def test_memory_server(mode: str, requirement: str | None, made: Made, broken: Broken) -> None:
+    """One that drops the agent of its calls, or misreads characters, is found out; a right one passes."""
     target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
     breached = broken(target, ("tools", "interleaved"))
-    assert breached == ({} if mode == "conforming" else {"SIG-AGENT-002": Verdict.FAIL})
+    assert breached == ({} if requirement is None else {requirement: Verdict.FAIL})
+
+
+@pytest.mark.parametrize("mode", ["prints", "logs"])
+def test_memory_server_that_writes_more_than_messages(mode: str, made: Made, recorded: Recorded) -> None:
+    """A client passes over the lines, and so does the kit: each session goes on, and SIG-LOAD-002 warns of them."""
+    target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    (path,) = recorded(target, ["tools"])
+    judged = engine.judge(trace.read(path))
+    told = judged.judgements["SIG-LOAD-002"]
+    assert (judged.verdicts["SIG-LOAD-002"], judged.verdicts["SIG-AGENT-002"]) == (Verdict.WARN, Verdict.PASS)
+    assert "tiny is ready" in told.message
+    assert "is no JSON-RPC message: the client passes over it" in told.message
 
 
 def installs(made: Made, runtime: str, mode: str = "conforming", server_mode: str = "conforming") -> Target:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from signet_conformance.files import json_values
-from signet_conformance.files.json_values import ABSENT, escape, fill_in, put, take, value_at
+from signet_conformance.files.json_values import ABSENT, escape, fill_in, json_in_utf8, put, take, value_at
 
 NAMES = st.text("ab~/0", max_size=3)
 DOCUMENTS = st.recursive(
@@ -73,3 +73,11 @@ def test_a_part_of_a_value_that_nobody_knows_is_of_the_kind_that_was_asked_for()
 def test_placeholders_are_filled_in_anywhere() -> None:
     """In names of members too; what is not known stays."""
     assert fill_in({"a{node}": ["{node}", 1], "b": "{home}/x"}, {"node": "/n"}) == {"a/n": ["/n", 1], "b": "{home}/x"}
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_can_be_told_in_utf8(text: str) -> None:
+    """Half a surrogate pair is escaped, as JavaScript does; nothing else is."""
+    told = json_in_utf8({"said": text}).decode()
+    assert json_values.parse_object(told) == {"said": text}
+    assert told.isascii() == (text.isascii() or any("\ud800" <= character <= "\udfff" for character in text))

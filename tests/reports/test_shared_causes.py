@@ -28,6 +28,13 @@ def prompt(text: str = "Which database?", key: str = "s-41c7") -> Line:
     return post("/api/hooks/user-prompt-submit", body, answer={"inject": "", "memoryCount": 0, "sessionKnown": True})
 
 
+def read_of(path: str, status: int) -> Line:
+    """A GET that the daemon answers with an error."""
+    line = post(path, None, status=status, answer={"error": "not found"})
+    line["request"] |= {"method": "GET", "body": None}
+    return line
+
+
 def again() -> Line:
     """A start of the open session, which the daemon answers with its stub."""
     line = start()
@@ -197,6 +204,20 @@ def test_sub_agent_under_the_key_of_its_caller_is_one_cause(tmp_path: Path) -> N
     assert {"SIG-SESS-001", "SIG-START-005", "SIG-END-005"} <= set(cause.requirements)
     apart = [*first, *turn(1, prompt("Question 1?")), *sub_agent("k-sub", own=True), *last, end()]
     assert "SIG-SESS-005" not in {name for each in causes(tmp_path, apart) for name in each.requirements}
+
+
+def test_id_that_splits_the_path_is_one_cause(tmp_path: Path) -> None:
+    """No route has a segment more than its own: the id is to be encoded. Another unknown route stands apart."""
+    split = read_of("/api/memory/notes/refunds.md", status=404)
+    (cause,) = [each for each in causes(tmp_path, [health(), start(), split, end()]) if each.verdict == "FAIL"]
+    assert cause.says == "a memory's id is put into the path unencoded"
+    assert cause.requirements == ["SIG-MEM-001", "SIG-HTTP-003"]
+    listed = causes(tmp_path, [health(), start(), split, read_of("/api/memoir", status=404), end()])
+    apart = [(each.requirement, list(each.calls)) for each in listed if "SIG-HTTP-003" in each.requirements]
+    assert apart == [
+        ("SIG-MEM-001", ["/api/memory/notes/refunds.md"]),
+        ("SIG-HTTP-003", ["/api/memoir"]),
+    ]
 
 
 def test_one_requirement_alone_is_no_mistake_of_several() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -19,6 +22,12 @@ START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/sr
 def scenario_of(*steps: Any, **more: Any) -> dict[str, Any]:
     """A scenario as JSON."""
     return {"name": "one", "steps": list(steps), **more}
+
+
+def arguments_of(tool: str) -> Sequence[dict[str, Any]]:
+    """What the scripted scenarios hand to a tool."""
+    steps = [step for scenario in scripted() for step in scenario.steps if isinstance(step, ToolStep)]
+    return [step.arguments or {} for step in steps if step.tool == tool]
 
 
 def test_scripted_scenarios_have_names_of_their_own() -> None:
@@ -72,6 +81,32 @@ def test_scripted_memories_hold_what_careless_adapters_change(what: str, put: st
     asked = [step.arguments for scenario in scripted() for step in scenario.steps if isinstance(step, ToolStep)]
     texts = [str(given["content"]) for given in asked if "content" in given]
     assert any(re.sub(what, put, text) != text for text in texts)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_scripted_memories_are_in_no_normalisation_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"]) -> None:
+    """Only so every run shows that a tool stores a text in another form (SIG-MEM-006)."""
+    texts = [str(given["content"]) for given in arguments_of("memory_store")]
+    assert any(normalize(form, text) != text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "careless",
+    [str, quote, unquote, lambda text: text.encode("ascii", "ignore").decode()],
+    ids=["nothing encoded", "all but slashes encoded", "decoded", "ASCII alone"],
+)
+@pytest.mark.parametrize("tool", ["memory_get", "memory_modify", "memory_forget"])
+def test_scripted_tools_get_ids_that_have_to_be_encoded(tool: str, careless: Callable[[str], str]) -> None:
+    """Only so every run shows that a tool puts an id into a path as it is (SIG-MEM-001, SIG-REC-005)."""
+    given = [members for each in arguments_of(tool) for members in (each, *each.get("patches", ()))]
+    ids = [text for members in given for text in (members.get("id"), *members.get("ids", ())) if isinstance(text, str)]
+    assert any(careless(text) != quote(text, safe="") for text in ids)
+
+
+@pytest.mark.parametrize("character", ['"', "&", "+", "%41", "#", "?", "ü"])
+def test_scripted_queries_hold_what_careless_adapters_change(character: str) -> None:
+    """Only so every run shows that a search puts a query into an address, or a pattern, as it is (SIG-REC-005)."""
+    assert any(character in str(given["query"]) for given in arguments_of("memory_search"))
 
 
 @pytest.mark.parametrize("operation", ["session-start", "user-prompt-submit"])

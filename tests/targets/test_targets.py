@@ -32,6 +32,13 @@ def test_shipped_target_is_whole(name: str, tmp_path: Path) -> None:
     assert set(target.declared.capabilities or ()) <= known
 
 
+@pytest.mark.parametrize("name", ["claude-code", "codex", "hermes-agent", "mcp", "oh-my-pi", "opencode", "pi", "sdk"])
+def test_other_agent_has_a_capital_letter(name: str, tmp_path: Path) -> None:
+    """Only so every run shows that a connector changes the case of an id; OpenClaw itself writes ids in lower case."""
+    _, other = targets.load(name, tmp_path).declared.agents
+    assert other != other.lower()
+
+
 def test_reference_target_runs_with_this_interpreter(tmp_path: Path) -> None:
     """The reference harness is launched by the interpreter that runs the kit."""
     assert targets.load("reference", tmp_path).command == (sys.executable, "-m", "signet_reference_harness")
@@ -264,7 +271,7 @@ def test_agents_of_a_shipped_profile_are_given_to_driven_connectors_alone(
     """A recording of somebody's own session is held to agents that the repository names, never to made-up ones."""
     settings(tmp_path, text)
     target = targets.load("codex", tmp_path)
-    assert target.declared.agents == (agents or ("atlas-agent", "beacon-agent"))
+    assert target.declared.agents == (agents or ("atlas-agent", "Beacon-Agent"))
     assert target.declared_of_recordings.agents == agents
     assert target.declared_of_recordings.harness == "codex"
 

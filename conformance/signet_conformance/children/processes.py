@@ -80,7 +80,8 @@ class LineProcess:
     which is killed whole when the context ends, unless the child was left running (`leave`).
 
     The caller's thread reads the answers: a reading thread would cost two thread switches for each answer. With
-    `drops_output`, a thread reads standard output, such as a log, and drops it.
+    `drops_output`, a thread reads standard output, such as a log, and drops it. With `passed_over`, a line that is no
+    JSON object is handed to it and is no error.
     """
 
     def __init__(
@@ -93,8 +94,10 @@ class LineProcess:
         error: type[SignetConformanceError] = KitError,
         redacted: Callable[[str], str] = str,
         drops_output: bool = False,
+        passed_over: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
+        self._passed_over = passed_over
         self._redacted = redacted
         self._command = tuple(command)
         self._error = error
@@ -157,9 +160,10 @@ class LineProcess:
             self._reader.join(_GRACE_S)
         return self._process.returncode
 
-    def send(self, message: Mapping[str, Any], timeout_s: float = SEND_TIMEOUT_S) -> None:
+    def send(self, message: Mapping[str, Any] | bytes, timeout_s: float = SEND_TIMEOUT_S) -> None:
         """Write one line; raise if the child does not read it within `timeout_s`, or has closed its input."""
-        rest = memoryview(json.dumps(message).encode() + b"\n")
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        rest = memoryview(line + b"\n")
         if self._stdin.closed:
             raise self._end_error()
         deadline = None
@@ -195,14 +199,14 @@ class LineProcess:
 
     def receive(self, within: float | Deadline) -> dict[str, Any]:
         """Return the next JSON object on stdout; raise if none comes in time, or the line is something else."""
-        line = self._next_line(within if isinstance(within, Deadline) else self.deadline(within))
-        if line is None:
-            raise self._end_error()
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
+        deadline = within if isinstance(within, Deadline) else self.deadline(within)
+        while (line := self._next_line(deadline)) is not None:
+            try:
+                answer = json.loads(line)
+            except (ValueError, RecursionError):
+                answer = None
+            if isinstance(answer, dict):
+                return answer
             # Redacted before it is cut: half a secret would not be recognised.
             text = self._redacted(line[:_MAX_STDERR_LINE_BYTES].decode("utf-8", "replace").rstrip("\n"))
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
@@ -210,11 +214,13 @@ class LineProcess:
                     f"{self.name} wrote a line of {MAX_LINE_BYTES // 2**20} MiB or more: {printable(text)}",
                     remedy="end each answer with a line break, and leave out what nobody reads",
                 )
-            raise self._error(
-                f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
-                remedy="standard output is for answers only, one JSON object a line; write logs to standard error",
-            )
-        return answer
+            if self._passed_over is None:
+                raise self._error(
+                    f"{self.name} wrote a line that is not a JSON object: {printable(text)}",
+                    remedy="standard output is for answers only, one JSON object a line; write logs to standard error",
+                )
+            self._passed_over(text)
+        raise self._end_error()
 
     def ask(self, message: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send one line and return the next answer."""

@@ -180,6 +180,15 @@ def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Itera
     yield from (problem for problem in problems if problem.key in _NEVER_HEARD and problem.traces <= traces)
 
 
+def _id_as_it_is(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
+    leads = "SIG-MEM-001"
+    ids = [problem for problem in problems if leads in problem.breaches and _kind(problem) == "not encoded"]
+    # Such a path has more segments than that of any route.
+    paths = set[str]().union(*(problem.calls for problem in ids))
+    routes = [p for p in problems if p.breaches.keys() == {"SIG-HTTP-003"} and p.calls.keys() <= paths]
+    return Cause(leads, [*ids, *routes], "a memory's id is put into the path unencoded") if ids else None
+
+
 _MISTAKES = (
     _loses_turns,
     _never(START, "the connector never starts a session", "SIG-START-004", _WITHOUT_A_START),
@@ -188,6 +197,7 @@ _MISTAKES = (
     _sub_agent,
     _sub_agent_s_session,
     _falls_silent,
+    _id_as_it_is,
 )
 
 

@@ -149,7 +149,7 @@ def test_a_session_of_another_agent_has_the_connector_installed_for_it(run: Run)
     assert error is None
     model = trace.read(Path(recorded.path).with_suffix(".model.jsonl"))
     bodies = [exchange.request.body.object for exchange in model.exchanges if exchange.request.body is not None]
-    assert [body["system"] for body in bodies if body is not None] == ["atlas-agent", "beacon-agent"]
+    assert [body["system"] for body in bodies if body is not None] == ["atlas-agent", "Beacon-Agent"]
 
 
 @needs_node

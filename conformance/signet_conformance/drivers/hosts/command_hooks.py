@@ -325,7 +325,7 @@ class CommandHooks:
         for run in runs:
             self._peer.print(run.stderr)
         if session.server is not None:
-            self._peer.print(session.server.take_printed())
+            session.server.tell(self._peer)
         injected = "\n".join(run.context for run in runs if run.context)
         return {
             "session": step.get("session"),

@@ -18,7 +18,7 @@ from signet_conformance.children.processes import left_after_end_of
 from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.drivers.hosts.hook_settings import Hook
 from signet_conformance.drivers.hosts.protocol import Lateness
-from signet_conformance.files.json_values import member_of, parse_object, text_in
+from signet_conformance.files.json_values import json_in_utf8, member_of, parse_object, text_in
 
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 BLOCKING_STATUS = 2
@@ -76,7 +76,7 @@ def run_hook(
     status: int | None = None
     try:
         with contextlib.suppress(BrokenPipeError), stdin_pipe:
-            stdin_pipe.write(json.dumps(stdin).encode())
+            stdin_pipe.write(json_in_utf8(stdin))
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
     finally:

@@ -98,7 +98,7 @@ class McpHarness:
         try:
             return self._tell(server, kind, step)
         finally:
-            self._peer.print(server.take_printed())
+            server.tell(self._peer)
 
     def _tell(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
         name = str(step.get("session"))

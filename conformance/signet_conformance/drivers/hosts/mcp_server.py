@@ -5,6 +5,7 @@ The client over HTTP is the official one, of the extra `harness`; it is imported
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -14,10 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
-from signet_conformance.drivers.hosts.protocol import StepError
+from signet_conformance.drivers.hosts.protocol import Peer, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.errors import printable
-from signet_conformance.files.json_values import object_in, objects_in
+from signet_conformance.files.json_values import json_in_utf8, object_in, objects_in
 
 if TYPE_CHECKING:
     from mcp import ClientSession
@@ -26,6 +27,7 @@ REVISION = "2025-06-18"
 START_TIMEOUT_S = 90.0
 """Long: a start that takes one second took more than 30 on a machine with a load of 20."""
 CALL_TIMEOUT_S = 90.0
+_SHOWN = 80
 _MOST_PAGES = 100
 """A bound, for servers whose list of tools never ends."""
 _EXCEPTION = re.compile(r"[\w.]*(Error|Exception)\b")
@@ -37,13 +39,15 @@ class McpServer:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, client: str) -> None:
         self._next_id = 0
-        self._process = LineProcess("the MCP server", command, env=env, cwd=cwd)
+        self._stray_line: str | None = None
+        self._is_told = False
+        self._process = LineProcess("the MCP server", command, env=env, cwd=cwd, passed_over=self._pass_over)
         try:
             about = {"name": client, "version": "1.0.0"}
             self._ask(
                 "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}, START_TIMEOUT_S
             )
-            self._process.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            self._send({"method": "notifications/initialized"})
             self.tools: Mapping[str, Any] = dict(self._list_tools())
         except ChildEndedError as ended:
             self._process.close()
@@ -77,23 +81,38 @@ class McpServer:
         """End the session as a harness does that quits: by closing the server's pipes."""
         self._process.leave()
 
-    def take_printed(self) -> str:
-        """Return and forget the standard error that was read since the last call."""
+    def tell(self, peer: Peer) -> None:
+        """Tell the standard error that was read since the last call, and once a line of its output that is no message."""
         lines = self._process.stderr
-        return "".join(f"{lines.popleft()}\n" for _ in range(len(lines)))
+        peer.print("".join(f"{lines.popleft()}\n" for _ in range(len(lines))))
+        if self._stray_line is None or self._is_told:
+            return
+        self._is_told = True
+        words = f"{printable(self._stray_line, _SHOWN)!r} is no JSON-RPC message: the client passes over it"
+        row = {"file": "the memory server's standard output", "accepted": False, "minor": True, "words": words}
+        peer.tell_about({"installed": [row]})
+
+    def _pass_over(self, line: str) -> None:
+        if line.strip():
+            self._stray_line = self._stray_line or line
 
     def _ask(self, method: str, params: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
         self._next_id += 1
-        self._process.send({"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": dict(params)})
+        self._send({"id": self._next_id, "method": method, "params": dict(params)})
         deadline = self._process.deadline(timeout_s)
         while True:
             message = self._process.receive(deadline)
+            if "jsonrpc" not in message:
+                self._pass_over(json.dumps(message))
             if "method" in message:
                 self._refuse(message)
             elif message.get("id") == self._next_id:
                 if isinstance(message.get("error"), dict):
                     raise StepError(f"the MCP server answers {method}: {message['error'].get('message')}")
                 return object_in(message.get("result"))
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._process.send(json_in_utf8({"jsonrpc": "2.0", **message}))
 
     def _refuse(self, request: Mapping[str, Any]) -> None:
         """Answer a ping; refuse any other request, as a client without capabilities does."""
@@ -102,7 +121,7 @@ class McpServer:
         answer: Mapping[str, Any] = {"error": {"code": -32601, "message": "the client offers nothing"}}
         if request["method"] == "ping":
             answer = {"result": {}}
-        self._process.send({"jsonrpc": "2.0", "id": request["id"], **answer})
+        self._send({"id": request["id"], **answer})
 
 
 _LOOK_S = 0.25
@@ -164,9 +183,8 @@ class McpHttpServer:
             future.cancel()
             raise _error_words(self._server.url, what, failure) from failure
 
-    def take_printed(self) -> str:
-        """Return nothing: the output of a shared server goes to this process's own."""
-        return ""
+    def tell(self, peer: Peer) -> None:
+        """Tell nothing: the output of a shared server goes to this process's own."""
 
     def close(self) -> None:
         """Leave the session; the server keeps running."""
