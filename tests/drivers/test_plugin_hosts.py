@@ -129,6 +129,42 @@ def test_prompt_that_begins_with_a_tag_is_submitted(
     assert engine.judge(trace.read(told)).verdicts["SIG-PROMPT-011"] is verdict
 
 
+@pytest.mark.parametrize("name", ["pi", "oh-my-pi"])
+def test_memory_that_an_extension_puts_behind_the_user_s_words_reaches_the_model(
+    name: str, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """The host goes on with the words that a handler of its event input gives back."""
+    target = made(name, mode="replaces-words", module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    (plain,) = recorded(target, ["plain"])
+    judged = engine.judge(trace.read(plain))
+    assert [judged.harness[f"SIG-MODEL-{number}"].verdict for number in ("002", "010")] == [Verdict.PASS] * 2
+
+
+@pytest.mark.parametrize("name", ["pi", "oh-my-pi"])
+def test_extension_that_deals_with_what_the_user_says_takes_the_turn_away(
+    name: str, runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """But for a command, which may be its own."""
+    target = made(name, mode="swallows-words", module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    command = {"step": "prompt", "session": "s1", "text": "/status", "reply": "All is well."}
+    start, _, end = next(each for each in scripted() if each.name == "plain").to_json()["steps"]
+    own = Scenario.from_json({"name": "own-command", "steps": [start, command, end]}, "")
+    told = {path.stem: engine.judge(trace.read(path)) for path in recorded(target, ["plain"], own)}
+    assert told["plain"].verdicts["SIG-LOAD-001"] is Verdict.FAIL
+    assert "the user's turn" in told["plain"].judgements["SIG-LOAD-001"].message
+    assert told["own-command"].verdicts["SIG-LOAD-001"] is Verdict.PASS
+
+
+def test_extension_that_cancels_a_compaction_leaves_the_daemon_waiting(
+    runtime: str, made: Made, recorded: Recorded
+) -> None:
+    """The host then compacts nothing, and fires nothing more."""
+    target = made("pi", mode="cancels-compaction", module=str(FIXTURES / "pi_extension.mjs"), runtime=runtime)
+    (compaction,) = recorded(target, ["compaction"])
+    judged = engine.judge(trace.read(compaction))
+    assert judged.verdicts["SIG-CMP-008"] is Verdict.WARN
+
+
 @of_the_host
 @pytest.mark.parametrize(
     ("change", "verdict"),

@@ -211,7 +211,7 @@ def test_id_that_splits_the_path_is_one_cause(tmp_path: Path) -> None:
     split = read_of("/api/memory/notes/refunds.md", status=404)
     (cause,) = [each for each in causes(tmp_path, [health(), start(), split, end()]) if each.verdict == "FAIL"]
     assert cause.says == "a memory's id is put into the path unencoded"
-    assert cause.requirements == ["SIG-MEM-001", "SIG-HTTP-003"]
+    assert cause.requirements == ["SIG-MEM-001", "SIG-HTTP-003", "SIG-COV-001"]
     listed = causes(tmp_path, [health(), start(), split, read_of("/api/memoir", status=404), end()])
     apart = [(each.requirement, list(each.calls)) for each in listed if "SIG-HTTP-003" in each.requirements]
     assert apart == [

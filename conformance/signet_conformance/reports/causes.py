@@ -185,7 +185,8 @@ def _id_as_it_is(problems: Sequence[Problem], _: CalledOperations) -> Cause | No
     ids = [problem for problem in problems if leads in problem.breaches and _kind(problem) == "not encoded"]
     # Such a path has more segments than that of any route.
     paths = set[str]().union(*(problem.calls for problem in ids))
-    routes = [p for p in problems if p.breaches.keys() == {"SIG-HTTP-003"} and p.calls.keys() <= paths]
+    follows = {"SIG-HTTP-003", COVERAGE}
+    routes = [p for p in problems if p.breaches.keys() <= follows and p.calls and p.calls.keys() <= paths]
     return Cause(leads, [*ids, *routes], "a memory's id is put into the path unencoded") if ids else None
 
 

@@ -275,6 +275,10 @@ class FaceDocument(Document):
     """Channel to the form in which plugins get a user's text from it: {text} is replaced by the text, {stamp} by the
     time.
     """
+    input_answers: Maybe[Literal["action", "members"]] = None
+    """How a handler of the event input says that it replaces the user's words, or has dealt with them: by the member
+    action, with text beside it, or by text and handled alone.
+    """
     awaits_compaction: bool = False
     """true if the harness waits for the hook before a compaction, and asks its model only then"""
     starts_of_a_replaced_session: Maybe[Annotated[int, Field(ge=1)]] = None

@@ -82,7 +82,7 @@ class McpServer:
         self._process.leave()
 
     def tell(self, peer: Peer) -> None:
-        """Tell the standard error that was read since the last call, and once a line of its output that is no message."""
+        """Tell what was read of standard error since the last call, and once a line of output that is no message."""
         lines = self._process.stderr
         peer.print("".join(f"{lines.popleft()}\n" for _ in range(len(lines))))
         if self._stray_line is None or self._is_told:

@@ -176,12 +176,32 @@ class Program {
     return { opened: true };
   }
 
+  /** What the extensions leave of the user's words, one after the other; undefined where one of them dealt with them. */
+  async #heard(words, images) {
+    const members = this.#face.events.input;
+    const handlers = members === undefined ? [] : (this.#handlers.get("input") ?? []);
+    const byAction = this.#face.input_answers === "action";
+    let text = words;
+    for (const handler of handlers) {
+      const event = { type: "input", ...pick({ text, images, source: "interactive" }, members) };
+      const answer = await this.#calls.call("input", handler, event, this.#context());
+      if (byAction ? answer?.action === "handled" : answer?.handled) return undefined;
+      if (byAction ? answer?.action === "transform" : answer?.text !== undefined) text = answer.text;
+    }
+    return text;
+  }
+
   async prompt(step) {
     const images = this.#imagesOf(step);
-    await this.#fire("input", { text: step.text, images, source: "interactive" });
-    const about = { prompt: step.text, images, systemPrompt: SYSTEM_PROMPT, systemPromptOptions: { cwd: this.#session.cwd } };
+    const text = await this.#heard(step.text, images);
+    if (text === undefined) {
+      // A command may be the extension's own.
+      if (!step.text.startsWith("/")) this.#calls.block();
+      return { turn: false };
+    }
+    const about = { prompt: text, images, systemPrompt: SYSTEM_PROMPT, systemPromptOptions: { cwd: this.#session.cwd } };
     const said = await this.#fire("before_agent_start", about);
-    this.#say("user", step.text, images);
+    this.#say("user", text, images);
     if (said?.message !== undefined) this.#session.add({ type: "custom_message", ...said.message });
     await this.#fire("agent_start");
     await this.#fire("turn_start", { turnIndex: 0, timestamp: Date.now() });
@@ -190,7 +210,7 @@ class Program {
       "before_agent_start.message": textOf(said?.message?.content),
     };
     const { told, seen } = await this.#asked(begun);
-    await modelTurn(step.session, told);
+    await modelTurn(step.session, text === step.text ? told : { said: text, ...told });
     this.#turn = { reply: step.reply ?? "Understood.", session: step.session, index: 0 };
     if (!step.more) await this.#endTurn();
     const injected = [said?.systemPrompt?.replace(SYSTEM_PROMPT, ""), said?.message?.content, seen].filter(Boolean);
@@ -305,7 +325,11 @@ class Program {
     const preparation = { messagesToSummarize: messages, tokensBefore: 1000, firstKeptEntryId: this.#session.entries.at(-1)?.id };
     const bag = { preparation, branchEntries: structuredClone(this.#session.entries), sessionId: this.#session.id, messages };
     bag.signal = new AbortController().signal;
-    for (const event of this.#face.before_compaction) await this.#fire(event, bag);
+    for (const event of this.#face.before_compaction) {
+      if (!(await this.#fire(event, bag))?.cancel) continue;
+      this.#session.compacting = false;
+      throw new Skipped(`the extension cancels the compaction, in ${event}`);
+    }
     return {};
   }
 

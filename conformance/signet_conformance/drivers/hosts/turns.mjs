@@ -87,6 +87,11 @@ export class Calls {
     Object.assign(this.#calls.at(-1), { thrown: words, lost: true });
   }
 
+  /** The last call dealt with what the user said, so the harness gives the user no turn. */
+  block() {
+    this.#calls.at(-1).blocked = true;
+  }
+
   /**
    * Run a tool. With `throws` the harness has its tools throw to tell the model of a failure, and hands it the error's
    * words; an error of the code itself is noted as that of any handler.
