@@ -88,7 +88,7 @@ class HarnessConfig:
 
     @property
     def credentials(self) -> tuple[str, ...]:
-        """The credentials that no outgoing text may hold."""
+        """The credentials that outgoing text must not contain."""
         return tuple(each for each in (self.token, self.provider_key) if each)
 
     def timeout_s(self, operation: str) -> float:
@@ -190,7 +190,7 @@ class Secret:
         return len(self._text) >= SHORTEST
 
     def hide_in(self, text: str) -> str:
-        """`text` with `[key]` wherever it holds the key; of a short one only where a credential stands."""
+        """`text` with `[key]` in place of the key; a short key is replaced only after a credential's words."""
         if self.is_secret:
             return text.replace(self._text, HIDDEN)
         if not self._text or self._text not in text:

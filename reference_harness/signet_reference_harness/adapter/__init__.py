@@ -1,7 +1,7 @@
-"""A runtime adapter for a harness that keeps its own conversations: it may call in any order, at any time.
+"""A runtime adapter for a harness that keeps its own conversations and may call in any order, at any time.
 
-The daemon hears what the contract wants all the same, by the lifecycle of the reference harness itself:
-a start that was lost is told before the next prompt, an end that was lost is told again, and nothing twice.
+The daemon still gets what the contract demands, by the lifecycle of the reference harness itself: a lost start is sent
+before the next prompt, a lost end is sent again, and nothing is sent twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from signet_reference_harness.session.conversation import TRANSCRIPT_LIMIT, Conv
 from signet_reference_harness.session.host import SessionHost
 
 ENDED_KEPT: Final = 1_000
-"""How many sessions that are over are remembered: one that is resumed after that is begun as a new one."""
+"""How many ended sessions are remembered; one that is resumed after that begins as a new one."""
 
 
 def create_adapter(
@@ -70,7 +70,7 @@ class _HostConversation(Conversation):
         return self.counted
 
     def add_prompt(self, prompt: str, last_reply: str | None) -> None:
-        """The user says `prompt`, to `last_reply` where that is known."""
+        """Add the user's `prompt`, after `last_reply` if that is known."""
         if last_reply and self._turns:
             self._turns.append(("assistant", last_reply))
         self.last_reply = last_reply
@@ -78,7 +78,7 @@ class _HostConversation(Conversation):
         self.handed_over = ""
 
     def transcript(self, outgoing: Callable[[str], str]) -> str:
-        """The harness's own, of which the newest lines count; until it gave one, what the user asked."""
+        """The harness's transcript, of which the newest lines count; before it gave one, the user's prompts."""
         told = outgoing(self.handed_over)
         if not told.strip():
             return super().transcript(outgoing)
@@ -161,18 +161,18 @@ class SessionAdapter(adapter.RuntimeAdapter):
             return await self._host.end(held.session, params.reason)
 
     async def on_pre_compaction(self, params: adapter.PreCompactionParams) -> adapter.PreCompactionResult:
-        """Tell that a compaction begins."""
+        """Report that a compaction begins."""
         async with self._turn(params.session) as held:
             held.conversation.counted = params.message_count
             return await held.session.pre_compaction()
 
     async def on_compaction_complete(self, params: adapter.CompactionCompleteParams) -> Reply:
-        """Tell the summary; a blank one is replaced by what the user asked."""
+        """Report the summary; a blank one is replaced by the user's prompts."""
         async with self._turn(params.session) as held:
             return await held.session.compaction_complete(params.summary)
 
     async def aclose(self) -> None:
-        """End what is open, tell the ends that were lost, and close the connections."""
+        """End the open sessions, report the lost ends, and close the connections."""
         for held in tuple(self._held.values()):
             async with held.turn:
                 continue  # a call in progress ends first
@@ -190,7 +190,7 @@ class SessionAdapter(adapter.RuntimeAdapter):
         held.calls += 1
         try:
             async with held.turn:
-                # A session that the daemon takes for open would look left behind when the next one starts.
+                # A session that the daemon considers open would look abandoned when the next one starts.
                 await self._host.send_unsent_ends()
                 session.take_replies()
                 yield held

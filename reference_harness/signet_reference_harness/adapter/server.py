@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 PROTOCOL: Final = "signet-adapter/1"
 MOST_BODY: Final = 16 * 1024 * 1024
 SESSIONS_KEPT: Final = 10_000
-"""Of how many sessions it is remembered who they are."""
+"""How many sessions' identities are remembered."""
 _CLOSE: Final = {"connection": "close"}
 
 Said = dict[str, Any]
 
 
 class _Call(StrictModel):
-    # A member that this server does not know is of a later harness.
+    # A member that this server does not know comes from a later harness.
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore", defer_build=True, populate_by_name=True)
 
     key: str = Field(alias="sessionKey")
@@ -80,15 +80,15 @@ METHODS: Final[Mapping[str, tuple[type[_Call], Callable[..., Any], str]]] = {
     "onPreCompaction": (_PreCompaction, PreCompactionParams, "on_pre_compaction"),
     "onCompactionComplete": (_Compacted, CompactionCompleteParams, "on_compaction_complete"),
 }
-"""By method: how its call is read, the parameters that have its members' names, and the adapter's own name of it."""
+"""For each method: how its call is read, the parameters named like its members, and the adapter's own name of it."""
 
 
 class RuntimeAdapterServer:
     """`adapter` as an ASGI application.
 
-    A session is that of `agent` unless a call says another. Its project may be said once: later calls of the same key
-    mean it too. With `any_host` the server may be asked by other names than those of the loopback. The adapter is not
-    closed by the server.
+    A session belongs to `agent` unless a call names another. Its project has to be given only once: later calls of the
+    same key use it too. With `any_host` clients may use other names for the server than those of the loopback. The
+    server does not close the adapter.
     """
 
     def __init__(self, adapter: RuntimeAdapter, agent: str, *, any_host: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""Lets a model answer the questions from the memories that were brought, and scores what it says.
+"""Lets a model answer the questions from the memories that were found, and scores its answers.
 
-These figures stand apart from those of the memories: a model's answers differ from one run to the next.
+These figures are apart from those of the memories, since a model's answers differ between runs.
 """
 
 from __future__ import annotations

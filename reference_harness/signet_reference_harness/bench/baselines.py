@@ -111,7 +111,7 @@ BASELINES: Final[dict[str, Callable[[], Collection]]] = {"fts5": FullText, "bm25
 
 
 class BaselineSubject(Subject):
-    """A baseline by its name in the table. Raises ConfigError when the package that it is made of is not installed."""
+    """A baseline by its name in the table. Raises ConfigError if its package is not installed."""
 
     def __init__(self, name: str, limit: int) -> None:
         self.name = name

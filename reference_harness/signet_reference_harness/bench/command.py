@@ -38,17 +38,17 @@ FIXED_CLOCK: Final = "2026-01-15T12:00:00Z"
 RUNS: Final = Path("signet-bench")
 FAILED: Final = 1
 LOCAL: Final = "ollama"
-"""The provider that answers where nothing names another."""
+"""The provider that answers unless another is named."""
 NAMING: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
 BY_MODEL: Final = "model"
 """The judge that asks the answering model, by a prompt of this package."""
 AT_ONCE: Final = 2
-"""Questions that a model is asked at once, where --jobs does not say it."""
+"""How many questions a model is asked at once unless --jobs says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions(settings.ProviderOptions):
-    """The command line, as it says nothing by default."""
+    """The command line; each default means that the option was not given."""
 
     suite: Path | None = None
     subject: str | None = None
@@ -124,7 +124,7 @@ def _answerer(given: BenchOptions) -> Answerer | None:
 
 
 def _demand_consent(given: BenchOptions) -> None:
-    """Print the workspace of a daemon at a URL. Raises ConfigError where writing into it was not allowed."""
+    """Print the workspace of a daemon at a URL. Raises ConfigError if writing into it was not allowed."""
     url = str(given.daemon).rstrip("/")
     health = asyncio.run(daemons.health_of(url, _token()))
     if health.failure is not None:

@@ -81,7 +81,7 @@ class DatabaseFolder:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An SQLite database that a run begins with a copy of. It is read, never opened by SQLite: that might write."""
+    """An SQLite database of which a run begins with a copy. SQLite itself does not open it, since that might write."""
 
     path: Path
     sha256: str
@@ -126,7 +126,7 @@ def folder_name(database: str, number: int) -> str:
 
 READY_S: Final = 60.0
 GRACE_S: Final = 5.0
-"""For the end of a program that was asked to end."""
+"""How long a program may take to end after it was asked to."""
 ENDING_S: Final = 10.0
 LINE_LIMIT: Final = 1024 * 1024
 TAIL: Final = 1_000
@@ -165,7 +165,7 @@ async def running(
 async def address_of(
     stack: AsyncExitStack, what: str, module: Sequence[str], environment: Mapping[str, str], said: Path
 ) -> str:
-    """Start a module of Python's for as long as the stack stands; the `url` that it prints as JSON when it is ready.
+    """Start a Python module for as long as the stack is open; return the `url` that it prints as JSON when ready.
 
     Raises BenchFailureError.
     """

@@ -42,7 +42,7 @@ class Items:
             self._by_memory.setdefault(memory, name)
 
     def add_prompt(self, name: str, text: str) -> None:
-        """Note a prompt: a memory that quotes it is taken for it."""
+        """Note a prompt: a memory that quotes it counts as the prompt."""
         self._texts[name] = _quoted(text)
 
     def same_as(self, name: str) -> str:
@@ -86,7 +86,7 @@ def _quoted(text: str) -> str:
 
 KEY_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/bench")
 PATIENCE_S: Final = 60.0
-"""A benchmark waits where a user would not: what is slow is measured, not given up."""
+"""A benchmark waits when a user would not: slowness is measured, not given up on."""
 
 
 class TimedClient(AdapterClient):
@@ -176,7 +176,7 @@ class DaemonPlayer(Player):
         return self._injected("session-start")
 
     async def prompt(self, step: suite.SuiteTurn) -> StepMemories:
-        """POST user-prompt-submit, then a turn in which the model says what the step tells."""
+        """POST user-prompt-submit, then a turn with the model's reply from the step."""
         session = await self._open(step.session)
         self._client.last.pop("user-prompt-submit", None)
         turn = await session.turn(step.text, ScriptedProvider([CompletionResult(content=step.reply)]))
@@ -205,7 +205,7 @@ class DaemonPlayer(Player):
         await self._close(self._sessions.get(step.session))
 
     async def close(self) -> None:
-        """Close what is open, in the order in which it was opened."""
+        """Close the open sessions, in the order in which they were opened."""
         for session in self._sessions.values():
             await self._close(session)
 

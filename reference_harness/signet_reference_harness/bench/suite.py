@@ -197,7 +197,7 @@ class Suite:
         return [step for performance in self.performances for _, step in performance.steps]
 
     def counts(self) -> dict[str, int]:
-        """How much of what it holds."""
+        """The number of scenarios, facts, questions and other parts."""
         steps = self.steps()
         asked: list[Any] = [step for step in steps if isinstance(step, Asking)]
         return {
@@ -212,7 +212,7 @@ class Suite:
 
 
 UNANSWERABLE: Final = frozenset({"adversarial", "abstention"})
-"""Categories of questions that the facts do not answer, though one may name evidence: they stand apart."""
+"""Categories of questions that the facts do not answer, though some name evidence: their figures are apart."""
 LARGEST_SUITE: Final = 1024 * 1024 * 1024
 MOST_PROBLEMS: Final = 20
 MODEL: Final = "write it as schemas/harness/signet-bench-suite-1.schema.json says"
@@ -287,7 +287,7 @@ class _Reader:
         elif not self._performances:
             self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
         else:
-            # Kept also when it is refused, so that what builds on it is not refused too.
+            # Kept even when it is refused, so that what builds on it is not refused too.
             self._performances[-1][2].append((number, line))
             self._check(number, line)
 

@@ -85,14 +85,14 @@ class Channel(Protocol):
         """The next turn. Raises ChannelClosedError when no more comes."""
 
     async def send(self, output: AgentOutput) -> None:
-        """Show an output. One that the other side cannot be given any more is dropped, without an error."""
+        """Show an output. If the other side cannot receive it any more, it is dropped without an error."""
 
     def on_close(self, handler: Callable[[], None]) -> None:
         """Let `handler` be called, once, when the channel closes; at once when it is closed already."""
 
 
 class Closing:
-    """The turns of a channel that wait to be received, and its end: the part that channels have in common."""
+    """The turns of a channel that wait to be received, and its end: what all channels have in common."""
 
     def __init__(self) -> None:
         self.closed = False

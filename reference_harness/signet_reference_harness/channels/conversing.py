@@ -22,7 +22,7 @@ MOST_WAITING: Final = 64
 """Turns that may wait while one is answered; the next is refused."""
 
 Perform = Callable[[UserTurn, Publisher], Awaitable[TurnResult]]
-"""Takes a turn with the model; the listener hears of it."""
+"""Takes a turn with the model, and reports its events to the listener."""
 Command = Callable[[UserTurn, bool], Awaitable[UserTurn | None]]
 """Gets each turn that is a command, and whether an answer is being made. Returns the turn for the model, or None when
 the command is done."""
@@ -41,7 +41,7 @@ class ChannelConversation:
     session: Callable[[], Session]
     perform: Perform
     command: Command | None = None
-    """Without one, a turn that looks like a command is said to the model as it is."""
+    """If None, a turn that looks like a command is sent to the model as it is."""
     at_once: Callable[[UserTurn], bool] = lambda _turn: False
     """Whether a command does not wait for the answer that is being made."""
     taken: Callable[[UserTurn], None] = lambda _turn: None

@@ -128,7 +128,7 @@ class HttpChannel(Closing):
 
 
 class Reader:
-    """The outputs that a reader has not taken."""
+    """The outputs that a reader has not taken yet."""
 
     def __init__(self) -> None:
         self._held: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
@@ -143,7 +143,7 @@ class Reader:
         self._dropped = 0
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Note that nothing more comes."""
         self._held.put_nowait(None)
 
     async def take(self) -> Mapping[str, Any] | None:

@@ -66,7 +66,7 @@ class _Chat:
         """Stops the answer that is being made; False when the model is idle."""
 
     async def hold(self, plan: SessionPlan) -> None:
-        """Talk until the channel closes, or a signal comes. Raises HarnessError when it cannot be begun."""
+        """Talk until the channel closes, or a signal comes. Raises HarnessError if the chat cannot begin."""
         with self._heeding_signals():
             await self._hold(plan)
 
@@ -110,7 +110,7 @@ class _Chat:
                 stack.push_async_callback(opened.end)
 
     async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
-        """The conversation; `missing` says why there is no daemon."""
+        """The conversation; `missing` says why it has no daemon."""
 
         def status() -> list[str]:
             session, spent = opened.session, sum(opened.spent.values(), Usage())
@@ -175,7 +175,7 @@ class _Chat:
             columns, rows = shutil.get_terminal_size()
             return Size(rows=rows, columns=columns)
 
-        # Not asked where the cursor is: over a slow line the answer would come among what is typed.
+        # The terminal is not asked for the cursor's place: over a slow line the answer would mix with what is typed.
         output = Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
         return Screen(
             status=status,

@@ -60,7 +60,7 @@ class ChatSession:
     _session: Session | None = None
     _file: session_file.SessionFile | None = None
     _mark: OpenMark | None = None
-    """Stands while the daemon may hold the session open."""
+    """Exists while the daemon may hold the session open."""
     _last: tuple[str, bool] | None = None
     """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
 
@@ -184,7 +184,7 @@ class ChatSession:
             await self.host.end(self._session)
 
     def close(self) -> None:
-        """Let the session's file go, and its mark unless the daemon may still hold it open."""
+        """Close the session's file, and remove its mark unless the daemon may still hold the session open."""
         if self._mark is not None:
             self._mark.leave(owed=self._session is None or self._session.owes_end)
         if self._file is not None:

@@ -30,7 +30,7 @@ SHORT_KEY: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what is written after its name, what it does, and whether it may be given while an answer is made."""
+    """A command: what is written after its name, what it does, and whether it may be given during an answer."""
 
     about: str
     carry_out: Callable[[ChatCommands, str, UserTurn], Awaitable[UserTurn | None]]
@@ -278,7 +278,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
 
 
 def is_at_once(turn: UserTurn) -> bool:
-    """Whether the command is carried out while an answer is made."""
+    """Whether the command is carried out during an answer."""
     command = COMMANDS.get(turn.content.split(maxsplit=1)[0])
     return command is not None and command.at_once
 

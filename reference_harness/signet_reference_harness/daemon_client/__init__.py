@@ -64,7 +64,7 @@ class AdapterClient(adapter.RuntimeAdapter):
             self._transcripts.cleanup()
 
     def outgoing(self, text: str) -> str:
-        """`text` as it may be sent: without credentials, and without anything the daemon ever injected."""
+        """`text` as it may be sent: without credentials, and without any text that the daemon injected."""
         return self._envelopes.remove(without_tokens(text, self.config.credentials))
 
     async def health(self) -> Reply:
@@ -104,7 +104,7 @@ class AdapterClient(adapter.RuntimeAdapter):
         return adapter.PromptSubmitResult.of(reply)
 
     async def on_session_end(self, params: adapter.SessionEndParams) -> Reply:
-        """POST /api/hooks/session-end. Tried even while the daemon is out of sight: it holds the transcript."""
+        """POST /api/hooks/session-end. Tried even if the daemon did not answer before: it carries the transcript."""
         members = {"cwd": params.session.project, **self._handed_over(params), "reason": params.reason}
         return await self._hook(params.session, "session-end", members)
 

@@ -109,7 +109,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
         return connection
 
     def give_back(self, connection: _Connection | None) -> None:
-        """Keep the connection of an answer that nothing more is read of, if it serves another request."""
+        """Give back the connection of an answer that is not read any further, and keep it if it can be used again."""
         self._free.release()
         if connection is None:
             return
@@ -121,7 +121,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
 
 
 class PlainAnswer(httpx.AsyncByteStream):
-    """An answer whose body is still to be read; what is needed of `httpx.Response`, under the same names."""
+    """An answer whose body is still to be read; it has the needed members of `httpx.Response`."""
 
     def __init__(self, transport: PlainTransport, connection: _Connection) -> None:
         self._transport = transport
@@ -295,7 +295,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if not self._headed:
-            # An answer before the answer, such as 100: the next head is the one that counts.
+            # An interim answer such as 100: the next head is the one that counts.
             self.headers = []
         elif not self._whole:
             self._whole, self._stays = True, self._parser.should_keep_alive()

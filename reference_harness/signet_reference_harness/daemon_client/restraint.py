@@ -12,7 +12,7 @@ from signet_reference_harness.daemon_client.reply import Reply
 
 BUSY: Final = frozenset({429, 503})
 PASSING: Final = BUSY | {408, 425}
-"""Statuses that forbid no repeat: beside those a timeout, and a request that came too early."""
+"""Statuses that forbid no repeat: those of a busy daemon, of a timeout, and of a request that came too early."""
 SHORTEST_GAP_S: Final = 0.25
 GROWTH: Final = 1.5
 REMEMBERED: Final = 1_024
@@ -27,11 +27,11 @@ class _Busy:
 
 
 class RepeatGuard:
-    """Keeps identical requests from being repeated against the daemon's word.
+    """Prevents repeats of identical requests that the daemon has refused.
 
-    After a 4xx the identical request is never made again (408 and 425 excepted: they invite it). After 503
-    or 429 it may be made once `Retry-After` and a gap have passed, and each such gap is longer than the
-    one before it. Times are seconds of the caller's monotonic clock.
+    After a 4xx the identical request is never made again, except after 408 and 425, which invite it. After 503 or 429
+    it may be made once `Retry-After` and a gap have passed, and each such gap is longer than the one before. Times are
+    seconds of the caller's monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class RepeatGuard:
         self._refused.pop(identity, None)
 
     def note(self, identity: str, reply: Reply, began: float, ended: float) -> None:
-        """Learn from an answered request; a request without an answer teaches nothing."""
+        """Learn from an answered request; a request without an answer shows nothing."""
         if reply.status is None:
             return
         before = self._busy.pop(identity, None)
@@ -65,7 +65,7 @@ class RepeatGuard:
 
 
 def refuses(status: int | None) -> bool:
-    """Whether an answer's status forbids to make the identical request again."""
+    """Whether an answer's status forbids the identical request."""
     return status in range(400, 500) and status not in PASSING
 
 

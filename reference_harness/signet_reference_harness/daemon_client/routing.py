@@ -1,7 +1,7 @@
-"""Which daemon belongs to which agent, where there is more than one.
+"""Which daemon belongs to which agent, if there is more than one.
 
-The table comes from a file or from the environment. An agent that it does not name has no daemon: nothing of it is
-ever told to another's.
+The table comes from a file or from the environment. An agent that it does not name has no daemon, and nothing of it is
+ever sent to another agent's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DaemonRoute:
 
 @dataclass(frozen=True, slots=True)
 class RoutingTable:
-    """The daemons by agent; `source` is where they stand, for messages."""
+    """The daemons by agent; `source` says where the table comes from, for messages."""
 
     routes: Mapping[str, DaemonRoute]
     source: str
