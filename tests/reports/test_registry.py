@@ -16,7 +16,7 @@ import pytest
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.outcome.combined_verdict import essence
-from signet_conformance.reports import FORMATS, Format
+from signet_conformance.reports import FORMATS, Format, write_reports
 from signet_conformance.reports.cause_text import MAX_PROBLEMS
 from signet_conformance.trace import read
 from tests.rules.model_requests import example
@@ -151,3 +151,16 @@ def test_no_two_formats_share_a_name_or_a_file() -> None:
     """Each line of the registry has a name and a suffix of its own."""
     assert len({kind.suffix for kind in FORMATS.values()}) == len(FORMATS)
     assert all(name == kind.name for name, kind in FORMATS.items())
+
+
+@every_format
+def test_reports_that_cannot_be_written_leave_nothing(tmp_path: Path, kind: Format) -> None:
+    """Where one fails, none gets its name, and no begun one keeps room on a full disk."""
+    in_the_way = tmp_path / f"{kind.file}.part"
+    in_the_way.mkdir()
+    with pytest.raises(OSError, match=kind.file):
+        write_reports(tmp_path, ending_of(), lambda _: {})
+    assert list(tmp_path.iterdir()) == [in_the_way]
+    in_the_way.rmdir()
+    write_reports(tmp_path, ending_of(), lambda _: {})
+    assert {path.name for path in tmp_path.iterdir()} == {each.file for each in FORMATS.values()}

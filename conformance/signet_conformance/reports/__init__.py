@@ -8,7 +8,7 @@ tests that every format must pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
@@ -75,22 +75,32 @@ FORMATS: Mapping[str, Format] = {line.name: line for line in _TABLE}
 def write_reports(folder: Path, ending: RunEnding, known: Callable[[JudgedTrace], Mapping[str, str]]) -> None:
     """Write every report of a run whose traces are in memory; `known` gives the known failures of a trace with reasons.
 
-    Raises OSError if one cannot be written; then no report gets its final name.
+    Raises OSError if one cannot be written; then none is left.
     """
     unfinished = {kind: folder / f"{kind.file}.part" for kind in FORMATS.values()}
+    try:
+        _write_each(unfinished, ending, known)
+    except BaseException:
+        for path in unfinished.values():
+            with suppress(OSError):
+                path.unlink()
+        raise
+    # Renamed when all are complete, so that nobody reads an unfinished report.
+    for kind, path in unfinished.items():
+        path.rename(folder / kind.file)
+
+
+def _write_each(
+    paths: Mapping[Format, Path], ending: RunEnding, known: Callable[[JudgedTrace], Mapping[str, str]]
+) -> None:
     with ExitStack() as stack:
-        reports: list[ReportWriter] = [
-            kind.open(stack.enter_context(_private(path))) for kind, path in unfinished.items()
-        ]
+        reports: list[ReportWriter] = [kind.open(stack.enter_context(_private(path))) for kind, path in paths.items()]
         for judged in ending.conclusion.judged:
             reasons = known(judged)
             for report in reports:
                 report.add(judged, reasons)
         for report in reports:
             report.close(ending)
-    # Renamed when all are complete, so that nobody reads an unfinished report.
-    for kind, path in unfinished.items():
-        path.rename(folder / kind.file)
 
 
 def _private(path: Path) -> TextIO:
