@@ -87,7 +87,7 @@ TELLS_ITS_AGENT = "import os; print('agent', os.environ.get('SIGNET_AGENT_ID'))"
 @pytest.mark.parametrize(
     ("options", "environment", "agents", "told", "token"),
     [
-        ((), {}, ("atlas-agent", "beacon-agent"), "atlas-agent", False),
+        ((), {}, ("atlas-agent", "Beacon-Agent"), "atlas-agent", False),
         (("--agent", "ours", "--token"), {}, ("ours",), "ours", True),
         ((), {"SIGNET_AGENT_ID": "theirs", "SIGNET_TOKEN": "sig_sk_0123456789abcdef"}, ("theirs",), "theirs", True),
     ],
