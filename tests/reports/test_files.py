@@ -100,6 +100,32 @@ def test_markdown_says_what_could_not_be_decided_and_what_is_known(judged: list[
     assert "- **known**: ada, until 2027-01-31: next release" in text.replace("`", "")
 
 
+@pytest.mark.parametrize("kind", [MarkdownReport, JunitReport, HtmlReport])
+def test_what_is_known_in_a_part_of_the_traces_is_not_said_to_be_known_in_all(
+    kind: type[Any], judged: list[JudgedTrace], tmp_path: Path
+) -> None:
+    """The reason of a known failure says so if the failure also shows where nobody accepted it."""
+    other = judge(read(write(tmp_path / "c.jsonl", BREACHING)))
+    texts = []
+    for beside in (KNOWN, {}):
+        made: ReportWriter = kind(stream := io.StringIO())
+        made.add(judged[0], KNOWN)
+        made.add(other, beside)
+        made.close(ending_of([judged[0], other], 1))
+        texts.append(unescape(stream.getvalue()).replace("`", ""))
+    in_all, in_a_part = texts
+    assert f"in a part of them: {KNOWN[AGENT]}" in in_a_part
+    assert KNOWN[AGENT] in in_all
+    assert "in a part of them" not in in_all
+
+
+@pytest.mark.parametrize("kind", [MarkdownReport, JunitReport, HtmlReport])
+def test_what_one_cause_breaches_beside_is_marked_if_it_is_known(kind: type[Any], judged: list[JudgedTrace]) -> None:
+    """The requirements below a leading one have their mark too."""
+    for known, marked in ((KNOWN, True), ({}, False)):
+        assert (f"{ALSO}, known: " in unescape(written(kind, judged, known)).replace("`", "")) is marked
+
+
 def test_markdown_fits_a_step_summary() -> None:
     """However much is breached, the document stays below a mebibyte, and says what it leaves out."""
     trace = Trace(Header(), (), (), "t.jsonl")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from typing import TypeVar
 
 from msgspec import Struct
 from rich.console import RenderableType
@@ -137,32 +138,26 @@ class CauseText(Struct, frozen=True):
         if rest := cause.breaches[len(breaches) :]:
             count = counted(sum(breach.times for breach in rest), "finding")
             yield labelled("more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them")
-        if where := extent(cause):
-            yield labelled("seen", where)
-        yield from self._also(cause, detail)
-        if requirement is not None and detail is Detail.FULL:
-            yield labelled("why", requirement.why)
-        if requirement is not None:
-            yield labelled("change", requirement.fix)
-        if reason := cause.known_reason:
-            yield labelled("known", f"{'' if cause.is_known else 'in a part of them: '}{reason}")
+        for label, said in cause_rows(cause, self._also(cause, detail)):
+            if label != "why" or detail is Detail.FULL:
+                yield labelled(label, said)
         for line in self._generated(cause):
             yield _generated_line(line)
         yield from self._commands(cause)
 
-    def _also(self, cause: Cause, detail: Detail) -> Iterator[RenderableType]:
+    def _also(self, cause: Cause, detail: Detail) -> Iterator[Text]:
         if len(cause.also) > MAX_ALSO or detail is not Detail.FULL or cause.says:
             for verdict in BREACHES:
                 names = [f"{other.requirement}{known_words(other)}" for other in cause.also if other.verdict is verdict]
                 if names:
-                    yield labelled("also", Text.assemble(verdict_text(verdict), f" {', '.join(names)}"))
+                    yield Text.assemble(verdict_text(verdict), f" {', '.join(names)}")
             return
         for other in cause.also:
             known = known_requirement(other.requirement)
             level = f" {other.level}" if other.level else ""
             change = f". {known.fix}" if known is not None else ""
             head = f" {other.requirement}{level}{known_words(other)}: {other.what}{change}"
-            yield labelled("also", Text.assemble(verdict_text(other.verdict), head))
+            yield Text.assemble(verdict_text(other.verdict), head)
 
     def _generated(self, cause: Cause) -> Sequence[str]:
         # For a named mistake, one example is enough.
@@ -199,13 +194,11 @@ def _head(cause: Cause, *, level: bool = True) -> Text:
 
 def _example(breach: Evidence, *, in_file: bool, around: bool) -> Iterator[RenderableType]:
     """One problem: what, where, with, at, expected, received, trace; where only one trace is judged, its repeats."""
-    yield labelled("what", breach.what)
-    if breach.where:
-        yield labelled("where", breach.where)
-    if in_file and breach.place:
-        yield labelled_line("in", breach.place)
     for name, text in breach.facts:
-        yield labelled(name, text)
+        if name != "in":
+            yield labelled(name, text)
+        elif in_file:
+            yield labelled_line(name, text)
     label = "trace"
     for breaching, line in breach.around if around else ():
         marked = Text(f"{'>' if breaching else ' '} {line}", STRONG if breaching else "")
@@ -262,6 +255,21 @@ MAX_OPERATIONS = 8
 """How many operations are listed with their calls; the others are only counted."""
 MAX_PROBLEMS = 3
 """How many problems of one cause are shown with an example; the others are counted."""
+
+
+_Drawn = TypeVar("_Drawn")
+
+
+def cause_rows(cause: Cause, also: Iterable[_Drawn]) -> Iterator[tuple[str, str | _Drawn]]:
+    """The labelled rows below the examples of a cause; `also` are its breaches of other requirements, as drawn."""
+    if where := extent(cause):
+        yield "seen", where
+    yield from (("also", other) for other in also)
+    if (requirement := known_requirement(cause.requirement)) is not None:
+        yield "why", requirement.why
+        yield "change", requirement.fix
+    if reason := cause.known_reason:
+        yield "known", f"{'' if cause.is_known else 'in a part of them: '}{reason}"
 
 
 def extent(cause: Cause) -> str:

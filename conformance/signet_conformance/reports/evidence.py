@@ -91,9 +91,10 @@ class Evidence(Struct):
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
-        """The further facts that are not empty, each with its label."""
+        """The facts that are not empty, each with its label: what is wrong, and where, before everything else."""
         sent_by = ", called at ".join(source.words for source in self.sources)
-        facts = [*(("with", other) for other in self.others), ("at", self.pointer)]
+        facts = [("what", self.what), ("where", self.where), ("in", self.place)]
+        facts += [*(("with", other) for other in self.others), ("at", self.pointer)]
         facts += [("expected", self.expected), ("received", self.received), (SENT_BY, sent_by)]
         return [(label, text) for label, text in facts if text]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from xml.sax.saxutils import escape, quoteattr
 
 from signet_conformance.errors import printable
 from signet_conformance.finding import Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, replay_words
 from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command, shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -97,22 +97,15 @@ def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> str:
 
 def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
     lines = [f"{cause.verdict.value} {', '.join(cause.requirements)}"]
-    for breach in cause.breaches[:MAX_PROBLEMS]:
-        lines += _example(breach)
-    lines += [f"also: {other.verdict.value} {other.requirement}: {other.what}" for other in cause.also]
-    lines += [f"seen: {where}"] if (where := extent(cause)) else []
-    requirement = known_requirement(cause.requirement)
-    if requirement is not None:
-        lines += [f"why: {requirement.why}", f"change: {requirement.fix}"]
-    lines += [f"known: {cause.known_reason}"] if cause.known_reason else []
+    lines += [f"{label}: {text}" for breach in cause.breaches[:MAX_PROBLEMS] for label, text in breach.facts]
+    lines += [f"{label}: {said}" for label, said in cause_rows(cause, map(_other, cause.also))]
     lines += [f"explain: {explain_command(name)}" for name in cause.requirements if known_requirement(name) is not None]
     words = replay_words(cause, options) if cause.first.file else ()
     return [*lines, f"replay: {shell_command(words)}"] if words else lines
 
 
-def _example(breach: Evidence) -> Iterator[str]:
-    rows = [("what", breach.what), ("where", breach.where), ("in", breach.place), *breach.facts]
-    yield from (f"{label}: {text}" for label, text in rows if text)
+def _other(other: Evidence) -> str:
+    return f"{other.verdict.value} {other.requirement}{known_words(other)}: {other.what}"
 
 
 def _text(lines: Sequence[str]) -> str:

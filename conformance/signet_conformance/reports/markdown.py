@@ -13,7 +13,7 @@ from signet_conformance import __version__
 from signet_conformance.errors import counted, printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, replay_words
 from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command, page_address, shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -100,7 +100,6 @@ def _undecided(name: str) -> str:
 
 
 def _block(cause: Cause, options: Sequence[str]) -> str:
-    requirement = known_requirement(cause.requirement)
     level = f" ({cause.level})" if cause.level else ""
     lines = [f"### {cause.verdict.value}{known_words(cause)} {inline(cause.requirement)}{level}", ""]
     if cause.sentence:
@@ -109,23 +108,22 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
         lines += _example(breach, around=breach is cause.first)
     if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
         lines.append(f"- {counted(more, 'more kind')}: the JSON report lists them")
-    if where := extent(cause):
-        lines.append(f"- **seen**: {inline(where)}")
-    lines += map(_also, cause.also)
-    if requirement is not None:
-        lines.append(f"- **why**: {inline(requirement.why)}")
-        lines.append(f"- **change**: {inline(requirement.fix)}")
+    for label, said in cause_rows(cause, cause.also):
+        lines.append(f"- **{label}**: {inline(said) if isinstance(said, str) else _other(said)}")
+    if known_requirement(cause.requirement) is not None:
         lines.append(f"- **page**: {page_link(cause.requirement)}")
-    if cause.known_reason:
-        lines.append(f"- **known**: {inline(cause.known_reason)}")
     if cause.first.file and (words := replay_words(cause, options)):
         lines.append(f"- **replay**: {code(shell_command(words))}")
     return "\n".join(lines) + "\n"
 
 
-def _also(other: Evidence) -> str:
+def _other(other: Evidence) -> str:
     head = f"{other.verdict.value} {inline(other.requirement)}{known_words(other)}"
-    return f"- **also**: {head}: {inline(other.what)} ({page_link(other.requirement)})"
+    return f"{head}: {inline(other.what)} ({page_link(other.requirement)})"
+
+
+_FIRST = ("what", "where", "in")
+"""The facts of an example that are laid out in a way of their own."""
 
 
 def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
@@ -133,7 +131,7 @@ def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
     places = [code(text) for text in (breach.where, breach.place) if text]
     if places:
         yield f"  - **where**: {', in '.join(places)}"
-    yield from (f"  - **{label}**: {code(text)}" for label, text in breach.facts)
+    yield from (f"  - **{label}**: {code(text)}" for label, text in breach.facts if label not in _FIRST)
     if breach.around and around:
         yield ""
         yield fenced([f"{'>' if it else ' '} {line}" for it, line in breach.around], "    ")

@@ -24,7 +24,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, extent, known_words, level_note, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, level_note, replay_words
 from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -238,7 +238,6 @@ def _causes(causes: Sequence[Cause], options: Sequence[str], names: Mapping[str,
 
 
 def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Mapping[str, str]) -> Markup:
-    requirement = known_requirement(cause.requirement)
     known = (" ", element("span", "known", class_="known")) if cause.is_known else ()
     head = element("h3", verdict_tag(cause.verdict.value), " ", cause.requirement, f" {cause.level}", *known)
     parts: list[Markup] = [head]
@@ -252,34 +251,29 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     ]
     if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
         parts.append(element("p", f"{counted(more, 'more kind')}: the JSON report lists them."))
-    rows: list[tuple[str, str | Markup]] = [("seen", extent(cause))]
-    for other in cause.also:
-        name = other.requirement
-        what = f" {name}{known_words(other)}: {other.what} ("
-        said = (verdict_tag(other.verdict.value), what, requirement_page(name), ")")
-        rows.append(("also", element("span", *said, id=name if name in addressed else None)))
-    if requirement is not None:
-        rows += [("why", requirement.why), ("change", requirement.fix), ("page", requirement_page(cause.requirement))]
-    rows.append(("known", cause.known_reason))
+    rows = [*cause_rows(cause, (_other(other, other.requirement in addressed) for other in cause.also))]
+    if known_requirement(cause.requirement) is not None:
+        rows.append(("page", requirement_page(cause.requirement)))
     words = replay_words(cause, options) if cause.first.file else ()
     rows.append(("replay", element("code", shell_command(words)) if words else ""))
     parts.append(facts(rows))
     return element("article", *parts, id=cause.requirement)
 
 
+def _other(other: Evidence, addressed: bool) -> Markup:
+    name = other.requirement
+    said = f" {name}{known_words(other)}: {other.what} ("
+    verdict, page = verdict_tag(other.verdict.value), requirement_page(name)
+    return element("span", verdict, said, page, ")", id=name if addressed else None)
+
+
 def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Markup]:
     """One problem; `name` is that of its trace in addresses of the page, None if the page does not show the trace."""
-
-    def linked(text: str, at: str = "") -> str | Markup:
-        if not text or name is None or breach.seq is None:
-            return text
-        return element(
-            "a", text, href=f"#trace={quote(name, '')}&exchange={breach.seq}" + (f"&at={quote(at, '')}" if at else "")
-        )
-
-    rows: list[tuple[str, str | Markup]] = [("what", breach.what), ("where", linked(breach.where, breach.pointer))]
-    rows += [(label, linked_sources(breach.sources) if label == SENT_BY else text) for label, text in breach.facts]
-    rows += [("in", breach.place)]
+    links = {SENT_BY: linked_sources(breach.sources)}
+    if name is not None and breach.seq is not None:
+        at = f"&at={quote(breach.pointer, '')}" if breach.pointer else ""
+        links["where"] = element("a", breach.where, href=f"#trace={quote(name, '')}&exchange={breach.seq}{at}")
+    rows: list[tuple[str, str | Markup]] = [(label, links.get(label, text)) for label, text in breach.facts]
     rows += [("again", breach.repeated)] if breach.repeats else []
     excerpt = Markup()
     if breach.around and around:
