@@ -67,6 +67,11 @@ def encoded(document: Any) -> str:
     return printable_json(json.dumps(document, separators=(",", ":"), allow_nan=False))
 
 
+def _present(**members: Any) -> dict[str, Any]:
+    """The members of an object that say something: None and an empty list or object are left out."""
+    return {name: value for name, value in members.items() if value is not None and value not in ([], (), {})}
+
+
 def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The members after the traces. A finding in `together` names its file."""
     run = ending.conclusion
@@ -76,8 +81,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
             "reason": whole.reason.value,
             "findings": [
                 {
-                    **({} if file is None else {"file": file}),
-                    **({} if finding.verdict is whole.verdict else {"verdict": finding.verdict.value}),
+                    **_present(file=file, verdict=None if finding.verdict is whole.verdict else finding.verdict.value),
                     **_finding(finding),
                 }
                 for file, finding in evidence_of(run.judged, whole)
@@ -85,17 +89,13 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
         }
         for name, whole in run.judgements.items()
     }
-    noted = remarks(each.trace for each in run.judged)
-    hosts = played(each.trace for each in run.judged)
+    traces = [each.trace for each in run.judged]
     return {
         "contract": run.contract,
-        **({"run": identity} if (identity := to_builtins(run.identity)) else {}),
-        **({"played": [asdict(host) for host in hosts]} if hosts else {}),
+        **_present(run=to_builtins(run.identity), played=[asdict(host) for host in played(traces)]),
         "together": over_all,
         "causes": causes,
-        **({"skipped": dict(run.skipped)} if run.skipped else {}),
-        **({"warnings": list(ending.notes)} if ending.notes else {}),
-        **({"remarks": noted} if noted else {}),
+        **_present(skipped=dict(run.skipped), warnings=list(ending.notes), remarks=remarks(traces)),
         **({} if run.coverage is None else {"coverage": _coverage(run.coverage)}),
         **({} if run.newer is None else {"newer": to_builtins(run.newer)}),
         **({} if run.reach is None else {"unreached": _unreached(run.reach)}),
@@ -109,7 +109,7 @@ def _closing(ending: RunEnding, causes: Sequence[Mapping[str, Any]]) -> dict[str
 def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "requirement": cause.requirement,
-        **({"says": cause.says} if cause.says else {}),
+        **_present(says=cause.says or None),
         "verdict": cause.verdict.value,
         "known": cause.is_known,
         "also": [{"requirement": other.requirement, "verdict": other.verdict.value} for other in cause.also],
@@ -120,13 +120,11 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "problems": [
             {
                 "what": breach.what,
-                **({} if not breach.path else {"file": breach.path}),
-                **({} if breach.seq is None else {"exchange": breach.seq}),
-                **({} if breach.line is None else {"line": breach.line}),
+                **_present(file=breach.path or None, exchange=breach.seq, line=breach.line),
                 "pointer": breach.pointer,
                 "expected": breach.expected,
                 "received": breach.received,
-                **({"sources": to_builtins(breach.sources)} if breach.sources else {}),
+                **_present(sources=to_builtins(breach.sources)),
                 "times": breach.times,
             }
             for breach in cause.breaches
@@ -149,8 +147,8 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
 
 def _generated(summary: GeneratedSummary) -> dict[str, Any]:
     held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
-    gaps = {"gaps": summary.tally.gaps} if summary.tally.gaps else {}
-    return {**held, "skipped": summary.skipped, **gaps, "lost": [shorten(loss) for loss in summary.lost]}
+    gaps, lost = _present(gaps=summary.tally.gaps), [shorten(loss) for loss in summary.lost]
+    return {**held, "skipped": summary.skipped, **gaps, "lost": lost}
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:
@@ -175,14 +173,11 @@ def trace_entry(judged: JudgedTrace) -> dict[str, Any]:
     about_model_alone = judged.harness and not judged.judgements
     return {
         "file": trace.path or "-",
-        **({} if (scenario := scenario_of(judged)) is None else {"scenario": shorten(scenario)}),
-        **({} if trace.header.target is None else {"target": shorten(trace.header.target)}),
+        **_present(scenario=shorten(scenario_of(judged)), target=shorten(trace.header.target)),
         "declared": trace.header.declared.to_json(),
         "operations": dict(sorted(_operations(judged).items())),
         "daemon_version": judged.daemon_version,
-        **({"gaps": gaps} if (gaps := _gaps(judged)) else {}),
-        **({"warnings": list(trace.warnings)} if trace.warnings else {}),
-        **({"remarks": notes} if (notes := remarks([trace])) else {}),
+        **_present(gaps=_gaps(judged), warnings=list(trace.warnings), remarks=remarks([trace])),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.judgements.items()},
         "daemon": {name: _judgement(judgement, judged) for name, judgement in judged.daemon.items()},
         **({"model": _model(judged)} if trace.model is not None or about_model_alone else {}),
@@ -197,7 +192,7 @@ def _model(judged: JudgedTrace) -> dict[str, Any]:
     trace = judged.trace.model
     return {
         "file": "-" if trace is None else trace.path or "-",
-        **({"played": True} if trace is not None and trace.header.played else {}),
+        **_present(played=True if trace is not None and trace.header.played else None),
         "verdicts": {name: _judgement(judgement, judged) for name, judgement in judged.harness.items()},
     }
 
@@ -227,7 +222,7 @@ def _judgement(judgement: Judgement, judged: JudgedTrace) -> dict[str, Any]:
         "reason": judgement.reason.value,
         "message": judgement.message,
         **law,
-        **({"explain": explain_command(judgement.requirement)} if breached else {}),
+        **_present(explain=explain_command(judgement.requirement) if breached else None),
         "subjects": judgement.subjects,
         "found": len(judgement.findings),
         "listed": len(listed),
@@ -247,14 +242,13 @@ def _finding(finding: Finding, recording: Recording | None = None) -> dict[str, 
     call = None if recording is None or not finding.exchanges else recording.by_seq.get(finding.exchanges[0])
     return {
         "exchanges": list(finding.exchanges),
-        **({"model": list(finding.model)} if finding.model else {}),
+        **_present(model=list(finding.model)),
         "side": finding.side.value,
         "pointer": finding.pointer,
         "expected": finding.expected,
         "received": shorten(finding.received),
         "message": finding.message,
         "kind": finding.kind,
-        **({} if call is None or call.operation is None else {"operation": call.operation}),
-        **({"elements": list(finding.elements)} if finding.elements else {}),
+        **_present(operation=None if call is None else call.operation, elements=list(finding.elements)),
         "fold": finding.group,
     }
