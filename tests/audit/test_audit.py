@@ -236,7 +236,7 @@ def test_no_audit_is_there(invoke: Invoke, folder: Path, words: tuple[str, ...])
     """What asks the results says so, with the command that makes them."""
     del folder
     told = invoke("audit", *words).stderr
-    assert told.startswith("error: signet-audit: there is no audit in it\ntry: signet-conformance audit DATASET")
+    assert told.startswith("error: signet-audit: the folder holds no audit\ntry: signet-conformance audit DATASET")
 
 
 # -- queries

@@ -153,7 +153,7 @@ def demand_audit(folder: Path) -> None:
     """Raise UsageError for a folder in which no audit was begun."""
     if not (folder / FILE).exists():
         raise UsageError(
-            "there is no audit in it",
+            "the folder holds no audit",
             where=folder,
             remedy="signet-conformance audit DATASET, or name the folder of one: --out FOLDER",
         )

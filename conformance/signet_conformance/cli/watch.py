@@ -235,7 +235,7 @@ class RecordingWatcher:
 
 
 _WAIT_S = 20.0
-"""How long the server waits before it answers that there is no newer state."""
+"""How long the server waits for a newer state before it answers that nothing changed."""
 
 
 @contextmanager

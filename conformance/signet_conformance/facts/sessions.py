@@ -336,6 +336,6 @@ class Sessions:
 
 
 def _only(values: Iterable[str | None]) -> str | None:
-    """The only text among some values; None if there is none, or several."""
+    """The only text among some values, or None if they hold no text or several."""
     named = {text_or_none(value) for value in values} - {None}
     return named.pop() if len(named) == 1 else None

@@ -97,7 +97,7 @@ def _misses(error: Any) -> list[Any]:
 
 
 def _at(value: Any, path: Iterable[str | int]) -> Any:
-    """The value at a place of a document or a schema; None if there is none."""
+    """The value at a path in a document or schema, or None if nothing is there."""
     for part in path:
         try:
             value = value[part]

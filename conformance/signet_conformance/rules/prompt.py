@@ -220,7 +220,7 @@ def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless:
 
 
 def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
-    """The start of the session to whose turn a prompt without a key belongs, by the marks; None if there is none.
+    """The start of the session that a prompt without a key belongs to, or None if the marks name no session.
 
     A prompt belongs to a turn if it has the user's words there, and no prompt of that turn has a key.
     """

@@ -225,7 +225,7 @@ def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Seq
                 said.append(f"{event}: the matcher {hook.matcher!r} is no regular expression, and matches nothing")
             if _SECRET.search(hook.command):
                 said.append(f"{event}: the command holds what looks like a secret")
-        # A matcher that is no regular expression was named above.
+        # The loop above has reported the matchers that are not regular expressions.
         readable = [hook for hook in configured if hook.matcher == "*" or hook.pattern is not None]
         fired = _occasions(event, face)
         if readable and fired and not any(hook.matches(occasion) for hook in readable for occasion in fired):

@@ -223,7 +223,7 @@ _ADDRESS = re.compile(r"(?!javascript:|data:|vbscript:)[a-z][a-z0-9+.-]*:\S+", r
 
 
 def editor_address(source: Source) -> str | None:
-    """The address that opens an editor at a line; None if there is none, as when the variable is `none`."""
+    """The address that opens an editor at a line, or None if no editor has one, as with `none`."""
     named = os.environ.get(EDITOR, "") or "vscode"
     editors: Mapping[str, str] = json.loads(asset("editors.json"))
     address = editors.get(named, named)

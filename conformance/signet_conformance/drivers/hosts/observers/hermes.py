@@ -130,7 +130,7 @@ def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..
 def _busy_until_flushed(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
     def wrapper(manager: Any, *args: Any, **kwargs: Any) -> None:
-        # Locked before the call, so that there is no moment in which nothing seems to run.
+        # Take the lock before the call: otherwise the work looks finished before it begins.
         held = _hold()
         try:
             method(manager, *args, **kwargs)
