@@ -1,6 +1,6 @@
-"""The control channel: one JSON object a line on stdin, one answer a line on stdout, in order.
+"""The control channel: one JSON object per line on stdin, one answer per line on stdout, in order.
 
-The commands are described in `__main__`. A command that makes no sense is answered with
+The commands are described in `__main__`. A command that is malformed or cannot be performed is answered with
 `{"ok": false, "error": …, "remedy": …}`; the recording goes on.
 """
 
@@ -175,7 +175,7 @@ def _read_stdin(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | No
 
     def read() -> list[bytes | None]:
         """The lines that the next bytes complete."""
-        # A buffered reader would hold a lock that spoils the interpreter's end.
+        # Unbuffered: a reader blocked in `sys.stdin` holds a lock that the interpreter needs when it ends.
         nonlocal rest
         try:
             data = os.read(0, 65536)
@@ -201,11 +201,11 @@ def _read_stdin(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[bytes | No
             read_lines = read()
             try:
                 loop.call_soon_threadsafe(take, read_lines)
-            except RuntimeError:  # the loop has ended before us
+            except RuntimeError:  # the loop has ended
                 return
 
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         loop.add_reader(0, take_ready)
     else:
-        # A thread, since a file or a terminal is what event loops cannot wait for.
+        # A thread, since event loops cannot wait for files and terminals.
         threading.Thread(target=read_all, name="stdin", daemon=True).start()

@@ -1,4 +1,4 @@
-"""An application on a port of this machine: it says when it is ready, ends when told to, and refuses foreign pages."""
+"""Serves an application on a port of this machine: prints when it is ready, ends on a signal, refuses foreign pages."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ async def answer_request(
 
 
 def foreign(request: Request, *, any_host: bool = False) -> str | None:
-    """Why a request is refused: a browser sends it for a page that is not this server's own. None for any other.
+    """Why a request is refused, which a browser sent for a page of another server; None if it is not.
 
-    With `any_host` the server may be asked by a name that is not this machine's loopback. A page of such a name is
-    foreign all the same: the owner of a domain may point it here.
+    With `any_host`, the Host header may name something else than this machine's loopback. A page from such a host is
+    foreign all the same, since the owner of any domain can point it here.
     """
     host = request.headers.get("host", "")
     if not any_host and not _LOCAL.fullmatch(host):
@@ -94,7 +94,7 @@ async def body_within(request: Request, most: int) -> bytes | None:
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as a JSON answer. Its text is ASCII: programs may send half characters."""
+    """A value as a JSON answer, in ASCII, since texts may hold lone surrogates."""
     return Response(json.dumps(value), status, dict(headers or {}), "application/json")
 
 
@@ -121,7 +121,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"{host!r} is not an IP address", remedy=f"name an address of this machine, such as {LOOPBACK}"
         ) from None
-    # A socket that says that it is TCP: asyncio sends its small writes at once only then.
+    # The protocol is named because asyncio sets TCP_NODELAY only on such a socket.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -146,7 +146,7 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> N
     try:
         loop.add_reader(sys.stdin.fileno(), drain)
     except (AttributeError, OSError, ValueError):
-        # A standard input that cannot be waited for, such as a file, is as good as closed.
+        # An event loop cannot wait for some kinds of standard input, such as a file: they count as closed.
         stop()
 
 

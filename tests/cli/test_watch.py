@@ -60,7 +60,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
-    """A recording that is not there yet is waited for; a finding is told with the exchange that shows it, once."""
+    """Watch waits for a recording that does not exist yet, and writes each finding once, with its exchange."""
     assert live.grow(2).new == []
     first = live.grow(3).new
     assert [line for line in first if line.startswith("FAIL SIG-AGENT-002 #3:")]
@@ -212,5 +212,5 @@ def test_a_recording_that_is_not_there_yet_is_named(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         child.stderr.read()
         child.wait(TIMEOUT_S)
-    assert "rnu.jsonl is not there yet, and is waited for\n" in lines
+    assert "rnu.jsonl does not exist yet: waiting for it\n" in lines
     assert "note: *.jsonl: no file matches\n" in lines

@@ -1,4 +1,4 @@
-// A test a requirement, for node:test, vitest, or whatever has a function `test(name, body)`.
+// Registers one test per requirement, with node:test, vitest, or any runner that has a function `test(name, body)`.
 
 import { spawn } from "node:child_process";
 
@@ -9,30 +9,30 @@ const TESTED = ["PASS", "WARN", ...FAILS];
 const NOTHING_TESTED = 3;
 
 /**
- * Drive a target once and register a test for each requirement: one that is breached fails with its evidence, one that
- * nothing was subject to is skipped with the reason. A run that could not be performed fails in a test of its own.
+ * Drive a target once and register a test for each requirement. The test of a breached requirement fails with the
+ * evidence; that of an untested one is skipped with the reason. If the run itself fails, a test of its own says so.
  *
  * `test` is the test function of the runner (default: that of node:test); `options` are further words for
  * `signet-conformance run`; `strict` lets a SHOULD fail too. Await it: tests have to be known before the runner begins.
  */
 export async function conformance({ target, test, options = [], strict = false, cwd = process.cwd(), env = process.env }) {
   const { skip, run } = await runner(test);
-  const done = await driven(target, options, cwd, env);
-  if (done.report === undefined || done.status === NOTHING_TESTED) {
+  const outcome = await drive(target, options, cwd, env);
+  if (outcome.report === undefined || outcome.status === NOTHING_TESTED) {
     run(`${target} can be driven`, () => {
-      throw new Error(done.errors || `signet-conformance run ${target} ended with status ${done.status} and said nothing`);
+      throw new Error(outcome.errors || `signet-conformance run ${target} ended with status ${outcome.status} and printed no error`);
     });
     return;
   }
-  const known = knownFailures(done.report);
-  for (const [id, { verdict, reason, findings }] of Object.entries(done.report.together)) {
-    const name = `${id} ${titleOf(done.report, id)}`.trim();
+  const known = knownFailures(outcome.report);
+  for (const [id, { verdict, reason, findings }] of Object.entries(outcome.report.together)) {
+    const name = `${id} ${titleOf(outcome.report, id)}`.trim();
     if (!TESTED.includes(verdict)) skip(name, `${verdict}: ${reason}`);
     else run(name, () => known.has(id) || judge(id, verdict, findings[0], strict));
   }
 }
 
-/** The requirements of which every breach is a known failure. */
+/** The requirements whose breaches are all known failures. */
 function knownFailures({ causes = [] }) {
   const named = (cause) => [cause, ...cause.also].map((it) => it.requirement);
   const fresh = new Set(causes.filter((cause) => !cause.known).flatMap(named));
@@ -47,7 +47,7 @@ function judge(id, verdict, finding, strict) {
   if (!FAILS.includes(verdict) && !(strict && verdict === "WARN")) return;
   const error = new Error(evidenceOf(id, verdict, finding));
   error.name = "AssertionError";
-  // The stack would be ours: what is wrong is in the connector.
+  // The stack would lead into this file, but the defect is in the connector.
   error.stack = `${error.name}: ${error.message}`;
   throw error;
 }
@@ -67,7 +67,7 @@ async function runner(test) {
   return { run, skip };
 }
 
-async function driven(target, options, cwd, env) {
+async function drive(target, options, cwd, env) {
   const kit = await findKit(env, cwd);
   return new Promise((resolve) => {
     const child = spawn(kit, ["run", target, "--json", ...options], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -75,11 +75,11 @@ async function driven(target, options, cwd, env) {
     child.stdout.on("data", (chunk) => out.push(chunk));
     child.stderr.on("data", (chunk) => errors.push(chunk));
     child.on("error", (error) => resolve({ status: null, errors: error.message }));
-    child.on("close", (status) => resolve({ status, report: parsed(Buffer.concat(out)), errors: Buffer.concat(errors).toString() }));
+    child.on("close", (status) => resolve({ status, report: parse(Buffer.concat(out)), errors: Buffer.concat(errors).toString() }));
   });
 }
 
-function parsed(bytes) {
+function parse(bytes) {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch {

@@ -107,7 +107,7 @@ def _judge_session(parts: list[_Part], result: SharedFacts) -> None:
 
 
 def _mixed(parts: Sequence[_Part]) -> list[_Part]:
-    """The parts of a key that several recorders saw as several sessions; empty where it may be one session."""
+    """The parts of a key that show several sessions, by project, native id or time; empty if it may be one session."""
     if len({part.recorder for part in parts if part.recorder is not None}) < 2:
         return []
     known = [part for part in parts if part.recorder is not None]

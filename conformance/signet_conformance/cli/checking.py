@@ -124,7 +124,7 @@ def _demand_no_report_among(traces: Sequence[str], reports: ReportFiles) -> None
 
 
 def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
-    """The files, counted on a terminal, which shows nothing of them while they are judged."""
+    """Return the files; on a terminal, taking one moves a progress bar."""
     if len(files) == 1 or not sys.stderr.isatty():
         return files
     from signet_conformance.reports.terminal import is_live, with_progress
@@ -158,7 +158,7 @@ class Files:
         self._notes.append(note)
 
     def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[JudgedTrace]:
-        """Judge the files that were `named`, in order; `files` are the same, and counted as they are judged."""
+        """Judge the files `named`, in order. `files` are the same files, perhaps behind a progress bar."""
         with closing(self._outcomes(_batches(named))) as outcomes:
             for file in files:
                 with collector_paused():
@@ -196,7 +196,7 @@ class Files:
         return [next(judged) if isinstance(each, Trace) else each for each in read]
 
     def _in_worker(self, batch: _Batch) -> Sequence[Outcome]:
-        """The result, packed for another process, which rebuilds the recordings when it needs them."""
+        """Judge in a worker. The results drop what the process that receives them can rebuild."""
         outcomes = self._attempts(batch, 1)
         for each in outcomes:
             if isinstance(each, JudgedTrace):
@@ -217,15 +217,15 @@ class Files:
 
 
 Outcome = JudgedTrace | SignetConformanceError
-"""Judge one file, or say why it cannot be read."""
+"""One judged file, or the reason why it cannot be judged."""
 _LEAST_BYTES = 4 * 1024 * 1024
-"""Of less than this together, one process has judged the files before others have begun."""
+"""One process judges fewer bytes than this sooner than workers start."""
 _BATCH_FILES = 16
 _BATCH_BYTES = 4 * 1024 * 1024
 
 
 class _Batch(Struct):
-    """Files that are judged together, and how many bytes they have; a large file stands alone."""
+    """Files that are judged together, and their size in bytes. A large file is a batch of its own."""
 
     files: list[str]
     size: int

@@ -65,7 +65,7 @@ def command(*, traces: tuple[str, ...], port: int, contract: str | None, target:
     with watched(traces, terms, port):
         for name in traces:
             if not has_magic(name) and not _is_there(name):
-                _say(f"{printable(name, 400)} is not there yet, and is waited for")
+                _say(f"{printable(name, 400)} does not exist yet: waiting for it")
         _say("Ctrl-C ends it")
         try:
             # In short waits: an interrupt that comes right before a wait is noticed only at its end.
@@ -86,16 +86,16 @@ def _is_there(name: str) -> bool:
 @contextmanager
 def watched(names: Sequence[str], terms: Terms, port: int = 0) -> Iterator[None]:
     """Serve the recordings as a page within this context; write its address and new findings to stderr."""
-    growing = RecordingWatcher(names, terms, _tell)
-    with served(growing, port) as address:
+    watcher = RecordingWatcher(names, terms, _tell)
+    with served(watcher, port) as address:
         # The address comes first: programs wait for this line.
         _say(f"watch it: {address}")
-        with growing:
+        with watcher:
             yield
 
 
-def _tell(what: PageState | str) -> None:
-    lines = [f"note: {printable(what, 600)}"] if isinstance(what, str) else what.new
+def _tell(news: PageState | str) -> None:
+    lines = [f"note: {printable(news, 600)}"] if isinstance(news, str) else news.new
     for line in lines:
         _say(line)
 
@@ -132,11 +132,11 @@ class RecordingWatcher:
         self._terms = terms
         self._tell = tell
         self._judged: dict[str, tuple[tuple[int, int], JudgedTrace]] = {}
-        self._told: set[object] = set()
-        self._complained: set[str] = set()
+        self._known_findings: set[object] = set()
+        self._known_complaints: set[str] = set()
         self._changed = threading.Condition()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="signet watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="signet watch", daemon=True)
         self.seen = PageState(0, self._draw(0, ()), 0, ())
 
     def __enter__(self) -> Self:
@@ -160,7 +160,7 @@ class RecordingWatcher:
             self._changed.wait_for(lambda: self.seen.version > version or self.has_ended, timeout_s)
             return self.seen
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         while not self._ended.is_set():
             began = time.monotonic()
             if self._judge_anew():
@@ -212,15 +212,15 @@ class RecordingWatcher:
             for name, judgement in each.judgements.items():
                 for finding in judgement.findings if judgement.verdict in BREACHES else ():
                     known = (each.trace.path, name, finding.exchanges, finding.pointer)
-                    if known not in self._told:
-                        self._told.add(known)
+                    if known not in self._known_findings:
+                        self._known_findings.add(known)
                         at = f" #{finding.exchanges[0]}" if finding.exchanges else ""
                         lines.append(f"{finding.verdict} {name}{at}: {printable(finding.message, 300)}")
         return lines
 
     def _complain(self, text: str) -> None:
-        if text not in self._complained:
-            self._complained.add(text)
+        if text not in self._known_complaints:
+            self._known_complaints.add(text)
             self._tell(text)
 
     def _draw(self, version: int, judged: Sequence[JudgedTrace]) -> str:
@@ -239,15 +239,15 @@ _WAIT_S = 20.0
 
 
 @contextmanager
-def served(growing: RecordingWatcher, port: int = 0) -> Iterator[str]:
-    """Serve the growing page within this context; yield its address, which contains a token.
+def served(watcher: RecordingWatcher, port: int = 0) -> Iterator[str]:
+    """Serve the watcher's page within this context; yield its address, which contains a token.
 
     Raises UsageError if the port cannot be used.
     """
     remedy = "choose another port, or none for a free one"
     with os_errors(f"nothing can listen at 127.0.0.1:{port}", where="--port", remedy=remedy):
         server = _Server(("127.0.0.1", port), _Handler)
-    server.growing, server.token = growing, secrets.token_urlsafe(16)
+    server.watcher, server.token = watcher, secrets.token_urlsafe(16)
     thread = threading.Thread(target=server.serve_forever, name="signet page", daemon=True)
     thread.start()
     try:
@@ -260,7 +260,7 @@ def served(growing: RecordingWatcher, port: int = 0) -> Iterator[str]:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    growing: RecordingWatcher
+    watcher: RecordingWatcher
     token: str
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -284,13 +284,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_own() or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
         elif name == "":
-            self._answer(HTTPStatus.OK, "text/html", self.server.growing.seen.page.encode())
+            self._answer(HTTPStatus.OK, "text/html", self.server.watcher.seen.page.encode())
         elif name == "version":
             after = parse_qs(query).get("after", ["0"])[0]
-            growing = self.server.growing
-            seen = growing.after(int(after) if after.isdecimal() and len(after) < 16 else 0, _WAIT_S)
-            told = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": growing.has_ended}
-            self._answer(HTTPStatus.OK, "application/json", json.dumps(told).encode())
+            watcher = self.server.watcher
+            seen = watcher.after(int(after) if after.isdecimal() and len(after) < 16 else 0, _WAIT_S)
+            news = {"version": seen.version, "exchanges": seen.exchanges, "new": seen.new, "ended": watcher.has_ended}
+            self._answer(HTTPStatus.OK, "application/json", json.dumps(news).encode())
         else:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"")
 

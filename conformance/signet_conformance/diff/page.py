@@ -63,11 +63,11 @@ def write(comparison: Comparison, stream: TextIO) -> None:
         ("cosmetic", "Cosmetic differences", _differences(cosmetic, matched, bodies)),
     ]
     if remembered:
-        # Filters are of a section: those of the cosmetic ones leave it alone.
-        told = element(
+        # A section of its own, so that the filters of the cosmetic differences do not hide it.
+        folded = element(
             "details", element("summary", f"{len(remembered)} in answers"), _differences(remembered, matched, bodies)
         )
-        sections.append(("remembered", "What the daemon's own memories changed", told))
+        sections.append(("remembered", "What the daemon's own memories changed", folded))
     write_page(stream, "Signet conformance: two recordings compared", header, sections)
 
 
@@ -128,8 +128,9 @@ def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
 
 
 MAX_LINES = 400
-"""The most lines of a body that are compared with those of the other; nothing is marked in a longer one."""
-_ROOM = 8_000_000
+"""The most lines of a body in which differences are marked."""
+_MOST_CHARACTERS = 8_000_000
+"""Of all bodies of a page together."""
 
 
 class Bodies:
@@ -137,7 +138,7 @@ class Bodies:
 
     def __init__(self, comparison: Comparison) -> None:
         self._calls = comparison.first.by_seq, comparison.second.by_seq
-        self._room = _ROOM
+        self._room = _MOST_CHARACTERS
         self.left_out = 0
 
     def beside(self, difference: Difference) -> Markup:
@@ -147,20 +148,20 @@ class Bodies:
         bodies = [_body(calls, side, answer) for calls, side in zip(self._calls, sides, strict=True)]
         if bodies == [None, None]:
             return Markup()
-        texts = [None if body is None else body_data(body) for body in bodies]
-        self._room -= sum(len(text["body"]) for text in texts if text is not None)
+        data = [None if body is None else body_data(body) for body in bodies]
+        self._room -= sum(len(each["body"]) for each in data if each is not None)
         if self._room < 0:
             self.left_out += 1
             return Markup()
-        lines = [[] if text is None else str(text["body"]).split("\n") for text in texts]
+        lines = [[] if each is None else str(each["body"]).split("\n") for each in data]
         drawn = []
-        for name, side, text, own, marked in zip("AB", sides, texts, lines, _marked(*lines), strict=True):
+        for name, side, each, own, marked in zip("AB", sides, data, lines, _marked(*lines), strict=True):
             if side.exchange is None:
                 continue
-            if text is None:
+            if each is None:
                 drawn.append(element("div", element("p", f"{name}: no body", class_="quiet")))
                 continue
-            note = f", {text['note']}" if "note" in text else ""
+            note = f", {each['note']}" if "note" in each else ""
             label = f"{name} #{side.exchange}, body of the {'answer' if answer else 'request'}"
             body = element("pre", _lines(own, marked), tabindex=0, role="region", aria_label=label)
             drawn.append(element("div", element("p", f"{label}{note}", class_="quiet"), body))
@@ -177,7 +178,7 @@ def _body(calls: Mapping[int, Call], side: SideValue, answer: bool) -> Body | No
 
 
 def _marked(first: Sequence[str], second: Sequence[str]) -> tuple[set[int], set[int]]:
-    """The lines of each body that the other lacks; none if one is too long, or absent as a whole."""
+    """The lines of each body that the other lacks; none if a body is missing or longer than MAX_LINES."""
     marked: tuple[set[int], set[int]] = set(), set()
     if not first or not second or max(len(first), len(second)) > MAX_LINES:
         return marked

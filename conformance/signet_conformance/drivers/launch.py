@@ -72,7 +72,7 @@ class ConnectorProcesses:
             folder = self._folder_of(known.get("project"))
             on_event({"event": HANDOVER, **({} if folder is None else {"folder": folder})})
         name = {"one": _ALL, "agent": str(known.get("agent"))}.get(self._target.processes, session)
-        if step.get("step") == "restart_host" and not self._target.kind.process_a_hook and name in self._processes:
+        if step.get("step") == "restart_host" and not self._target.kind.process_per_hook and name in self._processes:
             self._processes.pop(name).kill()
         if name not in self._processes:
             agent = known.get("agent")

@@ -43,9 +43,9 @@ def judge(
 ) -> JudgedTrace:
     """The verdict of every requirement (or of `only` some) over one trace.
 
-    `contract` is a contract version; without it the one that the trace's daemon serves holds. A requirement that came
-    later runs unscored: it is not applicable, and its message says what it found. A long recording is judged by
-    `workers` processes, forks of this process, for which it may have no other thread.
+    `contract` is a contract version, by default the one that the trace's daemon serves. A later requirement is not
+    applicable, but its message says what its rule found. A long recording is judged by `workers` forks of this process,
+    which must have no other thread.
     """
     (judged,) = judge_each([trace], only, contract, workers)
     return judged
@@ -61,7 +61,7 @@ def judge_each(
     """
     version = None if contract is None else reference_daemon(contract)
     asked = _catalogue(only)
-    # Asked for some requirements only, the daemon's side matters where they may rest on its answers.
+    # With `only`, the daemon's side is judged if verdicts may rest on its answers: in driven recordings.
     sides = [daemon_requirements() if only is None or any(marks_of(trace, StepMark)) else _NO_SIDE for trace in traces]
     names = [name for name, _, _ in asked]
     cases = [
@@ -155,25 +155,25 @@ def _by_workers(case: _Case, names: Sequence[str], workers: int) -> Mapping[str,
 
 
 _LONG = 4000
-"""Exchanges of a recording that several workers judge sooner than one: to begin and to hear them takes a while."""
-_TOGETHER = (
+"""Exchanges. One process judges a shorter recording sooner than several, which take time to start."""
+_SLOWEST = (
     ("SIG-PROMPT-007",),
     ("SIG-PROMPT-003", "SIG-PROMPT-010", "SIG-PROMPT-012", "SIG-END-012"),
     ("SIG-DAEMON-001",),
 )
-"""What takes longest, foremost; those of a group read the same transcripts."""
+"""Groups of the requirements that take longest, which begin first. Those of one group read the same transcripts."""
 _GROUP = 4
 
 
 def _in_groups(names: Sequence[str]) -> Sequence[Sequence[str]]:
-    """Requirements in groups that workers take one after the other; those with rules of a user's own are left out.
+    """Divide requirements into groups, one for each task of a worker.
 
-    Their findings might not survive the way from process to process.
+    Requirements with users' own rules are left out: another process might not be able to send their findings.
     """
     built_in = builtin_rules()
     known = rules()
     left = {name: None for name in names if name in daemon_rules() or known.get(name) is built_in.get(name)}
-    first = [[name for name in group if name in left] for group in _TOGETHER]
+    first = [[name for name in group if name in left] for group in _SLOWEST]
     for group in first:
         for name in group:
             del left[name]

@@ -59,7 +59,7 @@ def answers_file(name: str) -> Path:
 
 @cache
 def recorded(release: str, group: str = "local") -> Sequence[Row]:
-    """The requests of `group` (local, team) with the answers of that release, in the order in which they were put."""
+    """The requests of `group` (local, team) with the answers of that release, in the order in which they were sent."""
     return [row for row in _lines(answers_file(release)) if row["group"] == group]
 
 
@@ -99,7 +99,7 @@ class Replay:
         request = row["request"]
         headers = {name: self._credential(value) for name, value in request["headers"].items()}
         path, body = self._own_ids(request["path"]), _body(request)
-        if body is not None and "body_note" not in request:  # what is described is large, and names no row
+        if body is not None and "body_note" not in request:  # a described body is large, and holds no id
             body = self._own_ids(body.decode("latin-1")).encode("latin-1")
         awaits_end = "(poll)" in row["case"] and row["response_body"]["status"] != "running"
         for _ in range(_MOST_POLLS):
@@ -128,7 +128,7 @@ class Replay:
         if named[1] != "changed":
             return f"Bearer {self.keys[named[1]]}"
         key = self.keys["PROBE_CONN"]
-        # The last character of a key or signature holds bits that nobody reads: one from the other end differs in all.
+        # Some bits of a key's last character are ignored: the replacement differs in the others too.
         return f"Bearer {key[:-1]}{'A' if key[-1] > 'Z' else 'z'}"
 
     def _own_ids(self, text: str) -> str:
@@ -161,7 +161,7 @@ async def _ask(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -
 
 
 async def put_seeds(client: httpx.AsyncClient) -> None:
-    """Tell a daemon what each was told before the first probe."""
+    """Send a daemon the requests that come before the first probe."""
     for seed in seeds():
         await _ask(client, seed["method"], seed["path"], json=seed["body"])
 

@@ -253,15 +253,15 @@ def _requests_sent(recording: Recording) -> Iterator[tuple[int, tuple[Source, ..
     calls = iter(sorted(recording.calls, key=lambda call: call.seq))
     call = next(calls, None)
     for mark in recording.marks(SentMark):
-        told: dict[tuple[str, ...], list[tuple[Source, ...]]] = {}
+        named: dict[tuple[str, ...], list[tuple[Source, ...]]] = {}
         for method, path, *places in mark.requests:
-            told.setdefault((method, path), []).append(tuple(_sources_in(places)))
+            named.setdefault((method, path), []).append(tuple(_sources_in(places)))
         reached: dict[tuple[str, ...], list[Call]] = {}
         while call is not None and call.seq < mark.seq:
             reached.setdefault((call.method, call.path), []).append(call)
             call = next(calls, None)
         for request, alike in reached.items():
-            sent = told.get(request, [])
+            sent = named.get(request, [])
             if len(sent) == len(alike) or (len(sent) > len(alike) and len(set(sent)) == 1):
                 yield from ((each.seq, places) for each, places in zip(alike, sent, strict=False))
 

@@ -90,13 +90,13 @@ def _model_closing_line(conclusion: Conclusion, status: int) -> str:
     return f"at the model: {counts} in {where}, {_APART} (exit {status})"
 
 
-def _verdict_counts(verdicts: Iterable[Verdict], told: Sequence[Verdict] = FOLDING_ORDER) -> str:
+def _verdict_counts(verdicts: Iterable[Verdict], counted_ones: Sequence[Verdict] = FOLDING_ORDER) -> str:
     tally = Counter(verdicts)
-    return ", ".join(f"{tally[verdict]} {verdict}" for verdict in told if tally[verdict])
+    return ", ".join(f"{tally[verdict]} {verdict}" for verdict in counted_ones if tally[verdict])
 
 
 def side_summary_lines(judged: Sequence[JudgedTrace], width: int = 80) -> list[str]:
-    """The breaches of daemon and harness over several traces, one paragraph a requirement."""
+    """The breaches of daemon and harness over several traces, one paragraph per requirement."""
     paragraphs = []
     for name, requirement in catalogue().items():
         sides = [trace.harness if requirement.side == "harness" else trace.daemon for trace in judged]
@@ -141,7 +141,7 @@ def summary_lines(
     width: int = 80,
     colour: bool = False,
 ) -> list[str]:
-    """How many requirements got which verdict, a line for each (name, verdicts) of `rows`, and one for all `together`.
+    """Counts of verdicts: a line for each (name, verdicts) of `rows`, and one for all `together`.
 
     INC counts INCONCLUSIVE, N/A counts NOT-APPLICABLE. Of more than MAX_ROWS rows, only `together` is shown. A narrow
     terminal gets sentences, not columns.
@@ -182,7 +182,7 @@ def _tail(name: str, width: int) -> str:
 
 
 def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool = False) -> list[str]:
-    """How much of the contract was exercised, one line a dimension; the missed points below it if asked for."""
+    """How much of the contract was exercised, one line per dimension; with `missed`, the missed points below it."""
     lines = []
     for part in coverage.parts:
         lines.append(Paragraph(f"{len(part.exercised):>4} of {part.total}", _DIMENSION_WIDTH, beside=part.name))
@@ -195,7 +195,7 @@ def coverage_lines(coverage: Coverage, width: int, colour: bool, *, missed: bool
 def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> str:
     """The verdict of a run in one line.
 
-    `status` is the exit status: 3 if no hook or memory request was accepted, whatever was met by silence. A run that
+    `status` is the exit status; with 3 nothing was tested, even if requirements that no request breaks pass. A run that
     judged only the model gets that verdict, unless something else fails it.
     """
     because, unread = conclusion.because, len(conclusion.unread)
@@ -219,23 +219,23 @@ def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> s
         text = tallied or "nothing is breached"
     else:
         known = _verdict_counts(verdicts, BREACHES[:-1])
-        text = f"conforming{f', with {known}' if known else ''}{_price(conclusion)}"
+        text = f"conforming{f', with {known}' if known else ''}{_broken_shoulds(conclusion)}"
     tail = f"; {counted(tested, 'requirement')} tested in {where} (exit {status})"
     (line,) = draw([one_line(Text.assemble((text, VERDICT_STYLES[worst]), tail))], MAX_WIDTH, colour)
     return line
 
 
-def _price(conclusion: Conclusion) -> str:
-    """How many SHOULD requirements are broken, with the names of those that affect every session."""
+def _broken_shoulds(conclusion: Conclusion) -> str:
+    """How many SHOULD requirements are broken, with the names of those that every session breaks."""
     warned = [name for name, verdict in conclusion.verdicts.items() if verdict is Verdict.WARN]
-    touching = [name for name in warned if name in conclusion.in_every_session]
+    always = [name for name in warned if name in conclusion.in_every_session]
     if not warned:
         return ""
-    each = f", {len(touching)} of them in every session ({first_of(touching, MAX_TOUCHING)})" if touching else ""
+    each = f", {len(always)} of them in every session ({first_of(always, MAX_ALWAYS_BROKEN)})" if always else ""
     return f"; {len(warned)} SHOULD broken{each}"
 
 
-MAX_TOUCHING = 3
+MAX_ALWAYS_BROKEN = 3
 MAX_NAMES = 6
 MAX_NOTES = 20
 
@@ -266,8 +266,8 @@ class Headings:
         for note in (*trace.warnings, *remarks([trace])):
             self._notes.setdefault(f"note: {printable(note, 600)}", []).append(file)
         if (why := broke_off(trace)) is not None:
-            told = f"the scenario was broken off, so its trace decides nothing: {printable(why, 600)}"
-            self._notes.setdefault(told, []).append(file)
+            note = f"the scenario was broken off, so its trace decides nothing: {printable(why, 600)}"
+            self._notes.setdefault(note, []).append(file)
             self._broken_off = self._broken_off or trace.path
 
     def lines(self, width: int, colour: bool = False) -> list[str]:
@@ -316,16 +316,16 @@ class OpenRequirements:
         short: bool = False,
         elsewhere: bool = True,
     ) -> list[str]:
-        """The undecided among `judgements`, those of a run; those with the same reason and remedy share a paragraph.
+        """The undecided among a run's `judgements`, those with the same reason and remedy in one paragraph.
 
-        `short` leaves the reasons out, because breaches are read first. Requirements that another trace decided are
-        named if `elsewhere` asks for it.
+        `short` leaves the reasons out, because breaches are read first. `elsewhere` also names the requirements that
+        are open in some trace, but decided by another.
         """
         alike: dict[tuple[str, str], list[str]] = {}
         for name, judgement in judgements.items():
             if judgement.verdict is Verdict.INCONCLUSIVE:
                 why, way_out = self._first.get(name, ("", ""))
-                # What a run says of its own, such as a breach that showed only once, is not what a trace says.
+                # A run may have a reason of its own, such as a breach that showed only once.
                 why = why if why and judgement.message.startswith(why) else judgement.message
                 key = ("", way_out) if short and way_out else (printable(why, 300), way_out)
                 alike.setdefault(key, []).append(name)
@@ -345,8 +345,8 @@ class OpenRequirements:
 def _paragraph(names: Sequence[str], why: str, way_out: str) -> Paragraph:
     it = "it" if len(names) == 1 else "them"
     settling = f". To settle {it}: {way_out}." if why else f"; to settle {it}: {way_out}"
-    said = f"{f' {why}' if why else ''}{settling if way_out else ''}"
-    return Paragraph(Text.assemble(verdict_text(Verdict.INCONCLUSIVE), f" {', '.join(names)}{said}"), 0, 4)
+    rest = f"{f' {why}' if why else ''}{settling if way_out else ''}"
+    return Paragraph(Text.assemble(verdict_text(Verdict.INCONCLUSIVE), f" {', '.join(names)}{rest}"), 0, 4)
 
 
 _BY_MARKS = "whose step marks say what the user did"

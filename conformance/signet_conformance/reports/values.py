@@ -113,13 +113,13 @@ _OUTCOMES = {marks.THROWN: "threw", marks.TIMED_OUT: "gave no answer", marks.SLO
 
 def mark_words(mark: Mark, limit: int = 120) -> str:
     """Describe a mark in about `limit` characters; an unknown mark by its name and data."""
-    told = marks.read_mark(mark)
-    worded = None if told is None else _WORDS.get(type(told))
-    said = None if worded is None else worded(told)
-    if not said:
+    typed = marks.read_mark(mark)
+    describe = None if typed is None else _WORDS.get(type(typed))
+    words = None if describe is None else describe(typed)
+    if not words:
         data = f" {as_text(dict(mark.data), limit)}" if mark.data else ""
         return f"mark {printable(mark.name, 40)}{data}"
-    return printable(said, max(limit, _LEAST_OF_HANDLER) if isinstance(told, marks.HandlerMark) else limit)
+    return printable(words, max(limit, _LEAST_OF_HANDLER) if isinstance(typed, marks.HandlerMark) else limit)
 
 
 def _reinstalled(mark: marks.ReinstalledMark) -> str:
@@ -145,8 +145,8 @@ def _step(mark: marks.StepMark) -> str | None:
     number = "" if mark.index is None else f" {mark.index}"
     what = " ".join(filter(None, (mark.step, mark.tool)))
     who = "".join(f" {word} {name}" for word, name in (("in", mark.session), ("as", mark.agent)) if name)
-    said = f', "{mark.text}"' if mark.text else ""
-    return f"step{number}: {what}{who}{said}"
+    quoted = f', "{mark.text}"' if mark.text else ""
+    return f"step{number}: {what}{who}{quoted}"
 
 
 def _skipped(mark: marks.SkippedMark) -> str:
@@ -157,7 +157,7 @@ def _skipped(mark: marks.SkippedMark) -> str:
 def _handler(mark: marks.HandlerMark) -> str | None:
     if mark.event is None or mark.outcome is None:
         return None
-    # What was only slow ended well.
+    # A handler that was only slow has ended well.
     status = "" if mark.status is None or mark.outcome == "slow" else f" with status {mark.status:g}"
     took = "" if mark.ms is None else f" after {mark.ms:.0f} ms"
     became = _OUTCOMES.get(mark.outcome, mark.outcome)
@@ -229,4 +229,4 @@ _WORDS: Mapping[type[marks.KitMark], Callable[..., str | None]] = {
     marks.OutageMark: lambda mark: "the daemon is away" if mark.is_on else "the daemon is back",
     marks.FaultMark: _fault,
 }
-"""Kind of mark to its words: none if the mark has no content, or if its data describes it."""
+"""Kind of mark to the function that describes it; it returns None for a mark without content."""

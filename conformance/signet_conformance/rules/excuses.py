@@ -19,15 +19,15 @@ from signet_conformance.trace.marks import LoadedMark, ReinstalledMark, SessionK
 
 
 class Excuse(Struct, frozen=True):
-    """A reason why a breach of a requirement may be none.
+    """A reason why a breach of a requirement may not be one.
 
-    `why` looks at the calls that the finding names, in their order. `says` is the message, with `{why}` for the reason
-    and `{breach}` for the message of the finding. If `of` names folds of breaches, other breaches of the requirement do
-    not have this excuse. The undecided finding names the calls at `names`.
+    `why` looks at the calls that the finding names, in their order. `message` is that of the undecided finding, with
+    `{why}` for the reason and `{breach}` for the message of the breach. If `of` names folds of breaches, other breaches
+    of the requirement do not have this excuse. The undecided finding names only the calls at `names`.
     """
 
     why: Callable[[Recording, Sequence[Call]], str | None]
-    says: str = "{why}"
+    message: str = "{why}"
     of: tuple[str, ...] = ()
     names: slice = slice(None)
 
@@ -53,7 +53,7 @@ def excuse_breach(requirement: str, finding: Finding, recording: Recording, brok
     if excuse is not None and calls and (not excuse.of or finding.fold in excuse.of):
         why = excuse.why(recording, calls)
         if why is not None:
-            message = excuse.says.format(why=why, breach=finding.message)
+            message = excuse.message.format(why=why, breach=finding.message)
             return undecided(*calls[excuse.names], message=message, fold=finding.kind)
     if calls and entry.unread is not None and (unread := _unread_hook(entry.unread, calls, recording)) is not None:
         what = f"the body of #{unread.seq} ({unread.operation}) was not recorded whole, and it may be of this session"
@@ -76,9 +76,9 @@ def _sent_by_another_installation(finding: Finding, recording: Recording) -> Fin
 
 
 def _unread_hook(unread: UnreadHooks, calls: Sequence[Call], recording: Recording) -> Call | None:
-    """A hook of an unknown session, because its body was not recorded whole, that may keep the breach from being one.
+    """A hook whose body was not recorded whole, and which would excuse the breach if it is of the same session.
 
-    Marks may show that it came in the step of another session.
+    A hook in the step of another session is not of this one.
     """
     timeline, seqs = recording.timeline, [call.seq for call in calls]
     low, high = min(seqs) if unread.since_first else -inf, max(seqs) if unread.until_last else inf
@@ -208,7 +208,7 @@ _LATE = 0.8
 
 
 def _idle_s(recording: Recording, call: Call) -> float:
-    """The seconds from a call of a step to the next mark: on a busy machine a connector may read an answer so late."""
+    """The seconds from a call of a step to the next mark: how late a busy connector may read its answer."""
     if recording.timeline.step_at(call.seq) is None:
         return 0.0
     return next((mark.t - call.t0 for mark in recording.trace.marks if mark.seq > call.seq), 0.0)
@@ -240,7 +240,7 @@ def _lost_start(recording: Recording, calls: Sequence[Call]) -> str | None:
 
 
 def _end_is_unreported(recording: Recording, call: Call) -> str | None:
-    """The remark that the host reported no end of a call's session when the user began anew in it; None if it did."""
+    """That the host reported no end of a call's session when the user began a new one; None if it reported it."""
     session = recording.timeline.session_at(call.seq)
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.seq > call.seq)
     if recording.timeline.step_at(call.seq) is None or all(mark.session != session for mark in left):
@@ -248,7 +248,7 @@ def _end_is_unreported(recording: Recording, call: Call) -> str | None:
     return "its host reports no end when the user begins a new session"
 
 
-def _lost_or_untold(recording: Recording, calls: Sequence[Call]) -> str | None:
+def _lost_or_unreported(recording: Recording, calls: Sequence[Call]) -> str | None:
     lost = _lost_between_its_calls(recording, calls)
     if lost is not None:
         return f"{lost}, before the new start: an end may have been lost"
@@ -265,8 +265,8 @@ def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
     ended = any(hook.operation == END for hook in hooks)
     if recording.may_go_on:
         return "the recording is not complete"
-    if not ended and (untold := _end_is_unreported(recording, start)) is not None:
-        return untold
+    if not ended and (unreported := _end_is_unreported(recording, start)) is not None:
+        return unreported
     if recording.timeline.switches.outage_lasts and not ended:
         return "the daemon did not run until the end of the recording"
     if end_may_be_lost(recording, str(start.key)):
@@ -286,7 +286,7 @@ EXCUSES: Mapping[str, Excuse] = {
     "SIG-END-006": Excuse(_lost_between_its_calls, "{why}: it may be lost"),
     "SIG-END-007": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
     "SIG-END-009": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
-    "SIG-END-010": Excuse(_lost_or_untold, of=("never ended",)),
+    "SIG-END-010": Excuse(_lost_or_unreported, of=("never ended",)),
     "SIG-CKPT-001": Excuse(_lost_start, of=("outside its session",)),
     "SIG-CMP-003": Excuse(_lost_since_the_hook_before, "{why}: a pre-compaction may be lost"),
     "SIG-CMP-004": Excuse(_lost_between_its_calls, "{why}: a pre-compaction may be lost"),
@@ -308,11 +308,11 @@ def _pairs_of_hooks(recording: Recording) -> Iterator[tuple[Call, Call]]:
     before: dict[tuple[object, ...], Call] = {}
     for call in recording.of(*LIFECYCLE, cut=True):
         step = recording.timeline.step_at(call.seq)
-        said = (None if step is None else step.seq, call.identity)
-        if (first := before.pop(said, None)) is not None:
+        content = (None if step is None else step.seq, call.identity)
+        if (first := before.pop(content, None)) is not None:
             yield first, call
         else:
-            before[said] = call
+            before[content] = call
 
 
 BOUNDARY_REASONS = frozenset(

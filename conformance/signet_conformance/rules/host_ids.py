@@ -22,11 +22,11 @@ def hooks_follow_the_host_id(recording: Recording) -> Iterator[Outcome]:
     """After the host has given a session another id, its hooks use that id."""
     for session in recording.timeline.host_ids.sessions:
         if len(recording.timeline.host_ids.of(session)) > 1:
-            yield from _Following(recording.whole, session).outcomes()
+            yield from _HostSession(recording.whole, session).outcomes()
 
 
-class _Following:
-    """One session of the host, with the known keys of each of its ids."""
+class _HostSession:
+    """Judges whether the hooks of one session of the host follow its id."""
 
     def __init__(self, recording: Recording, session: str) -> None:
         self._recording = recording
@@ -37,23 +37,23 @@ class _Following:
         """The keys of each id, each with the first hook that carried it."""
         self._changed: tuple[StepMark, HostId] | None = None
         """The step in which the id last changed, and the new id."""
-        self._said: list[tuple[str, bool]] = []
+        self._words: list[tuple[str, bool]] = []
         """The user's words until the last change, each with True if an accepted prompt held them."""
 
     def outcomes(self) -> Iterator[Outcome]:
-        said: list[tuple[str, bool]] = []
+        words: list[tuple[str, bool]] = []
         for step in self._timeline.steps_of(self._session):
             before = self._timeline.host_ids.at(self._session, step.seq)
             until = self._timeline.next_step(step)
             after = self._timeline.host_ids.at(self._session, until)
             calls = [call for call in self._own if step.seq < call.seq < until]
             if after is not None and before is not None and before.id != after.id:
-                self._changed, self._said = (step, after), said.copy()
+                self._changed, self._words = (step, after), words.copy()
                 yield from self._change(calls, before, after)
             elif after is not None:
                 yield from self._go_on(calls, after)
             if step.text is not None:
-                said.append((step.text, any(call.operation == PROMPT and call.accepted for call in calls)))
+                words.append((step.text, any(call.operation == PROMPT and call.accepted for call in calls)))
 
     def _is_own(self, call: Call) -> bool:
         owner = self._timeline.session_of(call.key)
@@ -80,7 +80,7 @@ class _Following:
     def _is_late(self, call: Call) -> bool:
         """Whether a prompt has the user's words from before the change, which no accepted prompt contained."""
         text = plain(call.text)
-        return any(not accepted and plain(each) == text for each, accepted in self._said)
+        return any(not accepted and plain(each) == text for each, accepted in self._words)
 
     def _judge(self, call: Call, present: HostId) -> Iterator[Outcome]:
         former = self._former(str(call.key), present)
@@ -93,7 +93,7 @@ class _Following:
         if (why := self._excuse(call, step, present)) is not None:
             yield undecided(call, former, message=f"{call.operation} uses the key of a former id, and {why}")
             return
-        events = "" if not present.told_by else f", of which {', '.join(present.told_by)} told the connector"
+        events = "" if not present.told_by else f", as {', '.join(present.told_by)} told the connector"
         yield fail(
             call,
             former,
@@ -112,7 +112,7 @@ class _Following:
         if disturbed or self._timeline.was_stopped_in(step):
             return f"step {step.index}, in which the id changed, was disturbed"
         if (now := self._timeline.step_at(call.seq)) is not None and self._recording.may_last(now):
-            return "the host may tell another id at the end of its step, which the recording does not hold"
+            return "the host may change the id again at the end of the step, which the recording does not hold"
         if call.operation == START and not any(each.accepted for each in self._recording.earlier(call)):
             return "no call with that key was accepted before: this one may be late"
         following = next(iter(self._recording.later(call)), None)
@@ -228,11 +228,11 @@ def _starts(recording: Recording) -> Iterator[_Use]:
 
 def _prompts(recording: Recording) -> Iterator[_Use]:
     """The prompts whose words only one session has got so far; others may be late."""
-    heard: dict[str, str | None] = {}
+    session_of: dict[str, str | None] = {}
     for turn in recording.timeline.turns:
         session = turn.step.session
-        if session is None or heard.setdefault(turn.text.strip(), session) != session:
+        if session is None or session_of.setdefault(turn.text.strip(), session) != session:
             continue
         if turn.step.step == StepName.PROMPT:
-            said = (call for call in turn.prompts if call.accepted and call.key is not None and turn.is_said_by(call))
-            yield from (_Use(session, call, by_prompt=True) for call in said)
+            prompts = (call for call in turn.prompts if call.accepted and call.key is not None)
+            yield from (_Use(session, call, by_prompt=True) for call in prompts if turn.is_said_by(call))

@@ -68,7 +68,7 @@ def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | N
 
 
 def _as_sent(call: Call) -> object:
-    """What the connector sent as agent, in whatever place, for the reader of a finding."""
+    """The agent as the connector sent it, in the body or in a header, for the reader of a finding."""
     sent = call.body.get("agentId")
     if sent is None and (header := call.header(facts.AGENT_HEADER)) is not None:
         return f"only the header {facts.AGENT_HEADER}: {header}"
@@ -195,21 +195,21 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         projects = _first_with("project", [c for c in hooks if c.operation == facts.START])
         sessions = _sessions_started(recording, hooks)
         if key.lower() in CONSTANT_KEYS:
-            kind, problem, told = "constant", f"the key {key!r} is a constant", hooks
+            kind, problem, calls = "constant", f"the key {key!r} is a constant", hooks
         elif len(ids) > 1:
-            kind, told = "session ids", list(ids.values())
+            kind, calls = "session ids", list(ids.values())
             problem = f"one key for {len(ids)} session ids, {_quote_last(ids)}"
         elif len(projects) > 1:
-            kind, told = "projects", list(projects.values())
+            kind, calls = "projects", list(projects.values())
             problem = f"one key for {len(projects)} projects, {_quote_last(projects)}"
         elif len(sessions) > 1 and _are_of_one_project(recording, sessions):
-            kind, told = "sessions", list(sessions.values())
+            kind, calls = "sessions", list(sessions.values())
             problem = f"one project's key for {len(sessions)} sessions, {_quote_last(sessions)}"
         else:
             clean += 1
             continue
         yield warn(
-            *told[:20],
+            *calls[:20],
             message=f"{problem}: sessions are mixed into one transcript",
             pointer=in_body("sessionKey"),
             expected="a key of its own for each session",
@@ -244,10 +244,10 @@ def _has_a_key_of_its_own(recording: Recording, session: str, start: Call) -> bo
 
     A connector may start its session again, late, in the step of another.
     """
-    told = recording.timeline.reported_sessions
-    if told.get(start.key, session) == session:
+    reported = recording.timeline.reported_sessions
+    if reported.get(start.key, session) == session:
         return False
-    own = (key for key, owner in told.items() if owner == session and key is not None)
+    own = (key for key, owner in reported.items() if owner == session and key is not None)
     return any(
         hook.operation == facts.START and hook.seq < start.seq
         for key in own
@@ -282,7 +282,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
                 expected="a path outside /tmp and /private/tmp",
                 fold="path",
             )
-        elif text_or_none(path) is None and call.operation in (facts.END, facts.COMPLETE) and _noisy(call):
+        elif text_or_none(path) is None and call.operation in (facts.END, facts.COMPLETE) and _is_noise(call):
             yield warn(
                 call,
                 message="without a path, and with this key or harness, the daemon treats the session as a test"
@@ -296,7 +296,7 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
             yield PASS
 
 
-def _noisy(call: Call) -> bool:
+def _is_noise(call: Call) -> bool:
     return (call.key or "").lower().startswith(NOISE_KEYS) or call.body.get("harness") == "test"
 
 

@@ -16,8 +16,8 @@ from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, St
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{7,}+(\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+)?")
-"""Its other parts are optional, so that a run of such characters without them is passed over whole: no place in it
-begins a token that its first did not, and to look from each would take a time that grows with its square."""
+"""The other two parts are optional, so that a long run of such characters without them is skipped in one match. A
+search from each of its characters would take quadratic time."""
 _BEARER = re.compile(r"Bearer \S+")
 
 
@@ -32,7 +32,7 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 message=f"a redaction mark in {stray.place}, which is not JSON in the recording:"
                 " it is not known whether it was a token",
             )
-        elif stray is not None and stray.spoken and not _kit_knows_better(recording, stray):
+        elif stray is not None and stray.spoken and not _is_the_connectors(recording, stray):
             yield undecided(
                 call, message=f"a token-shaped text in {stray.place}, which a person or a model may have written"
             )
@@ -58,14 +58,14 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
 
 
 def _may_hold_token(call: Call) -> bool:
-    """False only where no token can stand: one look at all texts together is quicker than a search in each."""
+    """False if no token can be in the request: one look at all texts together is quicker than a search in each."""
     request = call.exchange.request
     texts = [unquote(request.path), *chain.from_iterable(request.query)]
     texts += [value for name, value in request.headers if name.lower() != "authorization"]
     if request.body is not None:
         texts += texts_within(request.body.value)
     text = "\n".join(texts)
-    # One character is found many times faster than several: first the one that texts hold least.
+    # The rarest character of each prefix first: one character is found many times faster than several.
     return (
         ("_" in text and "sig_sk_" in text)
         or ("J" in text and "eyJ" in text)
@@ -75,11 +75,11 @@ def _may_hold_token(call: Call) -> bool:
 
 
 class _Stray(NamedTuple):
-    """A token-shaped `text`, and where it stands.
+    """A token-shaped `text` outside Authorization, and its place.
 
-    `spoken`: inside what a person or a model wrote, behind the word `beside`. `unreadable`: it is a redaction mark in a
-    body that the recording holds as text, where any word beside a secret's name was redacted (`"secrets":
-    {"DEPLOY_TOKEN": "name"}`).
+    `spoken`: it is in a text that a person or a model wrote, after the word `beside`. `unreadable`: it is a redaction
+    mark in a body that the recording holds as text, in which any word after a secret's name was redacted, such as
+    `"secrets": {"DEPLOY_TOKEN": "name"}`.
     """
 
     text: str
@@ -104,9 +104,9 @@ _SPOKEN = frozenset(
 """Members and parameters that hold what a person or a model wrote, or a tool said."""
 _LONGEST_LINE = 300
 _OF_TOOLS = frozenset({"arguments", "command", "reason"})
-"""Those that hold what a model gave a tool, in requests that are no hooks."""
+"""Further such members, of requests that are not hooks: they hold what a model gave a tool."""
 _IDENTIFYING = ("x-signet-", "x-api-key", "x-auth")
-"""How the headers begin that tell a daemon who calls: a secret in another one was redacted for what it is."""
+"""Prefixes of the headers that identify the caller. A redaction mark in another header need not be a token."""
 _REDACTED = re.compile(r"<redacted:\d+>")
 _WORD = re.compile(r"\w+")
 
@@ -118,7 +118,7 @@ def _own_tokens(recording: Recording) -> frozenset[str]:
 
 
 def _stray_token(call: Call, own: Callable[[], frozenset[str]]) -> _Stray | None:
-    """The worst token-shaped text outside Authorization: what may be no token of the connector's counts last."""
+    """The first token-shaped text outside Authorization that is surely a token, else the first doubtful one."""
     doubtful: _Stray | None = None
     for stray in _stray_tokens(call, own):
         if not stray.is_doubtful:
@@ -161,17 +161,17 @@ def _tokens_in(text: str) -> Iterator[str]:
     yield from (match[0] for match in _JWT.finditer(text) if match[1])
 
 
-def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
-    """Whether marks tell what was said, and nobody said this.
+def _is_the_connectors(recording: Recording, stray: _Stray) -> bool:
+    """Whether marks show all that was said, and this text is not in it, so that it comes from the connector.
 
-    Written in JSON or in code, a secret is another text than where it was said, and has another redaction token. What
-    was said under a name may be redacted in such a text alone, where it stands behind the name. The token that the
-    kit gave the connector nobody else has.
+    A redaction mark is compared less strictly. A secret inside JSON or code may get another mark than where it was
+    said, and a value may be redacted only where it follows a secret's name. Only the connector has the token that the
+    kit gave it.
     """
     steps = recording.marks(StepMark)
     is_given = stray.text == recording.declared.given_token
     if not is_given and any(step.step == StepName.TOOL and step.arguments is None for step in steps):
-        return False  # what a tool was given is not known
+        return False  # it may have been an argument of a tool
     spoken = texts_within([[step.text, step.reply, step.arguments, dict(step.other)] for step in steps])
     if _REDACTED.fullmatch(stray.text):
         is_unnamed = is_given or stray.beside not in spoken
@@ -180,7 +180,7 @@ def _kit_knows_better(recording: Recording, stray: _Stray) -> bool:
 
 
 def _strings(value: object) -> Iterator[tuple[str, str]]:
-    """Every text of a JSON value with its pointer, those of its members' names too; whatever its depth."""
+    """Every text of a JSON value with its pointer, names of members included, at any depth."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         pointer, node = pending.pop()
@@ -196,19 +196,19 @@ def _strings(value: object) -> Iterator[tuple[str, str]]:
 
 
 _HEALTH = frozenset({"/health", "/health/live", "/health/ready"})
-"""Whether the daemon is well it tells everybody."""
+"""Paths that the daemon answers without a token."""
 
 
 def token_is_sent(recording: Recording) -> Iterator[Outcome]:
-    """Where the connector was given a token, every request but /health carries it.
+    """If the connector was given a token, every request but /health carries it.
 
-    Which one that is, only the kit's own recordings tell; others are asked for any token.
+    Only the kit's own recordings say which token that is. In others, any token passes.
     """
     if not recording.declared.token:
         return
     given = recording.declared.given_token
     for call in recording.requests:
-        # A 0.58 in team mode asks for a token there too.
+        # A daemon 0.58 in team mode requires a token for /health too.
         exempt = call.path in _HEALTH and (recording.at_least("0.59") or call.status != 401)
         if call.method == "OPTIONS" or exempt:
             continue
@@ -274,7 +274,7 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
         # The token itself belongs into Authorization; a canary anywhere else is a leak.
         places += [("/request/headers", v) for n, v in request.headers if n.lower() != "authorization"]
         if request.body is not None:
-            # Of a cut body the line keeps some text.
+            # The line of a cut body keeps some of its text.
             kind = "text" if request.body.kind == "cut" else request.body.kind
             places += [(f"/request/body/{kind}{p}", s) for p, s in _strings(request.body.value)]
         pointer, leak = next(((p, c) for p, s in places for c in canaries if c and c in s), ("", ""))

@@ -108,7 +108,7 @@ class GeneratedSessions:
                 self._performs(recorded_daemon, connector.hello).steps,
                 can_restart=self.workers.can_restart,
                 lives_on=recorded_daemon.target.processes != "session"
-                and not recorded_daemon.target.kind.process_a_hook,
+                and not recorded_daemon.target.kind.process_per_hook,
             )
             with recorded_daemon.stopwatch.on(TimePart.DRAWING):
                 drawn = chunk.draw()[:size]

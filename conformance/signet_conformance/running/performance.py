@@ -34,10 +34,10 @@ _SWITCH_INTERVAL_S = 0.001
 
 @contextmanager
 def _many_threads() -> Iterator[None]:
-    """Suit the interpreter to threads that mostly wait for processes.
+    """Tune the interpreter for threads that mostly wait for processes.
 
-    Garbage collections leave out what is loaded by now, since Hypothesis collects in each thread that draws. A thread
-    that was waiting soon takes over from one that draws or judges.
+    Objects that exist by now are left out of garbage collections, which Hypothesis runs in each thread that draws. A
+    short switch interval lets a thread that was waiting soon take over from one that draws or judges.
     """
     interval_s = sys.getswitchinterval()
     gc.freeze()
@@ -68,11 +68,11 @@ def guarded(home: Path, folders: Sequence[str]) -> Iterator[None]:
 
 def fingerprint(place: Path) -> str:
     """Return a hash of the names, sizes and times of every file at and below a place."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in _below(place):
         facts = path.lstat()
-        whole.update(f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_mode}\0".encode("utf-8", "replace"))
-    return whole.hexdigest()
+        digest.update(f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_mode}\0".encode("utf-8", "replace"))
+    return digest.hexdigest()
 
 
 def _below(place: Path) -> Iterator[Path]:
@@ -84,7 +84,7 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 class RunPerformance:
-    """The judging of the recordings of a request, and its reports."""
+    """Judges the recordings of a request, and writes its reports."""
 
     def __init__(self, request: RunRequest) -> None:
         self.request = request
@@ -139,7 +139,7 @@ class RunPerformance:
         """
         self.remember()
         self.conclusion.write_audit()
-        # What a part of a run fails is no baseline.
+        # An interrupted run has not seen all failures, so it writes no baseline.
         baseline = None if self.conclusion.is_interrupted else self.conclusion.write_baseline()
         if self.request.report:
             where, remedy = printable(self.request.folder), "name a folder on a disk that has room"
@@ -175,8 +175,9 @@ class DrivenPerformance(RunPerformance):
     ) -> None:
         """Drive the target's connector, which leaves recordings in the folder of the request.
 
-        `workers` may be lent, which go on after the run, with the `patience` by which another thread ends it. Replays
-        begin with `invocation`. Raises SignetConformanceError if no scenario can be performed.
+        A caller may lend `workers`, which continue after the run, and the `patience` by which another thread ends the
+        run. The commands for replays begin with `invocation`. Raises SignetConformanceError if no scenario can be
+        performed.
         """
         request = self.request
         with ExitStack() as around:
@@ -194,7 +195,7 @@ class DrivenPerformance(RunPerformance):
             self.recordings.performed = drive(request, invocation, tell, workers, patience)
 
     def remember(self) -> None:
-        """Keep which scenarios showed what."""
+        """Keep which scenario showed which breach."""
         # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
         from signet_conformance.running.scenario_choice import LastTime
 

@@ -66,16 +66,17 @@ def drive(
 ) -> Shortfall | None:
     """Perform a run; its folder gets the traces, the results of the generated sessions, and what broke off.
 
-    Returns what broke off or was left when the user stopped the run, None if nothing was. `tell` hears the events.
-    Replays begin with `invocation`. `workers` that go on after the run may be lent to it; `patience` ends it early when
-    another thread gives it up. Raises TargetError with exit status 4 if no scenario could be performed,
-    NothingTestedError if the connector cannot be started, KeyboardInterrupt if it was stopped before that is known.
+    Returns what broke off, or was not performed because the user stopped the run; None if the run is complete. `tell`
+    is called with each event. The commands for replays begin with `invocation`. A caller may lend `workers`, which
+    continue after the run; another thread can end the run early by `patience`. Raises TargetError with exit status 4 if
+    no scenario could be performed, NothingTestedError if the connector cannot be started, KeyboardInterrupt if the run
+    was stopped before any scenario ended.
     """
     run = _Run(request, invocation, tell, workers, patience or Patience())
     try:
         shortfall = run.perform()
     except KeyboardInterrupt:
-        run.take_in_what_ended()
+        run.count_ended_scenarios()
         if not run.performed:
             raise
         shortfall = run.interrupted()
@@ -91,15 +92,15 @@ class _Run:
 
     request: DrivenRequest
     invocation: Invocation
-    hear: Tell
-    lent: StationWorkers | None
+    on_event: Tell
+    lent_workers: StationWorkers | None
     patience: Patience
     performed: dict[str, _Performed] = field(default_factory=dict)
     _telling: threading.Lock = field(default_factory=threading.Lock)
     _scenarios: Sequence[Scenario] = ()
     _chunks: list[Chunk] = field(default_factory=list)
     _first: Sequence[Scenario] = ()
-    """What showed the requirements that were asked for, when it was last performed."""
+    """Scenarios that breached the selected requirements last time; they are performed first."""
     _begun: dict[str, WatchedDriver] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,15 +113,15 @@ class _Run:
     def tell(self, event: Event) -> None:
         """Pass an event on, one at a time."""
         with self._telling:
-            self.hear(event)
+            self.on_event(event)
 
     def perform(self) -> Shortfall | None:
         """Perform all of it. Returns what broke off, None if nothing did."""
         request, target = self.request, self._target
         with (
             StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch)
-            if self.lent is None
-            else nullcontext(self.lent)
+            if self.lent_workers is None
+            else nullcontext(self.lent_workers)
         ) as workers:
             scenarios = scenarios_of(request, workers)
             if (only := request.options.only) is not None:
@@ -144,7 +145,7 @@ class _Run:
             try:
                 self._work(workers, generated)
             except KeyboardInterrupt:
-                # Their recordings say so, and decide nothing.
+                # The recordings of the unfinished scenarios get a mark, and decide nothing.
                 self.patience.give_up(STOPPED_BY_USER)
                 raise
             cut_short = self._cut_short()
@@ -171,8 +172,8 @@ class _Run:
             return Shortfall(tuple(broken), count, tuple(left), self.patience.why or "") if broken else None
 
     def _begin_to_watch(self, left_behind: LeftBehind) -> None:
-        """Watch what connectors leave. Of a part of a run one wants to know soon; the whole run waits."""
-        left_behind.watch(0 if self.lent is not None and self.request.scenarios else MOST_WATCHED)
+        """Watch for processes that connectors leave. A part of a run watches none beside its work, to end sooner."""
+        left_behind.watch(0 if self.lent_workers is not None and self.request.scenarios else MOST_WATCHED)
         left_behind.is_hurried = lambda: self.patience.why is not None
         goes_on = "a process of the connector keeps running after its harness"
         left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it gets {left_s:.0f} s more"))
@@ -181,8 +182,8 @@ class _Run:
         for words in self.patience.long_waits():
             self.tell(RunNote(words))
 
-    def take_in_what_ended(self) -> None:
-        """Count the scenarios that had ended when the run was stopped, before their workers could tell."""
+    def count_ended_scenarios(self) -> None:
+        """Count scenarios that had ended when the run was stopped, but whose workers had not reported it yet."""
         for scenario in self._scenarios:
             watched = self._begun.get(scenario.name)
             if scenario.name in self.performed or watched is None or watched.given_up is not None:
@@ -192,7 +193,7 @@ class _Run:
                 self.performed[scenario.name] = _Performed(scenario, watched, None)
 
     def interrupted(self) -> Shortfall:
-        """Return what the run lacks that the user stopped, and say so in the recordings that have no end."""
+        """Return what an interrupted run lacks, and mark the recordings of unfinished scenarios."""
         left = self._not_performed()
         for name in left:
             path = self._folder / f"{name}.jsonl"
@@ -207,7 +208,7 @@ class _Run:
     def _begin_with(
         self, saved: Sequence[Scenario], shown: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario]
     ) -> Sequence[Scenario]:
-        """Return all scenarios, those first that showed the requirements last time: generated sessions, few others."""
+        """Return all scenarios, beginning with the fewest that breached the selected requirements last time."""
         self._first = [*saved, *fewest_showing(shown, scenarios, lambda scenario: cost_s(scenario, self._target))]
         names = {scenario.name for scenario in self._first}
         again = {name for where in shown.values() for name in where}
@@ -228,8 +229,8 @@ class _Run:
             scenarios = scenarios[len(self._first) :]
             if self._undecided == set():
                 return
-        # The first shows whether the connector can be started. Then the longest, chunks of generated sessions first:
-        # one that began last would keep a single worker busy.
+        # The first shows whether the connector can be started. Then the longest jobs, chunks of generated sessions
+        # first: a long job that began last would keep one worker busy while the others wait.
         waits_s = {scenario.name: waiting_s(scenario, self._target) for scenario in scenarios[1:]}
         busy = [scenario for scenario in scenarios[1:] if not waits_s[scenario.name]]
         busy.sort(key=lambda scenario: -len(scenario.steps))
@@ -239,7 +240,7 @@ class _Run:
         self._take(workers.work(jobs, jobs_of(idle), waits_at_once(waits_s.values())))
 
     def _job(self, scenario: Scenario, *, part: bool) -> Job[_Performed | Chunk | None]:
-        """Return the job of performing a scenario with a connector of its own; it returns None once the run gave up."""
+        """Return the job that performs a scenario with a connector of its own; it returns None if the run gave up."""
 
         def job(recorded_daemon: RecordedDaemon) -> _Performed | None:
             if self.patience.why is not None:
@@ -248,7 +249,7 @@ class _Run:
             out = self._folder / f"{scenario.name}.jsonl"
             error = perform(recorded_daemon, scenario, watched, out, self.patience, part=part)
             if watched.given_up == DECIDED:
-                # Its recording would count as one that broke off.
+                # Otherwise its recording would count as one that broke off.
                 delete_recording(out)
             return None if watched.given_up else _Performed(scenario, watched, error)
 
@@ -266,7 +267,7 @@ class _Run:
                         self._decide(result.scenario)
 
     def _decide(self, scenario: Scenario) -> None:
-        """Take in what a scenario breached, and end the run once all that was asked for is breached."""
+        """Note what a scenario breached, and end the run once all selected requirements are breached."""
         assert self._undecided is not None  # noqa: S101 - the caller looked
         recorded = trace.read(self._folder / f"{scenario.name}.jsonl")
         judged = engine.judge(recorded, frozenset(self._undecided), self.request.options.contract)
@@ -285,15 +286,15 @@ class _Run:
     def _broken_off(self, performed: _Performed) -> BrokenOff:
         scenario = performed.scenario
         replay = self.request.replay(_save(scenario, self._failures), self.invocation)
-        told = performed.watched.describe(scenario, performed.error or "", self._target, replay)
-        return replace(told, refused=self._refused_at_last(scenario))
+        description = performed.watched.describe(scenario, performed.error or "", self._target, replay)
+        return replace(description, refused=self._last_refused(scenario))
 
     def _unstarted(self, number: int, watched: WatchedDriver, error: str) -> BrokenOff:
         sessions = Scenario(f"generated sessions, part {number + 1}", "", ())
         return watched.describe(sessions, error, self._target, self.request.replay_sessions(self.invocation))
 
-    def _refused_at_last(self, scenario: Scenario) -> str:
-        """Return a line on the last step's request that failed, which mostly says why the scenario broke off."""
+    def _last_refused(self, scenario: Scenario) -> str:
+        """Return a line on the last failed request of the last step: mostly the cause, when a scenario broke off."""
         path = self._folder / f"{scenario.name}.jsonl"
         if not path.is_file():
             return ""
@@ -304,21 +305,22 @@ class _Run:
         return call_line(refused[-1]) if refused else ""
 
     def _raise_for(self, cut_short: Sequence[_Performed]) -> NoReturn:
-        # The first that was tried says why.
+        # The first scenario stands for all.
         first = cut_short[0]
         failure = first.watched.failure
         silent = not any(trace.read(path).exchanges for path in recordings_in(self._folder))
         if isinstance(failure, NothingTestedError) and silent:
             raise failure
-        told = first.watched.describe(first.scenario, first.error or "", self._target, "")
-        remedy = told.fault if failure is None or failure.remedy is None else failure.remedy
-        if refused := self._refused_at_last(first.scenario):
+        broken = first.watched.describe(first.scenario, first.error or "", self._target, "")
+        remedy = broken.fault if failure is None or failure.remedy is None else failure.remedy
+        if refused := self._last_refused(first.scenario):
             remedy += f"\n  before that: {refused}"
-        if told.tail and told.tail[-1] not in remedy:
-            remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in told.tail)
+        if broken.tail and broken.tail[-1] not in remedy:
+            remedy += "\n  its standard error ends:" + "".join(f"\n    {line}" for line in broken.tail)
         count, why = len(self._scenarios), self.patience.why
         error = TargetError(
-            f"none of {count} scenarios could be performed; the first, {told.scenario}, {told.where}: {told.reason}"
+            f"none of {count} scenarios could be performed;"
+            f" the first, {broken.scenario}, {broken.where}: {broken.reason}"
             + (f"; given up: {why}" if why is not None else ""),
             remedy=f"{remedy}\n  traces so far: {self._folder}",
         )
@@ -341,7 +343,7 @@ class _Performed:
 def _among(
     chunks: Sequence[Job[_Performed | Chunk | None]], others: Sequence[Job[_Performed | Chunk | None]]
 ) -> Iterator[Job[_Performed | Chunk | None]]:
-    """Yield the chunks with other jobs in between: chunks are drawn one at a time, and the next would wait."""
+    """Yield the chunks with other jobs in between: chunks are drawn one at a time, so two in a row would wait."""
     left = iter(others)
     for chunk in chunks:
         yield chunk

@@ -29,9 +29,9 @@ Change = Mapping[str, Any]
 class Mutant:
     """A reference adapter or an embedded daemon with one change.
 
-    `verdict` is the verdict of the requirement that it `breaks`. `also` is requirement id to the reason why that one
-    breaks too. `situation` is a change of the connector that makes the breach of a daemon show. `face` is the shipped
-    one whose host is played around a connector; None where no host is.
+    `verdict` is the verdict of the requirement that it `breaks`. `also` maps the id of each other requirement that it
+    breaks to the reason. `situation` is a change of the connector that makes the breach of a daemon show. `face` names
+    the shipped face whose host is played around the connector; None if no host is played.
     """
 
     id: str
@@ -56,9 +56,9 @@ class Mutant:
 class Base:
     """A conforming connector beside the reference: the reference harness, launched with other `arguments`.
 
-    It performs every scripted scenario. Tried in it are the mutants of connectors that break a requirement of `tries`,
-    perform a scenario of it or change an operation of it, each an id or a glob; `because` says why those. `leaves` is
-    mutant id to the reason why that one makes no sense in it.
+    It performs every scripted scenario. A mutant of a connector is tried in it if it breaks a requirement, performs a
+    scenario or changes an operation that `tries` names, by id or glob; `because` says why those. `leaves` maps the ids
+    of mutants that make no sense in it to the reason.
     """
 
     id: str
@@ -91,9 +91,9 @@ def names_in(value: str | list[str]) -> list[str]:
 class Mutants:
     """The content of schemas/mutants.json, with the reasons why some requirements have no mutant.
 
-    `exempt` is requirement id to the reason why no mutant can break it, from its entry; `tolerated` is scenario to the
-    requirements that even the reference breaks in it, with the reason; `unreached` is requirement id to the reason why
-    neither the reference nor a variant is judged by it.
+    `exempt` maps requirement ids to the reason why no mutant can break them, from their entries. `tolerated` maps
+    scenarios to the requirements that even the reference breaks in them, with the reason. `unreached` maps requirement
+    ids to the reason why neither the reference nor a variant is judged by them.
     """
 
     mutants: Mapping[str, Mutant]
@@ -120,7 +120,7 @@ def mutants() -> Mutants:
 
 def mutant(name: str) -> Mutant:
     """Return the mutant of an id. Raises UsageError for an unknown id."""
-    # Each of hundreds of connectors needs one: neither the other mutants nor the catalogue.
+    # Each of hundreds of connector processes needs one mutant, and must not load the others or the catalogue.
     for row in document("mutants.json")["mutants"]:
         if row["id"] == name:
             return Mutant(**row)
@@ -136,8 +136,8 @@ def _unknown(kind: str, name: str, file: str) -> UsageError:
 class Variant:
     """A reference adapter or an embedded daemon that is odd and conforms.
 
-    `because` says in a sentence why it conforms; `rows` are the requirements that must judge it. `allowed` is
-    requirement id to the reason why it may warn. Variants of one `group` change one connector together.
+    `because` says in a sentence why it conforms; `rows` are the requirements that must judge it. `allowed` maps the ids
+    of requirements that may warn to the reason. Variants of one `group` change one connector together.
     """
 
     id: str

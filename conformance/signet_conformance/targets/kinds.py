@@ -32,18 +32,16 @@ _SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 class ConnectorKind:
     """One kind of connector, as `driver` of a profile names it.
 
-    `reads`: its settings beside those of every kind; `instead`: a setting to the others that are not read beside it.
-    `command_line` gives the program that speaks signet-driver/1 for a target, and raises TargetError naming what this
-    machine lacks; `needs` yields what that takes. `plays`: the member of a host face without which it cannot be
-    played. `has_face`: whether a harness is played at all. `endings`: those of the files that it loads; None leaves it
-    to the runtime. `named`: an example of how the settings name such a connector.
+    `reads`: its settings beside those of every kind. `instead` maps a setting to the settings that it replaces.
+    `command_line` returns the command of the program that speaks signet-driver/1 for a target; it raises TargetError
+    naming what this machine lacks. `needs` yields its prerequisites. `plays`: the member of a host face without which
+    the harness cannot be played. `has_face`: whether a harness is played at all. `endings`: the file names' endings
+    that the host loads; None leaves it to the runtime. `named`: an example of how the settings name such a connector.
 
-    `runs_in_folder`: whether the host is run in a folder that the kit makes for the project, as a program on the
-    command line is, and does not just hand the connector its path.
-
-    `resumes_anew`: whether a host of the kind resumes a session in another process than the one that began it; None
-    leaves it to the face. `own_program`: whether the connector's author provides the program that performs the steps.
-    `process_a_hook`: whether the connector is a new process at each hook, and remembers nothing.
+    `runs_in_folder`: whether the host runs in a folder that the kit makes for the project, instead of just handing the
+    connector a path. `resumes_anew`: whether a host resumes a session in another process than the one that began it;
+    None leaves it to the face. `own_program`: whether the connector's author provides the program that performs the
+    steps. `process_per_hook`: whether the connector is a new process at each hook, which remembers nothing.
     """
 
     name: str
@@ -58,7 +56,7 @@ class ConnectorKind:
     runs_in_folder: bool = False
     resumes_anew: bool | None = True
     own_program: bool = False
-    process_a_hook: bool = False
+    process_per_hook: bool = False
 
 
 def python_host(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -74,8 +72,8 @@ def host_file(name: str) -> str:
 def installed_programs(target: Target) -> Mapping[str, list[str]]:
     """The commands of the connector's own programs, by the names under which it installs them; not those of PATH.
 
-    Raises TargetError for a program that is nowhere: each of its hooks would fail, and the connector be blamed for it.
-    Where the settings name a connector's file or a file of hooks, it may call other programs or none.
+    Raises TargetError for a program that does not exist: each of its hooks would fail, and the connector be blamed.
+    If the settings name the connector's file or a file of hooks, a missing program is no error.
     """
     is_own = target.profile.config is not None or target.profile.module is not None
     commands: dict[str, list[str]] = {}
@@ -143,7 +141,7 @@ def _mcp(target: Target) -> tuple[str, ...]:
 
 
 def _mcp_server(target: Target, face: HostFace) -> Mapping[str, Any]:
-    """Say how the server is reached: by its address, or by the command that starts it on standard input and output.
+    """Options that say how the server is reached: its address, or a command that starts it on stdin and stdout.
 
     If the face names the file in which the harness finds the server, the connector's file is its installer.
     """
@@ -219,7 +217,7 @@ KINDS: Mapping[str, ConnectorKind] = {
             endings=_SCRIPTS,
             runs_in_folder=True,
             resumes_anew=False,
-            process_a_hook=True,
+            process_per_hook=True,
         ),
         # A server of the connector's author that serves the five methods of a runtime adapter.
         ConnectorKind(

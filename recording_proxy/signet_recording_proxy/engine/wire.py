@@ -34,9 +34,10 @@ def _lower_case(name: bytes) -> str:
 
 
 def without_blanks(name: bytes, value: bytes) -> bytes:
-    """A value without the blanks after it, which are not part of it (RFC 9110, 5.5); llhttp drops those before it.
+    """A value without trailing blanks, which are not part of it (RFC 9110, 5.5); llhttp drops leading ones.
 
-    A transfer coding keeps them, and is then refused: parsers that do and do not ignore them would find different ends.
+    A transfer coding keeps its blanks and is then refused: a parser that ignores them and one that does not would
+    disagree on where the body ends.
     """
     return value if name.lower() == b"transfer-encoding" else value.rstrip(b" \t")
 

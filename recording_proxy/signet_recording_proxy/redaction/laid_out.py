@@ -1,4 +1,4 @@
-"""Secrets that a layout names: a heading or a label above them, the head of a column, a section, a key's type.
+"""Secrets that the layout of a text names: a label above the value, the head of a column, a section, a key's type.
 
 The name and the value are in different lines or cells, so the value has to look like a secret by itself.
 """
@@ -58,7 +58,7 @@ _AROUND = " \t\x0b\"'`*\\"
 
 
 def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str, Sequence[int]]]) -> list[Span]:
-    """Where the secrets are, in order; `labels` are what `ENDS_LABEL` matches at names, `stems` those of `STEMS`."""
+    """The places of the secrets, in order; `labels` are the matches of `ENDS_LABEL`, `stems` the places of `STEMS`."""
     found = set[Span]()
     done = -1
     for label in labels:
@@ -83,7 +83,7 @@ def spans(text: str, labels: Iterable[re.Match[str]], stems: Iterable[tuple[str,
 
 
 def _begin_of_line(text: str, at: int) -> int:
-    """Where the line begins, or the string of JSON in which it stands."""
+    """The beginning of the line, or of the JSON string that contains this place."""
     start = max(text.rfind("\n", max(0, at - _LONGEST_HEAD), at) + 1, at - _LONGEST_HEAD, 0)
     if '"' not in text[start:at]:
         return start
@@ -94,7 +94,7 @@ _OPENS_STRING = re.compile(r":\s?\\{0,15}\"(?!,)")
 
 
 def _end_of_reach(stem: str, text: str, at: int) -> int:
-    """The place up to which another such stem would find the same secrets."""
+    """The end of what this stem searches: another such stem before it would find the same secrets."""
     if stem == "kind: secret":
         end = text.find("\n---", at, at + _FAR // 2)
         return at + _FAR // 2 if end < 0 else end
@@ -106,11 +106,11 @@ def _end_of_reach(stem: str, text: str, at: int) -> int:
 
 _LONGEST_LABEL = 70
 _NEAREST = 24
-"""Of what is nearer to each other than this, one is enough."""
+"""Characters. Of several stems that are nearer to each other, only the first is used."""
 
 
 def _end_of_line(text: str, at: int) -> int:
-    """The end of the line, or of the string of JSON in which it stands."""
+    """The end of the line, or of the JSON string that contains this place."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end - (text[end - 1 : end] == "\r" and end > at)
     string = _STRING_ENDS.search(text, at, end)
@@ -122,13 +122,13 @@ def _next_line(text: str, end: int) -> int:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """A cell without blanks and quotes around it."""
+    """The place of a cell's text without the blanks and quotes around it."""
     cell = text[start:end]
     return start + len(cell) - len(cell.lstrip(_AROUND)), start + len(cell.rstrip(_AROUND))
 
 
 def _member_name(label: str) -> str:
-    """A label as the name of a member: without brackets and what they hold, with underscores for blanks."""
+    """A label as the name of a member: without parentheses and their content, with underscores for blanks."""
     return re.sub(r"\W+", "_", re.sub(r"\([^()]*\)", "", label)).strip("_")
 
 
@@ -173,7 +173,7 @@ def _in_columns(text: str, start: int) -> tuple[list[Span], int]:
             continue
         cells = _cells(text, start, end, delimiter)
         if len(cells) == len(heads) - 1 and delimiter == "|":
-            cells = [(start, start), *cells]  # the number of a row was taken for that of a line
+            cells = [(start, start), *cells]  # a row's number was removed before, as that of a line
         if len(cells) != len(heads):
             return found, start
         for number in columns:
@@ -192,7 +192,7 @@ def _delimiter(text: str, start: int, end: int) -> str | None:
     before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
     for delimiter in _DELIMITERS:
         if delimiter in line:
-            # The number of a row may have been taken for that of a line.
+            # A row's number may have been removed before, as that of a line.
             if not is_ruled and after.count(delimiter) < max(1, line.count(delimiter) - 1):
                 return None
             if before.count(delimiter) == line.count(delimiter) and _RULE.match(before) is None:

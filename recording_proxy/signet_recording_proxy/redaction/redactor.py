@@ -98,7 +98,7 @@ class Redactor:
                 self._numeric.append((value, self._token(value)))
 
     def header(self, header: Header) -> Header:
-        """`header` as it may be written; `declared.canaries` maps tokens to the canaries that they replace."""
+        """The redacted `header`; its `declared.canaries` also maps each token to the canary that it replaces."""
         declared = header.declared
         named = {name: getattr(header, name) for name in ("target", *RELEASES)}
         texts: dict[str, Any] = {name: self.text(text) for name, text in named.items() if text is not None}
@@ -107,16 +107,16 @@ class Redactor:
         )
 
     def exchange(self, line: dict[str, Any], *, is_long: bool = False) -> bytes:
-        """The encoded line of an exchange, without its secrets; `is_long` where it surely is. `line` may be changed."""
+        """The encoded line of an exchange, without its secrets; `is_long` if known to be long. May change `line`."""
         credentials = self._take_from_request(line["request"])
         if line["response"] is not None:
             self._take_from(line["response"])
         return self._searched(line, credentials, is_long=is_long) + b"\n"
 
     def unsuspected(self, line: dict[str, Any]) -> bytes | None:
-        """As `exchange`, for a line whose JSON bodies are raw, as they were carried.
+        """As `exchange`, for a line whose JSON bodies are still the raw bytes. May change `line`.
 
-        Return None where a member needs a closer look, which is rare. `line` may be changed.
+        Return None if something in it looks like a secret, which is rare: `exchange` then has to search it.
         """
         request, response = line["request"], line["response"]
         if _stores_a_secret(request["path"]):
@@ -148,7 +148,7 @@ class Redactor:
         return None if encoded is None else b'%b,"request":%b,%b\n' % (_encoded(frame)[:-1], ready.encoded, encoded[1:])
 
     def _take_from_request(self, request: dict[str, Any]) -> int:
-        """Take out what its place gives away; how many headers hold credentials."""
+        """Replace secrets that their place gives away; return how many headers hold credentials."""
         stores = _stores_a_secret(request["path"])
         path = request["path"] = self._path(request["path"])
         request["query"] = [self._parameter(name, value) for name, value in request["query"]]
@@ -157,7 +157,7 @@ class Redactor:
         return self._take_from(request)
 
     def _take_from(self, message: dict[str, Any]) -> int:
-        """Take out what its headers and its body give away; how many headers hold credentials."""
+        """Replace secrets in headers, and in a body whose form would hide them; return how many headers hold some."""
         credentials, headers, plain = 0, message["headers"], self._plain_headers
         if not plain.issuperset(headers):
             message["headers"] = [pair if pair in plain else self._header(pair) for pair in headers]
@@ -167,7 +167,7 @@ class Redactor:
         return credentials
 
     def _searched(self, line: dict[str, Any], credentials: int, *, is_long: bool) -> bytes:
-        """An encoded line after the search that it needs; what is clean by now needs none."""
+        """Encode a line and search it for secrets, if a quick look finds anything suspect."""
         encoded = b"" if is_long else _encoded(line)
         if is_long or len(encoded) > LONG_LINE:
             return _encoded(Cleaner(self._token, self._known.replaced, self._numeric).line(line))
@@ -175,7 +175,7 @@ class Redactor:
         return encoded if cleaner is None else _encoded(cleaner.line(line))
 
     def _plain(self, members: dict[str, Any], credentials: int = 0) -> bytes | None:
-        """A line or a part of one, encoded; None where it calls for a search."""
+        """A line or a part of one, encoded; None if it has to be searched."""
         try:
             encoded = _ENCODER.encode(members)
         except UnicodeEncodeError:
@@ -306,7 +306,7 @@ class Redactor:
         return name, named_values.QUERY_REST.replace(value, self._token) if ";" in value else value
 
     def _stored_secret(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The request that stores a secret carries its value, whatever that looks like."""
+        """The body of a request to store a secret: its value is redacted, whatever it looks like."""
         if body is None or method == "GET" or path == "/api/secrets/exec" or path.startswith("/api/secrets/exec/"):
             return body
         if "json" not in body:
@@ -318,7 +318,7 @@ class Redactor:
             return {"json": self._token(_as_text(members))}
         return {"json": {**members, "value": self._token(_as_text(members["value"]))}} if members.get("value") else body
 
-    # ---- bodies that would hide a secret from a look at the line
+    # ---- bodies in a form that would hide a secret from a search of the line
 
     def _opaque(self, body: dict[str, Any]) -> dict[str, Any]:
         if "json" in body:
@@ -366,16 +366,16 @@ def _encoded(members: dict[str, Any]) -> bytes:
 
 
 def _looked_at(encoded: bytes, credentials: int) -> bytes:
-    """A line without the headers that look like secrets and are redacted already.
+    """The part of a line to be searched: without headers that are redacted already, but look like secrets.
 
-    `credentials` is the number of redacted Authorization headers; they come before a body that may have the same text.
+    `credentials` is the number of redacted Authorization headers. They come before a body with the same text.
     """
     encoded = encoded.replace(_HARMLESS_HEADER, b'[""]')
     return encoded.replace(_CLEAN_HEADER, b'["', credentials) if credentials else encoded
 
 
 def _stores_a_secret(path: str) -> bool:
-    """Whether a daemon may take a path for that of a stored secret; it decodes percent-encoding."""
+    """Whether a path may be that of a stored secret to a daemon, which decodes percent-encoding."""
     return "secrets" in (plain := unquote(path) if "%" in path else path) and _STORED_SECRETS.match(plain) is not None
 
 
@@ -384,5 +384,5 @@ def _as_text(value: Any) -> str:
 
 
 def _is_form(text: str, media_type: str | None) -> bool:
-    # A form that names no type is one word.
+    # A form without a media type is recognised by having no blanks.
     return _FORM_TYPE in media_type.lower() if media_type else _WORDS.fullmatch(text) is not None

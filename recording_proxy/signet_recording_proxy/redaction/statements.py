@@ -1,7 +1,7 @@
-"""Secrets that a sentence says are one, in any of some thirty languages.
+"""Secrets that a sentence calls so, in some thirty languages.
 
-`the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. The rest of
-the clause may be between the word and the secret, which is the part that looks like no word, as `appearance` judges.
+`the password for the database is …`, `use … as the password`, `API-Schlüssel: …`, `パスワードを「…」に`. Other words
+may be between the noun and the secret. The secret is the part that does not look like a word, as `appearance` judges.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ STEMS: Final = {
     **{f" {word} ": "" for word in _WORDS.as_words},
     **dict.fromkeys(_AS_ENGLISH, ""),
 }
-"""How statements begin, spelled by `as_stem`, and their word; none where the value comes first: `… as the password`."""
+"""How statements begin, spelled by `as_stem`, and their noun; it is empty for `… as the password`."""
 
 _HELD = r"(?:[^\"\\]|\\.)*"
 _NOUN = any_of(_NOUNS)
@@ -100,7 +100,7 @@ _ENDS = ".,:*"
 
 
 def spans(text: str, nouns: Iterable[Noun]) -> list[Span]:
-    """Where the secrets are, in order, beside those words."""
+    """The places of the secrets near those words, in order."""
     return sorted({span for noun in nouns if (span := _stated(text, noun)) is not None})
 
 
@@ -194,11 +194,11 @@ _SHORTEST_DRAWN = 10
 
 
 def _before_as(text: str, at: int) -> Span | None:
-    said = _BEFORE_AS.search(text, max(0, at - _MOST_AFTER), at)
-    if said is None or _AS.match(text, at) is None:
+    match = _BEFORE_AS.search(text, max(0, at - _MOST_AFTER), at)
+    if match is None or _AS.match(text, at) is None:
         return None
-    value = said["value"].strip(_ENDS)
-    start = said.end("value") - len(value)
+    value = match["value"].strip(_ENDS)
+    start = match.end("value") - len(value)
     return (
         (start, start + len(value))
         if _is_drawn(value) or appearance.is_scrambled(value) or appearance.is_invented(value, direct=False)
@@ -207,7 +207,7 @@ def _before_as(text: str, at: int) -> Span | None:
 
 
 def _means_secret(text: str, found: Noun, ending: str) -> bool:
-    """Whether a word is one of those, and no part or form of another: `keyboard`, `secretary`, `page token`."""
+    """Whether a word names a secret, and is not part of another word or name: `keyboard`, `secretary`, `page token`."""
     at, noun = found
     # `DHPublicKey = …` and `s3_key = …` are code, whose names and values `assigned_values` knows.
     is_part = at > 0 and (text[at - 1].isalnum() or text[at - 1] == "_")
@@ -220,7 +220,7 @@ def _means_secret(text: str, found: Noun, ending: str) -> bool:
 
 
 def _may_be_hexadecimal(text: str, found: Noun) -> bool:
-    """Whether what is called so may be a UUID or a hexadecimal number: a `key` alone is mostly that of a row."""
+    """Whether a secret of this name may be a UUID or a hexadecimal number: a `key` alone is mostly that of a row."""
     at, noun = found
     if noun != "key":
         return noun not in _PASSWORDS

@@ -56,9 +56,9 @@ class Items:
         if known is not None:
             return known
         content = str(row.get("content", ""))
-        said = _flat(content)
+        flat = _flat(content)
         for name, text in self._texts.items():
-            if name not in self.memories and len(text) >= LEAST_QUOTED and text in said:
+            if name not in self.memories and len(text) >= LEAST_QUOTED and text in flat:
                 return name
         return f"other:{hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
@@ -86,7 +86,7 @@ def _quoted(text: str) -> str:
 
 KEY_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/bench")
 PATIENCE_S: Final = 60.0
-"""A benchmark waits when a user would not: slowness is measured, not given up on."""
+"""The timeout of each call: longer than a user would wait, so that slow answers are measured, too."""
 
 
 class TimedClient(AdapterClient):
@@ -120,11 +120,11 @@ class TimedClient(AdapterClient):
 
 
 class DaemonPlayer(Player):
-    """Performs one scenario on a daemon. `mark` sets its keys and agents apart from those of other runs there."""
+    """Performs one scenario on a daemon. `mark` makes its keys and agents differ from those of other runs."""
 
-    def __init__(self, client: TimedClient, performance: suite.ScenarioRun, limit: int, mark: str) -> None:
+    def __init__(self, client: TimedClient, scenario_run: suite.ScenarioRun, limit: int, mark: str) -> None:
         self._client = client
-        self._performance = performance
+        self._scenario_run = scenario_run
         self._limit = limit
         self._mark = mark
         self._items = Items()
@@ -163,7 +163,7 @@ class DaemonPlayer(Player):
         reply = await self._client.recall(session.identity, step.text, self._limit, extra)
         self._client.demand_answered()
         rows = reply.body.get("results")
-        return self._brought("memory-recall", rows if isinstance(rows, list) else [])
+        return self._memories("memory-recall", rows if isinstance(rows, list) else [])
 
     async def start(self, step: suite.SuiteStart) -> StepMemories | None:
         """POST session-start."""
@@ -172,7 +172,7 @@ class DaemonPlayer(Player):
         self._client.demand_answered()
         rows = self._client.last["session-start"][0].body.get("memories")
         if isinstance(rows, list) and rows:
-            return self._brought("session-start", rows)
+            return self._memories("session-start", rows)
         return self._injected("session-start")
 
     async def prompt(self, step: suite.SuiteTurn) -> StepMemories:
@@ -183,10 +183,10 @@ class DaemonPlayer(Player):
         self._client.demand_answered()
         if turn.error is not None:
             raise BenchFailureError(f"the turn failed: {turn.error}")
-        brought = self._injected("user-prompt-submit")
+        memories = self._injected("user-prompt-submit")
         if step.id is not None:
             self._items.add_prompt(step.id, step.text)
-        return brought
+        return memories
 
     async def compaction(self, step: suite.SuiteCompaction) -> None:
         """POST pre-compaction, then compaction-complete."""
@@ -224,13 +224,13 @@ class DaemonPlayer(Player):
 
     def _session(self, name: str, agent: str | None, project: str | None) -> Session:
         if name not in self._sessions:
-            key = str(uuid5(KEY_NAMESPACE, f"{self._mark}/{self._performance.scenario.id}/{name}"))
-            whose = (agent or self._performance.agent) + (f"-{self._mark}" if self._mark else "")
-            where = project or self._performance.project
-            self._sessions[name] = self._host.session_for(name, project=where, agent=whose, key=key)
+            key = str(uuid5(KEY_NAMESPACE, f"{self._mark}/{self._scenario_run.scenario.id}/{name}"))
+            agent = (agent or self._scenario_run.agent) + (f"-{self._mark}" if self._mark else "")
+            project = project or self._scenario_run.project
+            self._sessions[name] = self._host.session_for(name, project=project, agent=agent, key=key)
         return self._sessions[name]
 
-    def _brought(self, operation: str, rows: list[Any]) -> StepMemories:
+    def _memories(self, operation: str, rows: list[Any]) -> StepMemories:
         kept: dict[str, MemoryRow] = {}
         for row in rows:
             if isinstance(row, dict):

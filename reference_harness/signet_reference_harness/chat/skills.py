@@ -36,15 +36,15 @@ class Skill:
 
     @property
     def reminder(self) -> Reminder:
-        """The skill as the model is given it, beside what the person wants done."""
+        """The skill as it is given to the model, beside the person's own words."""
         text = f"Follow the skill {self.name}. Its files are in {Path(self.path).parent}.\n\n{self.text}"
         return Reminder(kind="notice", origin=self.origin, text=text, data={"source": self.path})
 
 
 def skills(workspace: Path | None, project: Path) -> Sequence[Skill]:
-    """The skills by name; one of the project takes the place of one of the workspace that has its name.
+    """The skills, sorted by name. A skill of the project hides one of the workspace with the same name.
 
-    A file that is a link, too long or no text in UTF-8 is left out.
+    A file that is a link, too long or not UTF-8 is left out.
     """
     places: list[tuple[ReminderOrigin, Path, str]] = [("project", project, folder) for folder in PROJECT_FOLDERS]
     if workspace is not None:
@@ -62,8 +62,8 @@ def _of_folder(origin: ReminderOrigin, root: Path, folder: str) -> Sequence[Skil
         names = [each.name for each in confined.entries(folder) if each.kind == "folder" and NAME.fullmatch(each.name)]
     except ConfinementError:
         return ()
-    made = (_read_skill(confined, origin, name, f"{folder}/{name}/{FILE}") for name in names[:MOST])
-    return [skill for skill in made if skill is not None]
+    read = (_read_skill(confined, origin, name, f"{folder}/{name}/{FILE}") for name in names[:MOST])
+    return [skill for skill in read if skill is not None]
 
 
 def _read_skill(confined: ConfinedFolder, origin: ReminderOrigin, name: str, path: str) -> Skill | None:
@@ -76,10 +76,10 @@ def _read_skill(confined: ConfinedFolder, origin: ReminderOrigin, name: str, pat
     body = text[head.end() :] if head else text
     if size > LONGEST or not body.strip():
         return None
-    described = _description(head[1]) if head else ""
-    first = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
-    where = str(Path(confined.root, path))
-    return Skill(name=name, description=described or first, text=body.strip(), origin=origin, path=where)
+    description = _description(head[1]) if head else ""
+    first_line = next((line.strip("# \t") for line in body.splitlines() if line.strip("# \t")), "")
+    full_path = str(Path(confined.root, path))
+    return Skill(name=name, description=description or first_line, text=body.strip(), origin=origin, path=full_path)
 
 
 def _description(head: str) -> str:
@@ -87,5 +87,5 @@ def _description(head: str) -> str:
         members = parse_yaml(head.encode(), FILE)
     except DocumentError:
         return ""
-    described = members.get("description") if isinstance(members, dict) else None
-    return " ".join(described.split()) if isinstance(described, str) else ""
+    description = members.get("description") if isinstance(members, dict) else None
+    return " ".join(description.split()) if isinstance(description, str) else ""

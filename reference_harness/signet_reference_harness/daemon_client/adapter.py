@@ -33,7 +33,7 @@ class SessionStartParams:
     """The harness's own id of the sub-agent; Signet does not know it as an agent."""
     recovers: bool = False
     anew: bool = False
-    """The user opens the session again, so that this start may equal one that the daemon refused."""
+    """The user opens the session again, so this start is sent even if it equals one that the daemon refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""One HTTP exchange with the daemon, under a deadline for the whole of it, that never raises.
+"""One HTTP exchange with the daemon. It has one deadline for the whole, and never raises.
 
-Asynchronous, because only a task that can be cancelled anywhere keeps such a deadline: a timeout a read
-is renewed by every byte of a body that drips in slowly.
+It is asynchronous because such a deadline needs a task that can be cancelled anywhere: every byte of a slow body would
+renew a timeout per read.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class _Progress:
             self.sent = True
 
     def failed(self, operation: str, failure: FailureClass, detail: str) -> Reply:
-        # A request lost on a long kept connection may have found it closed at the other end: it was sent,
-        # but the daemon may not have taken it.
+        # The daemon may have closed a connection that was idle for long: a request lost on it was sent, but perhaps
+        # never read.
         taken = self.status is not None or self.trusted or failure is FailureClass.TIMEOUT
         return Reply(
             operation,
@@ -78,7 +78,7 @@ class Wire:
     async def exchange(
         self,
         operation: str,
-        told: Mapping[str, Any] = MappingProxyType({}),
+        arguments: Mapping[str, Any] = MappingProxyType({}),
         *,
         headers: Mapping[str, str],
         item: str = "",
@@ -87,15 +87,15 @@ class Wire:
     ) -> Reply:
         """Make one request and read its answer, all within the operation's deadline.
 
-        `told` goes into the query of a GET, else into the body; `item` ends the path, and is percent-encoded. Waiting
-        for one of the `slots` counts against the deadline. A request that the user asks for `anew` may equal one that
-        the daemon refused.
+        `arguments` go into the query of a GET, else into the body; `item` ends the path, and is percent-encoded.
+        Waiting for one of the `slots` counts against the deadline. A request that the user asks for `anew` is sent even
+        if it equals one that the daemon refused.
         """
         method, target = OPERATIONS[operation]["method"], OPERATIONS[operation]["path"] + item
-        if method == "GET" and told:
-            target = f"{target}?{httpx.QueryParams(told)}"
+        if method == "GET" and arguments:
+            target = f"{target}?{httpx.QueryParams(arguments)}"
         try:
-            content = b"" if method == "GET" else encode(without_tokens(dict(told), self._config.credentials))
+            content = b"" if method == "GET" else encode(without_tokens(dict(arguments), self._config.credentials))
         except (ValueError, TypeError, RecursionError) as error:
             return held_back(operation, f"the arguments are not JSON: {error}")
         identity = identity_of(method, target, content)
@@ -135,12 +135,12 @@ class Wire:
         if self._open is None:
             self._open = self._transport or transport_to(self._config.origin)
         url = _address(self._config.origin + target)
-        told = {**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})}
+        sent = {**ALWAYS_SENT, **headers, **({"content-type": "application/json"} if content else {})}
         if self._transport is None and isinstance(self._open, PlainTransport):
-            return await self._open.request(method, url, told, content, progress.note)
-        # Without httpx's client, which would look for redirects, cookies and credentials: a third of an exchange.
+            return await self._open.request(method, url, sent, content, progress.note)
+        # Without httpx's client: its handling of redirects, cookies and credentials takes a third of an exchange.
         trace = {"trace": progress.note}
-        request = httpx.Request(method, url, headers=told, content=content or None, extensions=trace)
+        request = httpx.Request(method, url, headers=sent, content=content or None, extensions=trace)
         return await self._open.handle_async_request(request)
 
 
@@ -158,7 +158,7 @@ async def _read(operation: str, response: httpx.Response | PlainAnswer, progress
 
 
 _address = lru_cache(maxsize=256)(httpx.URL)
-"""An address, parsed: to parse one takes as long as the rest of a request."""
+"""Parses an address, cached: to parse one takes as long as the rest of a request."""
 
 
 def transport_to(origin: str) -> httpx.AsyncBaseTransport:

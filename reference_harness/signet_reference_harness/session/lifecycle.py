@@ -1,8 +1,7 @@
 """The lifecycle hooks of one session, in the contract's order.
 
-A missing hook is sent before the next hook that builds on it: a start before a prompt, the end of a
-compaction before anything else, and an end that never went out before the session is started again. Nothing here
-raises for what the daemon does.
+A missing hook is sent before the next hook that depends on it: a start before a prompt, the end of a compaction before
+anything else, and an unsent end before the session is started again. No answer of the daemon raises here.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class _Daemon:
     owes_start: bool = False
     """The last hook was an end that said the context is cleared, which only a start may follow."""
     unsent_end: str | None = None
-    """The reason of an end that surely never went out: to the daemon the session has not been interrupted."""
+    """The reason of an end that was surely not sent: the daemon still takes the session for open."""
     lost_end: str | None = None
     """The reason of an end that was not accepted."""
 
@@ -90,7 +89,7 @@ class MemoryFacts:
 
 
 def _is_about_a_row(reply: Reply) -> bool:
-    """Whether the daemon said that a row does not exist, or is not as the model takes it to be."""
+    """Whether the daemon refused because a row does not exist, or the model's arguments are wrong."""
     return reply.operation.startswith("memory-") and reply.status in {400, 404}
 
 
@@ -140,9 +139,9 @@ class Lifecycle:
         return True
 
     async def take_up(self, left: Lifecycle) -> None:
-        """Go on with what a dead process left open at the daemon: its conversation, and the context that it was given.
+        """Continue a session that a dead process left open at the daemon, with its conversation and context.
 
-        Under the same key the daemon is asked for the claim alone, if its release knows claims.
+        Under the same key, only the claim is requested, if the daemon's release knows claims.
         """
         self.conversation, self._contexts, self.start_rows = left.conversation, left._contexts, left.start_rows
         self._open("resume")
@@ -156,7 +155,7 @@ class Lifecycle:
         return await self._before_compaction()
 
     async def compaction_complete(self, summary: str) -> Reply:
-        """Put `summary` (a made one if blank) in the place of the conversation, and tell the daemon."""
+        """Replace the conversation by `summary` (if blank, by a digest), and tell the daemon."""
         summary = summary if summary.strip() else self.conversation.digest()
         self.conversation.compact(summary)
         self._daemon.summary = summary
@@ -169,7 +168,7 @@ class Lifecycle:
         return await self._checkpoint()
 
     async def clear(self) -> None:
-        """Take the conversation from the model; the same session then begins anew."""
+        """Discard the conversation; the same session then begins anew."""
         await self._end(CLEAR)
         self.conversation.clear()
         self._contexts.clear()
@@ -194,7 +193,7 @@ class Lifecycle:
         return await self._end(SHUTDOWN)
 
     async def send_unsent_end(self, *, overtaken: bool) -> None:
-        """Send an end that never went out, if the session is closed and the daemon takes it for open.
+        """Send the unsent end, if the session is closed and the daemon takes it for open.
 
         A checkpoint goes before that of an `overtaken` session, as :meth:`SessionHost.end` says.
         """
@@ -209,7 +208,7 @@ class Lifecycle:
 
     @property
     def has_unsent_end(self) -> bool:
-        """Whether it is closed, and its end never went out: to the daemon it is open."""
+        """Whether it is closed, and its end was not sent: to the daemon it is open."""
         return not self.is_open and self._daemon.unsent_end is not None
 
     @property
@@ -236,7 +235,7 @@ class Lifecycle:
         self.openings += 1
         self._daemon.lost_end = None
         self._daemon.wants_start, self._daemon.recovers, self._daemon.asks_anew = True, False, True
-        # A clear that the daemon has not heard of is not forgotten over a later resume.
+        # A clear that the daemon does not know of yet survives a later resume.
         if self._daemon.next_source != CLEAR:
             self._daemon.next_source = source
 
@@ -280,28 +279,28 @@ class Lifecycle:
         return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
 
     async def submit(self, prompt: str, feedback: Mapping[str, float] | None = None, *, repeated: bool = False) -> str:
-        """Tell the daemon the prompt; returns the context of this turn.
+        """Tell the daemon the prompt; return the context of this turn.
 
-        Equal words to an equal last reply are those of the turn before, which the model failed to answer: the daemon
-        has them. `repeated` says that the user has said them again.
+        A prompt with the words and the last reply of the previous one is not sent: it is the same turn, which the model
+        failed to answer. `repeated` says that the user has said the words again.
         """
         self.submission = None
         if not await self._finish_compaction() or not await self._is_started():
             return ""
-        told = self.client.outgoing(prompt)
-        if not told.strip():
+        words = self.client.outgoing(prompt)
+        if not words.strip():
             return ""
         last_reply = self.conversation.last_reply
         last = self.client.outgoing(last_reply) if last_reply else None
-        submission = (told, last if last and last.strip() else None)
+        submission = (words, last if last and last.strip() else None)
         if submission == self._daemon.last_prompt:
-            # Same words to the same reply: left out, the reply tells this turn from a repeated submission.
-            submission = (told, None)
+            # Leaving the last reply out distinguishes a new turn of the same words from a repeated submission.
+            submission = (words, None)
         if submission == self._daemon.last_prompt and not repeated:
-            # Still the turn of before, which the model failed to answer: the daemon has it.
+            # The daemon has this turn, which the model failed to answer.
             return ""
         params = adapter.PromptSubmitParams(
-            session=self.identity, user_message=told, last_assistant_message=submission[1], memory_feedback=feedback
+            session=self.identity, user_message=words, last_assistant_message=submission[1], memory_feedback=feedback
         )
         result = await self.client.on_user_prompt_submit(params)
         reply = self.submission = self._note(result.reply)
@@ -366,7 +365,7 @@ class Lifecycle:
         if finished:
             reply = await self._send_end(reason)
         else:
-            reply = held_back("session-end", "the end of a compaction has to be told first")
+            reply = held_back("session-end", "the end of a compaction has to be sent first")
             daemon.unsent_end = reason
         if reply.sent:
             daemon.summary = None
@@ -375,7 +374,7 @@ class Lifecycle:
         return reply
 
     async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
-        """Send an end that never went out, and the end of a compaction before it. Return False if they cannot go."""
+        """Send the unsent end, and the end of a compaction before it. Return False if they cannot be sent."""
         daemon = self._daemon
         async with self._telling_end:
             if daemon.unsent_end is None:

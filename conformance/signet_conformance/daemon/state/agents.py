@@ -14,9 +14,9 @@ from signet_conformance.daemon.state.store import Store
 
 
 def resolve_agent(agent: Any, session_key: Any) -> str:
-    """The agent named outright, else by a session key ``agent:<id>…``, else ``default``.
+    """The agent that the request names, else the one in a session key ``agent:<id>…``, else ``default``.
 
-    Raises `ScriptError` for an agent, or a session key that is looked at, of another type than string.
+    Raises `ScriptError` if the agent is no string, or if it is blank and the session key is no string.
     """
     explicit = js.trimmed(agent)
     if explicit:
@@ -29,12 +29,12 @@ def resolve_agent(agent: Any, session_key: Any) -> str:
 
 
 def named_agent(agent: Any, session_key: Any, *, any_value: bool) -> str:
-    """As `resolve_agent`; with `any_value` the name counts as it comes: blanks are a name, a number becomes one."""
+    """As `resolve_agent`; with `any_value` the name counts as sent: blanks are a name, and a number becomes text."""
     return str(agent) if any_value and js.truthy(agent) else resolve_agent(agent, session_key)
 
 
 def plain_agent(fields: Mapping[str, Any]) -> str:
-    """The agent that a claim is booked on: the body's, else ``default``. The key pattern plays no part here."""
+    """The agent that a claim belongs to: the body's, else ``default``, whatever the session key names."""
     return js.text_or_none(fields.get("agentId")) or "default"
 
 
@@ -81,7 +81,7 @@ _SEEDS: Final = {
 
 
 def seed(workspace: Path) -> None:
-    """Write the files that a session-start reads, where they are missing."""
+    """Write those of the files that a session-start reads which are missing."""
     for name, text in _SEEDS.items():
         path = workspace / name
         if not path.exists():

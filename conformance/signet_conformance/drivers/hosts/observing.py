@@ -36,7 +36,7 @@ register = _observer.register
 
 
 def ask(home: Path, observer: Mapping[str, Any]) -> None:
-    """Ask something of the observer of a program in this home."""
+    """Write down what the observer in this home is to record."""
     folder = home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     asked = {name: observer.get(name, []) for name in ("events", "rows", "kinds", "tools", "recorded")}
@@ -87,7 +87,7 @@ class Events:
 
 
 _OCCASIONS = ("source", "trigger", "reason")
-"""Members of a hook's input whose value tells one kind of an event from another."""
+"""Members of a hook's input that say which kind of an event it is."""
 _OURS = {MARK_VARIABLE, "TMPDIR"}
 """Variables that the kit itself adds to the environment of every program."""
 
@@ -102,7 +102,7 @@ class Observations:
         self._events = Events(home)
         self.names: frozenset[str] = frozenset()
         """The programs of the connector that are observed."""
-        self._told = {path.name for path in self._folder.iterdir()}
+        self._returned = {path.name for path in self._folder.iterdir()}
 
     def programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
         """Return a PATH with the connector's programs under their names; each run of one is observed.
@@ -126,10 +126,11 @@ class Observations:
 
     def new_runs(self) -> Sequence[Mapping[str, Any]]:
         """The runs and events that were not returned yet, in the order in which they began."""
-        runs = [path for path in self._folder.glob("run-*") if path.name not in self._told and (path / "env").exists()]
-        told = [_run(path) for path in sorted(runs, key=lambda path: _text(path / "begun"))]
-        self._told |= {path.name for path in runs}
-        return [*told, *self._events.new()]
+        folders = self._folder.glob("run-*")
+        new = [path for path in folders if path.name not in self._returned and (path / "env").exists()]
+        self._returned |= {path.name for path in new}
+        runs = [_run(path) for path in sorted(new, key=lambda path: _text(path / "begun"))]
+        return [*runs, *self._events.new()]
 
 
 def await_hook(observed: Observations, before: int, timeout_s: float) -> bool:

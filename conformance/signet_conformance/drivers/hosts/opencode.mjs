@@ -1,5 +1,5 @@
-// OpenCode as a plugin sees it: one server, many sessions, hooks by name, one stream of events. The agent is
-// what the server was started with.
+// OpenCode as a plugin sees it: one server, many sessions, hooks by name, one stream of events. All sessions have the
+// agent that the server was started with.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -33,7 +33,7 @@ function pluginsOf(module) {
   });
 }
 
-/** The parts that the server makes of something attached, before it asks plugins: most of them texts of its own. */
+/** The parts that the server makes of an attachment before plugins see it: most are texts of the server's own. */
 function partsOf(kind, directory) {
   const path = join(directory, kind === "image" ? "pixel.png" : "notes.txt");
   const own = (text) => ({ type: "text", synthetic: true, text });
@@ -90,7 +90,7 @@ class Server {
     return this.#instances.get(directory);
   }
 
-  /** Say what the server takes of the first instance. */
+  /** Report which hooks and tools of the first instance the server registers. */
   async #tellRegistered(loaded) {
     const taken = { handlers: 0, tools: 0, others: 0, refused: 0 };
     for (const hooks of loaded) {
@@ -123,9 +123,9 @@ class Server {
   }
 
   /**
-   * What a plugin's hook made of the output. OpenCode awaits those of a turn and catches nothing: undefined where
-   * one threw, for the user's turn is lost with it. It goes on with the objects that it handed over as the output: of
-   * one that a plugin puts in their place it takes only a text, or the texts for a compaction.
+   * Run a hook of each plugin over `output`, and return it as they changed it. OpenCode catches nothing in the hooks of
+   * a turn: if one throws, the turn is lost, and this returns undefined. OpenCode keeps using the object that it handed
+   * over. If a plugin replaces a member, OpenCode takes only a text, or the texts for a compaction.
    */
   async #hook(session, name, bag, output, { ofTurn = false } = {}) {
     const members = this.#face.hooks[name];
@@ -157,7 +157,7 @@ class Server {
     return { session: step.session, ...result, calls: this.#calls.take() };
   }
 
-  /** Write a session and its messages down, as the server does. */
+  /** Write a session and its messages to disk, as the server does. */
   #keep(session) {
     if (session === undefined || !this.#messages.has(session.id)) return;
     const { id, directory, created, title, parentID, said } = session;
@@ -166,7 +166,7 @@ class Server {
     writeFileSync(fileOf(id), JSON.stringify({ session: { id, directory, created, title, parentID, said }, messages }));
   }
 
-  /** The session of an id that a server before this one had. */
+  /** A session that an earlier server wrote to disk. */
   #kept({ key }) {
     if (key === undefined || !existsSync(fileOf(key))) return undefined;
     const { session, messages } = JSON.parse(readFileSync(fileOf(key), "utf8"));
@@ -223,7 +223,7 @@ class Server {
     return { turn: true, injected: system.filter((text) => text !== SYSTEM_PROMPT).join("\n") };
   }
 
-  /** The system texts of a request; undefined where a plugin takes the turn away, or leaves no text in a text's place. */
+  /** The system texts of a request; undefined if a plugin's hook fails, or leaves something else in a text's place. */
   async #system(session, ofTurn) {
     const model = { id: MODEL.modelID, providerID: MODEL.providerID };
     const system = [SYSTEM_PROMPT];
@@ -238,7 +238,7 @@ class Server {
     return undefined;
   }
 
-  /** What the kit writes the request from: the system text that the plugin gave for it, and the title's before. */
+  /** What the kit writes into the recording of the request: the plugin's system texts, also those for the title. */
   #told(session, system) {
     const given = (texts) => givenFor({ "experimental.chat.system.transform": texts.filter((text) => text !== SYSTEM_PROMPT) });
     const { titled, changed } = session;
@@ -247,7 +247,7 @@ class Server {
     return { ...beside, ...(changed === undefined ? {} : { said: changed }), given: given(system) };
   }
 
-  /** The title generator asks the model beside the first turn, and takes what a plugin has ready for the next call. */
+  /** The title generator asks the model beside the first turn, so it uses up what a plugin has ready for the next call. */
   async #title(session) {
     if (session.title !== undefined) return;
     const asks = this.#face.answers?.beside?.title ?? true;
@@ -256,7 +256,7 @@ class Server {
     await this.#event(session, "session.updated", { info: this.#info(session) });
   }
 
-  /** What the plugin is asked before each call of the model; undefined where the user's turn is lost with it. */
+  /** Run the hooks that precede each call of the model, and return the system texts; undefined if the turn is lost. */
   async #prepared(session, ofTurn) {
     await this.#busy(session);
     const messages = structuredClone(this.#messages.get(session.id));
@@ -273,7 +273,7 @@ class Server {
     const system = await this.#system(session, ofTurn);
     if (system === undefined && ofTurn) {
       await this.#fail(session, this.#calls.words());
-      // The call of the model says that it has ended, and so does the turn.
+      // Once for the call of the model, once for the turn.
       await this.#idle(session);
       await this.#idle(session);
     }
@@ -300,7 +300,7 @@ class Server {
     await this.#event(session, "message.updated", { info });
   }
 
-  /** The model's call of a tool, with what the tool gave back: one message. */
+  /** Keep the model's call of a tool and the tool's answer as one message. */
   #keepCall(session, tool, callID, input, output) {
     if (session.turn === undefined) return;
     const { id: sessionID } = session;
@@ -311,7 +311,7 @@ class Server {
     this.#messages.get(sessionID).push({ info, parts });
   }
 
-  /** Said when a turn begins, before each call of the model and as it begins, and when the last one has ended. */
+  /** Sent when a turn begins, before and at each call of the model, and when the last call has ended. */
   async #busy(session) {
     await this.#event(session, "session.status", { status: { type: "busy" } });
   }
@@ -365,11 +365,11 @@ class Server {
       answer = await this.#useTool(session, step);
     } catch (trouble) {
       if (!(trouble instanceof Skipped)) throw trouble;
-      // The model calls a tool of the host's own in its place.
+      // The model calls a tool of the host instead.
       this.#keepCall(session, OWN_CALL.name, identifier("call"), OWN_CALL.input, OWN_CALL.text);
       answer = { skipped: trouble.message };
     }
-    // The turn's own call of the model goes on with what the tool gave back.
+    // The turn continues with another call of the model, which gets the tool's answer.
     if (session.turn === undefined) return answer;
     const system = await this.#prepared(session, true);
     if (system === undefined) {

@@ -1,5 +1,5 @@
-// An application that uses Signet's client as a library: what a harness does itself, by the methods that the
-// client declares, each with the options that it names.
+// An application that uses Signet's client as a library: it calls the client's declared methods where a harness would
+// call its connector.
 
 import { randomUUID } from "node:crypto";
 
@@ -9,8 +9,8 @@ import { Calls, compaction, listed, performerOf, Sessions, toolAnswer } from "./
 const MOST_POLLS = 20;
 const POLL_MS = 100;
 const CONFLICT = 409;
-/** More rows than these the daemon forgets only with the token of a preview. */
-const UNCONFIRMED = 25;
+/** The daemon forgets more rows than this only with the token of a preview. */
+const MOST_WITHOUT_TOKEN = 25;
 
 const turnLine = (role, content) => JSON.stringify({ role, content });
 
@@ -49,9 +49,9 @@ class Application {
     return this.#calls.call(name, asked, ...args);
   }
 
-  /** A hook of a session, unless another path has it or it was not opened. */
+  /** A hook of a session, unless another runtime path holds the session or the daemon was down when it began. */
   #hook(session, name, ...args) {
-    return session.taken || session.owed ? undefined : this.#call(name, ...args);
+    return session.heldElsewhere || session.unopened ? undefined : this.#call(name, ...args);
   }
 
   async perform(step) {
@@ -61,15 +61,14 @@ class Application {
   }
 
   async #open(session) {
-    // What is not there is not spoken to; the next prompt asks again.
-    session.owed = (await this.#call("health")) === undefined;
-    if (session.owed) return { key: session.key, opened: false, injected: "" };
+    // If the daemon is down, the next prompt tries again.
+    session.unopened = (await this.#call("health")) === undefined;
+    if (session.unopened) return { key: session.key, opened: false, injected: "" };
     const { key: sessionKey, project } = session;
     const about = { sessionKey, project, harness: "sdk", runtimePath: "plugin" };
-    const said = await this.#call("sessionStart", about);
-    // Where another path has the session, an application leaves it to that one.
-    session.taken = said === undefined && this.#status === CONFLICT;
-    return { key: sessionKey, opened: said !== undefined, injected: said?.inject ?? "" };
+    const answer = await this.#call("sessionStart", about);
+    session.heldElsewhere = answer === undefined && this.#status === CONFLICT;
+    return { key: sessionKey, opened: answer !== undefined, injected: answer?.inject ?? "" };
   }
 
   start(step) {
@@ -81,10 +80,10 @@ class Application {
   async prompt(step) {
     const session = this.#sessions.of(step);
     const { key: sessionKey, project, said, turns } = session;
-    if (session.owed) await this.#open(session);
+    if (session.unopened) await this.#open(session);
     const answer = await this.#hook(session, "userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
-    // A line of JSON each: what a user writes may look like a turn.
+    // As lines of JSON, since a user's own text may look like a turn.
     said.push(turnLine("user", step.text), turnLine("assistant", step.reply ?? "Understood."));
     turns.said += 1;
     return { turn: true, injected: answer?.inject ?? "" };
@@ -95,16 +94,16 @@ class Application {
     const performer = TOOLS[step.tool];
     if (performer === undefined) throw new Skipped(`the application has no tool ${step.tool}`);
     await handOver(step.session, step.arguments ?? {});
-    const said = await performer(step.arguments ?? {}, session, (...call) => this.#call(...call));
-    return toolAnswer({ content: [{ text: JSON.stringify(said ?? {}) }], details: said ?? {}, isError: said === undefined });
+    const answer = await performer(step.arguments ?? {}, session, (...call) => this.#call(...call));
+    return toolAnswer({ content: [{ text: JSON.stringify(answer ?? {}) }], details: answer ?? {}, isError: answer === undefined });
   }
 
   async preCompaction(step) {
     const session = this.#sessions.of(step);
     compaction.begin(session.turns);
     const context = session.said.join("\n");
-    const said = await this.#hook(session, "preCompaction", { sessionKey: session.key, context, project: session.project });
-    return { text: said?.summaryPrompt ?? "" };
+    const answer = await this.#hook(session, "preCompaction", { sessionKey: session.key, context, project: session.project });
+    return { text: answer?.summaryPrompt ?? "" };
   }
 
   async compactionComplete(step) {
@@ -116,15 +115,16 @@ class Application {
   }
 
   async compact(step) {
-    const said = await this.preCompaction(step);
+    const result = await this.preCompaction(step);
     await modelTurn(step.session);
-    return { ...said, ...(await this.compactionComplete(step)) };
+    return { ...result, ...(await this.compactionComplete(step)) };
   }
 
   async #close(session, reason) {
-    const { key: sessionKey, agent: agentId, project, said } = session;
-    const told = { sessionKey, sessionId: sessionKey, project, cwd: project, harness: "sdk", agentId, reason };
-    await this.#hook(session, "sessionEndFireAndForget", { ...told, transcript: said.join("\n"), runtimePath: "plugin" });
+    const { key: sessionKey, agent: agentId, project } = session;
+    const about = { sessionKey, sessionId: sessionKey, project, cwd: project, harness: "sdk", agentId, reason };
+    const transcript = session.said.join("\n");
+    await this.#hook(session, "sessionEndFireAndForget", { ...about, transcript, runtimePath: "plugin" });
   }
 
   async clear(step) {
@@ -148,19 +148,19 @@ class Application {
 /** The tools of the scenarios in the client's methods: `(arguments, session, call)`. */
 const TOOLS = {
   memory_store: async ({ content, ...more }, { unsaved }, call) => {
-    // What could not be saved is saved under the same key when it is asked for again.
+    // A save that failed keeps its idempotency key for the next attempt.
     const idempotencyKey = unsaved.get(content) ?? randomUUID();
-    const said = await call("remember", content, { ...more, idempotencyKey, runtimePath: "plugin" });
-    if (said === undefined) unsaved.set(content, idempotencyKey);
+    const answer = await call("remember", content, { ...more, idempotencyKey, runtimePath: "plugin" });
+    if (answer === undefined) unsaved.set(content, idempotencyKey);
     else unsaved.delete(content);
-    return said;
+    return answer;
   },
   memory_search: ({ query, ...more }, { key, agent }, call) =>
     call("recall", query, { ...more, agentId: agent, sessionKey: key }),
   memory_get: ({ id }, _session, call) => call("getMemory", id),
   memory_modify: ({ patches }, _session, call) => call("batchModify", patches),
   memory_forget: async (given, _session, call) => {
-    if (given.mode !== "execute" || given.ids?.length <= UNCONFIRMED) return call("batchForget", given);
+    if (given.mode !== "execute" || given.ids?.length <= MOST_WITHOUT_TOKEN) return call("batchForget", given);
     const preview = await call("batchForget", { ...given, mode: "preview" });
     return preview && call("batchForget", { ...given, confirm_token: preview.confirmToken });
   },

@@ -167,13 +167,13 @@ def _mark(mark: Mark) -> list[Any]:
 
     The line says what the user did in a step, and describes any other mark in words.
     """
-    told = read_mark(mark)
-    whole = None if told is None or len(str(told.data)) > MAX_MARK else finite(told.data)
-    if isinstance(told, StepMark) and told.step is not None:
-        said = printable(" ".join(filter(None, (told.step, told.session, told.text))), 200)
+    typed = read_mark(mark)
+    whole = None if typed is None or len(str(typed.data)) > MAX_MARK else finite(typed.data)
+    if isinstance(typed, StepMark) and typed.step is not None:
+        line = printable(" ".join(filter(None, (typed.step, typed.session, typed.text))), 200)
     else:
-        said = mark_words(mark, 200)
-    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), said, whole]
+        line = mark_words(mark, 200)
+    return [mark.seq, round(mark.t, 3), printable(mark.name, 40), line, whole]
 
 
 def _add_body(kept: _Kept, call: Call, room: int) -> int:

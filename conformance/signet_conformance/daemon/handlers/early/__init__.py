@@ -1,6 +1,6 @@
 """What release 0.58 answers where later ones answer otherwise: one agent for most, no epochs, no scopes, no jobs.
 
-Here is the gate that stands before the work of each hook: is it wanted, complete, of its own session, not bypassed?
+This module holds the checks that precede the work of each hook: a complete request, an unclaimed session, no bypass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGENT = "default"
 
 @dataclass(frozen=True)
 class AcceptedRequest:
-    """A request that may do its work: its fields, its runtime path, and its session key, None when it gives none."""
+    """A request that passed the checks: its fields, its runtime path, and its session key, None if it gives none."""
 
     fields: Mapping[str, Any]
     path: str | None
@@ -29,24 +29,24 @@ class AcceptedRequest:
 
 @dataclass(frozen=True)
 class Gate:
-    """The questions of one hook. `needed` are its fields; `nothing` answers a bypassed session."""
+    """The checks of one hook. `required` are the fields it needs; `empty` is the answer in a bypassed session."""
 
-    needed: tuple[str, ...]
-    nothing: Mapping[str, Any]
-    asks_inside: bool = True
-    """A hook inside a hook is answered with `nothing`; otherwise it is not asked whether it is one."""
+    required: tuple[str, ...]
+    empty: Mapping[str, Any]
+    heeds_no_hooks: bool = True
+    """A request with the header `x-signet-no-hooks` is answered with `empty`; otherwise the header is ignored."""
     claims: bool = False
-    """The hook claims the session; otherwise it asks who holds it."""
-    seen: bool = False
-    """The session is shown as present from here on."""
+    """The hook claims the session; otherwise it only asks who holds it."""
+    shows_session: bool = False
+    """The session is listed as present from here on."""
 
     def admit(self, daemon: Daemon, call: DaemonRequest) -> AcceptedRequest:
-        """The visit. Raises `RefusedError` with the answer that ends it here."""
-        fields = shared.read_fields(call, self.nothing if self.asks_inside else None, *self.needed)
+        """Check a request. Raises `RefusedError` with the answer if it does not pass."""
+        fields = shared.read_fields(call, self.empty if self.heeds_no_hooks else None, *self.required)
         path, key = shared.runtime_path(call, fields), fields.get("sessionKey")
         (shared.claim if self.claims else shared.demand_unclaimed)(daemon, key, path, AGENT)
-        if self.seen:
+        if self.shows_session:
             shared.meet(daemon, fields, path)
         if shared.is_bypassed(daemon, fields):
-            raise RefusedError(DaemonAnswer({**self.nothing, "bypassed": True}))
+            raise RefusedError(DaemonAnswer({**self.empty, "bypassed": True}))
         return AcceptedRequest(fields, path, key if js.truthy(key) else None)

@@ -28,10 +28,10 @@ _MOST_TERMS: Final = 12
 _LEAST_TRANSCRIPT: Final = 500
 
 
-_START: Final = Gate(("harness",), {"inject": "", "memories": []}, claims=True, seen=True)
-_PROMPT: Final = Gate(("harness", "userMessage or userPrompt"), {"inject": "", "memoryCount": 0}, seen=True)
-_BEFORE: Final = Gate(("harness",), {"instructions": ""}, asks_inside=False)
-_AFTER: Final = Gate(("harness", "summary"), {"success": True}, asks_inside=False)
+_START: Final = Gate(("harness",), {"inject": "", "memories": []}, claims=True, shows_session=True)
+_PROMPT: Final = Gate(("harness", "userMessage or userPrompt"), {"inject": "", "memoryCount": 0}, shows_session=True)
+_BEFORE: Final = Gate(("harness",), {"instructions": ""}, heeds_no_hooks=False)
+_AFTER: Final = Gate(("harness", "summary"), {"success": True}, heeds_no_hooks=False)
 _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 

@@ -25,16 +25,17 @@ def is_internal(call: DaemonRequest) -> bool:
     return call.header("x-signet-no-hooks") == "1"
 
 
-def read_fields(call: DaemonRequest, nothing: Mapping[str, Any] | None, *needed: str) -> Mapping[str, Any]:
-    """The fields of a hook. Raises `RefusedError` without the `needed` ones; of `this or that` one is enough.
+def read_fields(call: DaemonRequest, empty: Mapping[str, Any] | None, *required: str) -> Mapping[str, Any]:
+    """The fields of a hook. Raises `RefusedError` if a `required` one is missing; of `this or that` one is enough.
 
-    A request from inside a hook ends with the answer `nothing`; None where the hook does not ask whether it is one.
+    A request with the header `x-signet-no-hooks` is refused with the answer `empty`; if that is None, the header is
+    ignored.
     """
-    if nothing is not None and is_internal(call):
-        raise RefusedError(DaemonAnswer(nothing))
+    if empty is not None and is_internal(call):
+        raise RefusedError(DaemonAnswer(empty))
     fields = js.fields_of(call.json())
-    words = f"{' and '.join(needed)} {'is' if len(needed) == 1 else 'are'} required"
-    demand(all(_is_given(fields, *name.split(" or ")) for name in needed), words)
+    words = f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'} required"
+    demand(all(_is_given(fields, *name.split(" or ")) for name in required), words)
     return fields
 
 

@@ -17,17 +17,16 @@ S = TypeVar("S")
 
 
 class Services:
-    """What goes on when a session has ended, as people leave it running: the services of one home.
+    """The background services of one home, which keep running when a session ends, as users leave them.
 
-    A service tells whether it is `idle`, serving no session now, and whether it `has_ended`; `end` has it end, and
-    raises StepError when it does not.
+    A service has `idle` (it serves no session now), `has_ended`, and `end()`, which raises StepError if it goes on.
     """
 
     def __init__(self) -> None:
         self._running: list[Any] = []
 
     def lease(self, start: Callable[[], S]) -> S:
-        """The service that runs, else a new one."""
+        """Return the running service, or start one."""
         for service in self._running:
             if not service.has_ended:
                 return cast("S", service)
@@ -54,8 +53,7 @@ class Launch:
     observed: Observations
     """The runs of the connector's commands."""
     settles: Mapping[str, Any] | None = None
-    """The words with which the connector says that it lacks its daemon and that it has it again, and how long that is
-    waited for."""
+    """The connector's messages that it lacks its daemon and that it has it again, and how long to wait for them."""
     services: Services = field(default_factory=Services)
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The files that the kit wrote for the program, by their path below its home."""
@@ -65,10 +63,10 @@ P = TypeVar("P", bound=ProgramProcess)
 
 
 class OneProcess(ABC, Generic[P]):
-    """One session of a program, with the process it runs in, its native id, and what the program said and refused.
+    """One session of a program, with its process, its native id, and what the program printed and refused.
 
-    A subclass says what it is called, and how it takes in what the program says. A method that waits raises StepError
-    with the program's own words when it fails.
+    A subclass gives the program's `title` and reads its output. A method that waits raises StepError with the program's
+    own words when it fails.
     """
 
     title = ""
@@ -120,7 +118,7 @@ class OneProcess(ABC, Generic[P]):
         return self._refused
 
     def is_over(self) -> bool:
-        """Whether no turn is under way any more, by what the program has said so far."""
+        """Whether the turn has ended, by what the program has printed so far."""
         process = self._running
         self._listen(process)
         if process.has_ended and not self._over:
@@ -146,7 +144,7 @@ class OneProcess(ABC, Generic[P]):
         return self._process
 
     def _listen(self, process: P) -> None:
-        """Take in what the program has said by now; each way to speak to one defines it."""
+        """Read what the program has printed by now. A subclass defines this, or an `is_over` that does without."""
         raise NotImplementedError
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,12 @@ class LinesProcess(OneProcess[ProgramProcess]):
     """A session with a program that speaks lines of JSON on its streams, and quits when its input ends."""
 
     def _listen(self, process: ProgramProcess) -> None:
-        while (said := process.receive(0)) is not None:
-            self._take(said)
+        while (line := process.receive(0)) is not None:
+            self._take(line)
 
+    @abstractmethod
     def _take(self, said: Mapping[str, Any]) -> None:
         """Take in one line that the program says."""
-        raise NotImplementedError
 
 
 HOOK_S = 25.0
