@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property, partial, wraps
 from itertools import accumulate
 from math import inf
@@ -17,7 +17,15 @@ from signet_conformance.facts.light_calls import LightCalls, pack_calls
 from signet_conformance.facts.timeline import Timeline
 from signet_conformance.trace import Trace
 from signet_conformance.trace.file_exchanges import FileExchanges
-from signet_conformance.trace.marks import KitMark, LoadedMark, MarkT, StepMark, kit_marks
+from signet_conformance.trace.marks import (
+    KitMark,
+    LoadedMark,
+    MarkT,
+    ScenarioMark,
+    SessionKeyMark,
+    StepMark,
+    kit_marks,
+)
 
 
 class NeedsWholeError(Exception):
@@ -55,6 +63,8 @@ class _ByNumber(Mapping[int, Call]):
 class Recording:
     """A trace in the form that rules read: calls in order, by operation, and the lifecycle hooks of each key.
 
+    A call that the connector still owed to a session of an earlier recording stands in `calls` alone.
+
     `calls` are those of the trace if they are known already. A `piece` holds some of a recording's exchanges and all of
     its marks; it raises NeedsWholeError for a question that needs the other exchanges. A recording `of_sessions` holds
     all exchanges that name a key, if it holds any; `troubled` are the recording's calls that went wrong.
@@ -85,8 +95,15 @@ class Recording:
         self._by_operation: dict[str, list[Call]] = {}
         self.hooks: list[Call] = []
         self._hooks_of: dict[str, list[Call]] = {}
+        self._owed: set[int] = set()
+        """The numbers of the calls that the connector owed to sessions of recordings before this one."""
+        earlier = _earlier_keys(self.kit_marks)
         for call in self.calls:
             if call.operation is None:
+                continue
+            # With a start or a prompt a session goes on here; all else may come late.
+            if earlier and call.key in earlier - self._hooks_of.keys() and call.operation not in (START, PROMPT):
+                self._owed.add(call.seq)
                 continue
             self._by_operation.setdefault(call.operation, []).append(call)
             if call.operation in LIFECYCLE and not call.cut:
@@ -130,7 +147,8 @@ class Recording:
         """What each call belongs to, according to the kit's marks."""
         # It must not refer to this recording: pieces are dropped while the collector of cycles is paused.
         hooks_of = None if self._lacks_hooks else self._hooks_of
-        return Timeline(self.kit_marks, self.calls, partial(_demand_hooks, hooks_of))
+        calls = [call for call in self.calls if call.seq not in self._owed] if self._owed else self.calls
+        return Timeline(self.kit_marks, calls, partial(_demand_hooks, hooks_of))
 
     @cached_property
     def requests(self) -> Sequence[Call]:
@@ -240,14 +258,14 @@ class Recording:
         """The hooks of the call's key before it, in order."""
         if call.key is None:
             return ()
-        hooks = self.hooks_of[call.key]
+        hooks = self.hooks_of.get(call.key, ())
         return hooks[: bisect_left(hooks, call.seq, key=_by_seq)]
 
     def later(self, call: Call) -> Sequence[Call]:
         """The hooks of the call's key after it, in order."""
         if call.key is None:
             return ()
-        hooks = self.hooks_of[call.key]
+        hooks = self.hooks_of.get(call.key, ())
         return hooks[bisect_right(hooks, call.seq, key=_by_seq) :]
 
     @cached_property
@@ -266,6 +284,12 @@ class Recording:
         if told is None:
             told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
         return told
+
+
+def _earlier_keys(marks: Sequence[KitMark]) -> AbstractSet[str]:
+    """The keys of sessions of earlier recordings, without those that the host gives to sessions of this one."""
+    earlier = {key for mark in marks if isinstance(mark, ScenarioMark) for key in mark.earlier_keys}
+    return earlier - {mark.key for mark in marks if isinstance(mark, SessionKeyMark)} if earlier else earlier
 
 
 Worked = TypeVar("Worked")

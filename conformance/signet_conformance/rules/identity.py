@@ -22,7 +22,7 @@ _AGENT_CALLS_BEFORE_0_109 = frozenset({facts.START, facts.PROMPT, facts.RECALL})
 def _agent_calls(recording: Recording) -> list[Call]:
     """The calls that this release runs as an agent that the connector chooses."""
     reading = facts.AGENT_CALLS if recording.at_least("0.109") else _AGENT_CALLS_BEFORE_0_109
-    return [c for c in recording.calls if c.operation in reading and not c.cut]
+    return recording.of(*reading)
 
 
 def _agent_of(recording: Recording, call: Call) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
 from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError
+from signet_conformance.facts import START, Recording
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.scenario import Scenario
+from signet_conformance.trace.marks import SessionKeyMark
 
 MOST_FAILURES = 2
 
@@ -86,12 +88,13 @@ def perform(
     patience: Patience,
     *,
     apart: str | None = None,
+    earlier_keys: Iterable[str] = (),
     part: bool = False,
 ) -> str | None:
     """Perform a scenario as :meth:`Station.perform`. Return the error too if the connector could not be started."""
     patience.begin(watched, scenario, recorded_daemon.step_timeout_s)
     try:
-        error = recorded_daemon.perform(scenario, watched, out, apart=apart, part=part)
+        error = recorded_daemon.perform(scenario, watched, out, apart=apart, earlier_keys=earlier_keys, part=part)
     except NothingTestedError as failure:
         error = str(failure)
     patience.note(watched, error)
@@ -112,6 +115,8 @@ class LiveConnector:
         self.hello: Mapping[str, Any] = {}
         self.watched: WatchedDriver | None = None
         """The process of the newest scenario."""
+        self._keys: set[str] = set()
+        """The keys of the sessions that the process has begun."""
 
     def greet(self) -> ConnectorDriver:
         """Return the process, launched and greeted first if needed.
@@ -119,7 +124,7 @@ class LiveConnector:
         Raises SignetConformanceError if it cannot be started or does not answer.
         """
         if self._driver is None:
-            self._driver = self._recorded_daemon.launch({})
+            self._driver, self._keys = self._recorded_daemon.launch({}), set()
             self.watched = WatchedDriver(self._driver)
             try:
                 self.hello = self.watched.hello()
@@ -143,12 +148,17 @@ class LiveConnector:
         except SignetConformanceError as failure:
             return str(failure)
         self.watched = WatchedDriver(driver)
-        error = perform(self._recorded_daemon, scenario, self.watched, out, self._patience, apart=apart)
+        earlier = () if apart is None else sorted(self._keys)
+        error = perform(
+            self._recorded_daemon, scenario, self.watched, out, self._patience, apart=apart, earlier_keys=earlier
+        )
         if error is not None:
             self.close()
             return error
         with self._recorded_daemon.stopwatch.on(TimePart.JUDGING):
-            return engine.judge(trace.read(out), self._judged_by(apart))
+            judged = engine.judge(trace.read(out), self._judged_by(apart))
+        self._keys |= _keys_begun(judged.recording)
+        return judged
 
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:
         if apart is None:
@@ -162,3 +172,9 @@ class LiveConnector:
         if self._driver is not None:
             self._recorded_daemon.end(self._driver)
             self._driver = None
+
+
+def _keys_begun(recording: Recording) -> AbstractSet[str]:
+    """The keys of the sessions of a recording: of starts, and those that the host gave, as while nothing listened."""
+    started = {key for key, hooks in recording.hooks_of.items() if any(hook.operation == START for hook in hooks)}
+    return started | {mark.key for mark in recording.marks(SessionKeyMark) if mark.key is not None}

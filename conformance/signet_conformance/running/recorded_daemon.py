@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -228,17 +228,26 @@ class RecordedDaemon:
             self._recorder.mark(each)
 
     def perform(
-        self, scenario: Scenario, driver: ConnectorDriver, out: Path, *, apart: str | None = None, part: bool = False
+        self,
+        scenario: Scenario,
+        driver: ConnectorDriver,
+        out: Path,
+        *,
+        apart: str | None = None,
+        earlier_keys: Iterable[str] = (),
+        part: bool = False,
     ) -> str | None:
         """Record `scenario` in the new file `out`. Returns the error that cut it short, None without one.
 
         The connector is greeted before and ended after it, unless it performs several scenarios: then `apart` is a
-        suffix that separates the sessions and projects of this one from those of the others. `part` marks it as one
-        of a part of the scenarios of a run. Raises NothingTestedError if the connector cannot be started.
+        suffix that separates the sessions and projects of this one from those of the others, and `earlier_keys` are
+        those of earlier sessions. `part` marks it as one of a part of the scenarios of a run. Raises NothingTestedError
+        if the connector cannot be started.
         """
         answers = self._answers
         model = PlayedModel(answers) if answers is not None and apart is None and self._plays else None
-        self._open_recording(scenario, out, with_model=model is not None)
+        began = ScenarioMark(name=scenario.name, title=scenario.title, earlier_keys=tuple(earlier_keys))
+        self._open_recording(began, scenario.bypass, out, with_model=model is not None)
         error: str | None = None
         loaded = True
         performance: StepPerformer | None = None
@@ -285,7 +294,7 @@ class RecordedDaemon:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
         return error
 
-    def _open_recording(self, scenario: Scenario, out: Path, *, with_model: bool) -> None:
+    def _open_recording(self, began: ScenarioMark, bypass: str | None, out: Path, *, with_model: bool) -> None:
         played = self._played
         header = {
             "target": self.target.name,
@@ -297,9 +306,9 @@ class RecordedDaemon:
         }
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header, "model": model_side(str(out)) if with_model else None},
-            mark(ScenarioMark(name=scenario.name, title=scenario.title)),
+            mark(began),
             *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
-            *([] if scenario.bypass is None else [mark(BypassMark(on=True, variable=scenario.bypass))]),
+            *([] if bypass is None else [mark(BypassMark(on=True, variable=bypass))]),
         )
 
     def _note(self, about: Mapping[str, Any]) -> None:

@@ -86,12 +86,17 @@ def _member(field: FieldInfo, told: Mapping[str, JSONValue]) -> Any:
 
 
 class ScenarioMark(KitMark, frozen=True, kw_only=True):
-    """A scenario begins."""
+    """A scenario begins.
+
+    `earlier_keys` are those of sessions that the same connector process began in recordings before this one, and may
+    still owe something.
+    """
 
     NAME = "scenario"
 
     name: str | None
     title: str | None = None
+    earlier_keys: tuple[str, ...] = ()
 
 
 class ScenarioEndMark(KitMark, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ class BrokenTransport(PlainTransport):
         self._cleared: set[str] = set()
         self._prepared: set[str] = set()
         self._starts = 0
+        self._begun: list[str] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request, spoilt."""
@@ -69,6 +70,13 @@ class BrokenTransport(PlainTransport):
             self._cleared.add(body["sessionKey"])
         elif path == START and body["source"] == "resume" and body["sessionKey"] in self._cleared:
             headers["x-signet-runtime-path"] = "legacy"
+
+    def _late_ends(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
+        """An end does not go out before two other sessions have begun: the harness sends it later."""
+        if path == START:
+            self._begun.append(body["sessionKey"])
+        elif path == END and body["sessionKey"] in self._begun[-2:]:
+            raise httpx.ConnectError("held back")
 
     def _unnamed_compaction(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> None:  # noqa: ARG002 - one signature for all
         """Completed compactions do not name the harness."""

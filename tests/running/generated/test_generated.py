@@ -35,6 +35,14 @@ def test_breach_that_a_fresh_connector_does_not_show_is_unconfirmed(tmp_path: Pa
     assert not (tmp_path / "SIG-START-001.jsonl").exists()
 
 
+def test_what_is_owed_to_a_session_of_another_recording_is_no_breach(tmp_path: Path) -> None:
+    """A connector that ends a session when the next one starts may do so in the recording after that session's."""
+    order = frozenset({"SIG-START-004", "SIG-CKPT-001", "SIG-END-012"})
+    summary = generate(tmp_path, broken_target("late_ends"), 10, workers=1, only=order)
+    assert summary.performed == 10
+    assert not summary.breaches
+
+
 def test_breach_in_a_played_host_is_shrunk(tmp_path: Path) -> None:
     """Where each session has a host of its own, what that would ask its model is recorded at each session tried."""
     provider = Path(__file__).parents[2] / "drivers" / "fixtures" / "hermes_conforming" / "__init__.py"
