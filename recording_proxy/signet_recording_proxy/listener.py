@@ -77,7 +77,7 @@ class Listener:
             self._server = await loop.create_server(self._client, sock=reserved, backlog=512)
 
     def _client(self) -> asyncio.Protocol:
-        assert self._serve is not None, "clients come only after serve"  # noqa: S101
+        assert self._serve is not None, "clients come only after serve"  # noqa: S101 - as it says
         self._count += 1
         return self._serve(self._count)
 

@@ -161,8 +161,8 @@ def test_an_answer_before_the_answer_is_passed_on_as_such(
 
     def answer(upstream_call: object) -> None:
         call = upstream_call
-        call.send(f"HTTP/1.1 {interim}\r\nlink: </a>\r\n\r\n".encode() * 2)  # type: ignore[attr-defined]
-        call.answer(b'{"ok":true}')  # type: ignore[attr-defined]
+        call.send(f"HTTP/1.1 {interim}\r\nlink: </a>\r\n\r\n".encode() * 2)
+        call.answer(b'{"ok":true}')
 
     upstream.handlers["/early"] = answer
     with recorder.connect() as client:

@@ -84,7 +84,7 @@ def test_each_start_is_a_process_of_its_own(tmp_path: Path) -> None:
         with harness(tmp_path) as second:
             assert second.pid != first.pid
             assert answer(second)["result"]["agent"] != "atlas-agent"
-            descriptors = [set(os.listdir(f"/proc/{process.pid}/fd")) for process in (first, second)]  # noqa: PTH208
+            descriptors = [set(os.listdir(f"/proc/{process.pid}/fd")) for process in (first, second)]  # noqa: PTH208 - names
             assert descriptors[0] == descriptors[1]
             first.close()
             assert first.returncode == 0

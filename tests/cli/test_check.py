@@ -173,7 +173,7 @@ def test_a_driven_run_is_judged_as_a_whole(invoke: Invoke, tmp_path: Path) -> No
 )
 def test_the_process_exits_as_promised(process: Process, tmp_path: Path, exchanges: list[object], status: int) -> None:
     """A real process ends with the documented statuses."""
-    done = process("check", write(tmp_path / "a.jsonl", exchanges))  # type: ignore[arg-type]  # the last is broken on purpose
+    done = process("check", write(tmp_path / "a.jsonl", exchanges))  # the last is broken on purpose
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 

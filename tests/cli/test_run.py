@@ -50,7 +50,7 @@ def drive(tmp_path: Path) -> Drive:
 
 def finished(drive: Drive, *words: str, **options: object) -> tuple[int, str, str]:
     """Run to the end: status, standard output, standard error."""
-    done = drive.command("run", *words, **options)  # type: ignore[arg-type]
+    done = drive.command("run", *words, **options)
     assert "Traceback" not in done.everything, done.everything
     return done.status, done.out, done.err
 

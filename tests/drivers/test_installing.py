@@ -54,7 +54,7 @@ def test_each_way_to_install(mode: str, made: Made, recorded: Recorded, runtime:
     """Beside other tools, twice, over older releases, over broken files: what is wrong is named, and nothing else."""
     module = str(FIXTURES / "settings_installer.mjs")
     target = made("claude-code", mode=mode, module=module, runtime=[runtime], capabilities=["session-start"])
-    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    target.env["FIXTURE_HOOK"] = HOOK
     assert has_installer(target)
     (path,) = recorded(target, ["installed-again"])
     judged = engine.judge(trace.read(path)).judgements["SIG-LOAD-005"]
@@ -74,7 +74,7 @@ def test_an_installer_that_writes_nothing_and_says_otherwise_is_remarked_on(
     """Over read-only settings; no verdict rests on it."""
     module = str(FIXTURES / "settings_installer.mjs")
     target = made("claude-code", mode="gives-up-silently", module=module, runtime=[runtime])
-    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    target.env["FIXTURE_HOOK"] = HOOK
     (path,) = recorded(target, ["installed-again"])
     said = [mark.text for mark in marks_of(trace.read(path), RemarkMark)]
     assert "the installer reports success but wrote nothing: the settings are read-only" in said
@@ -94,7 +94,7 @@ def test_only_what_is_older_is_installed_over(made: Made, recorded: Recorded, tm
         (tmp_path / folder / "dist" / "index.js").write_text(installer)
     module = str(tmp_path / "now" / "dist" / "index.js")
     target = made("claude-code", module=module, older="older", capabilities=["session-start"])
-    target.env["FIXTURE_HOOK"] = HOOK  # type: ignore[index]
+    target.env["FIXTURE_HOOK"] = HOOK
     (path,) = recorded(target, ["installed-again"])
     over = {mark.older: mark.old for mark in marks_of(trace.read(path), ReinstalledMark) if mark.how == "over"}
     assert over == {"0.13.1": (".claude/settings.json: /hooks/Stop/*/hooks/*",), "0.1.101": ()}
@@ -159,7 +159,7 @@ def test_what_of_others_is_lost() -> None:
 def test_what_a_second_installation_adds() -> None:
     """A list that is longer, lines that stand there already; a file that is rewritten alike is none."""
     first = {"a.json": {"hooks": {"Stop": [{"hooks": [1]}]}}, "b.yaml": "memory:\n  provider: acme\n", "c.json": [1]}
-    again = {"a.json": {"hooks": {"Stop": [{"hooks": [1, 1]}]}}, "b.yaml": first["b.yaml"] * 2, "c.json": [2]}  # type: ignore[operator]
+    again = {"a.json": {"hooks": {"Stop": [{"hooks": [1, 1]}]}}, "b.yaml": first["b.yaml"] * 2, "c.json": [2]}
     assert find_additions(first, again) == [
         "2 entries of /hooks/Stop/*/hooks, 1 after the first installation, in a.json",
         "the line `memory:` again in b.yaml",

@@ -134,7 +134,7 @@ def test_an_answer_passes_while_it_comes(mitmdump: Mitmdump, upstream: Upstream)
         heard.set()
         while b"two" not in data:
             data += client.recv(65536)
-    body = mitmdump.trace().exchanges[0].response.body  # type: ignore[union-attr]
+    body = mitmdump.trace().exchanges[0].response.body
     assert body is not None
     assert body.value == "one\n\ntwo\n\n"
 

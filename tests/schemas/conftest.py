@@ -91,7 +91,7 @@ def find_operation(load: Load) -> FindOperation:
         implied = table["implied"].get(method, method)
         for served, pattern, operation in routes:
             if (implied == "*" or served in (implied, "*")) and pattern.fullmatch(path):
-                return operation  # type: ignore[no-any-return]  # JSON
+                return operation
         raise KeyError(f"{method} {path}")
 
     return find

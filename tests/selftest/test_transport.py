@@ -205,7 +205,7 @@ def test_a_mutant_without_deadline_waits_for_its_answer(server: GatedDaemon) -> 
 
     async def run() -> Any:
         transport = MutatingTransport({"do": "wait", "on": "session-start"}, transport_to(server.origin))
-        async with httpx.AsyncClient(transport=transport, base_url=server.origin, timeout=None) as client:  # noqa: S113
+        async with httpx.AsyncClient(transport=transport, base_url=server.origin, timeout=None) as client:  # noqa: S113 - what is tested
             waiting = asyncio.ensure_future(client.post(START, json=HOOK))
             await asyncio.to_thread(server.arrived.wait, 30)
             waiting.cancel()

@@ -133,7 +133,7 @@ class _Server:
             for descriptor in ours:
                 os.close(descriptor)
             return None
-        streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123
+        streams = (open(our_in, "wb", 0), open(our_out, "rb", 0), open(our_err, "rb", 0))  # noqa: SIM115, PTH123 - of descriptors
         self._forks = [fork for fork in self._forks if fork.returncode is None]
         self._forks.append(ForkedProcess(pid, streams, our_end))
         return self._forks[-1]

@@ -241,7 +241,7 @@ def check_summary(path: Path | None) -> None:
     """Raise ConfigError if the summary could not be written at the end."""
     if path is None:
         return
-    if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113
+    if not os.access(path.parent, os.W_OK) or (os.path.lexists(path) and not os.path.isfile(path)):  # noqa: PTH113 - as above
         # The file would replace a device such as /dev/null.
         raise ConfigError(f"--summary {path}: cannot be written", remedy="name a file in a folder of yours")
     if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from cProfile import Profile
-from re import _constants, _parser  # type: ignore[attr-defined]  # nothing public parses an expression
+from re import _constants, _parser  # nothing public parses an expression
 from typing import Any
 
 import pytest

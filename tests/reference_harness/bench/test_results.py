@@ -67,7 +67,7 @@ def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
     comparison = comparing.compare(*map(comparing.read_result, runs))
     console = Console(file=io.StringIO(), width=120)
     comparing.show(comparison, console)
-    said = console.file.getvalue()  # type: ignore[attr-defined]
+    said = console.file.getvalue()
     assert "9 questions: 0 better, 9 worse" in said
     assert "line 7, valley-0/q0: 1 -> 4" in said
     results = dict(zip(("a", "b"), map(comparing.read_result, runs), strict=True))
@@ -99,7 +99,7 @@ def test_a_category_that_a_result_lacks_is_none(runs: tuple[Path, Path]) -> None
     second = second.model_copy(update={"by_category": {"hut": second.by_category["hut"]}})
     console = Console(file=io.StringIO(), width=120)
     comparing.show_side_by_side({"a": first, "b": second}, [comparing.compare(first, second)], console)
-    said = console.file.getvalue()  # type: ignore[attr-defined]
+    said = console.file.getvalue()
     assert [line.split() for line in said.splitlines()[-2:]] == [
         ["first", "1.000", "of", "3", "none"],
         ["hut", "1.000", "of", "6", "0.417", "of", "6"],

@@ -29,11 +29,11 @@ def made(cancelled: Path | None = None) -> Server[Any, Any]:
         "big": types.Tool(name="big", inputSchema=NOTHING),
     }
 
-    @server.list_tools()  # type: ignore[no-untyped-call,untyped-decorator] # the package's own decorators lack types
+    @server.list_tools()
     async def listed() -> list[types.Tool]:
         return list(tools.values())
 
-    @server.call_tool()  # type: ignore[untyped-decorator] # as above
+    @server.call_tool()
     async def call(name: str, arguments: dict[str, Any]) -> list[types.TextContent | types.ImageContent]:
         match name:
             case "echo":

@@ -153,7 +153,7 @@ async def _no_tool(call: ToolCall) -> ToolResult:
 
 def loop_of(options: CompletionOptions) -> ModelLoop:
     """The loop of a turn with that provider."""
-    return ModelLoop(NeverWaits(), options, [Message("user", "hi")], _no_tool)  # type: ignore[arg-type]
+    return ModelLoop(NeverWaits(), options, [Message("user", "hi")], _no_tool)
 
 
 def test_the_limit_holds_for_providers_of_others() -> None:

@@ -56,7 +56,7 @@ def test_no_two_rows_say_different_things_of_one_word() -> None:
 @pytest.mark.parametrize("api", APIS)
 def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
     """Never a good end."""
-    answer = AnswerInProgress(api=api, longest=99, raw_reason="END_TURN")  # type: ignore[arg-type]  # it is one of APIS
+    answer = AnswerInProgress(api=api, longest=99, raw_reason="END_TURN")
     result = answer.result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.ERROR, "END_TURN")
     assert "'END_TURN' is not in the table" in result.detail

@@ -41,7 +41,7 @@ def test_the_policy_is_what_the_documentation_says() -> None:
 @pytest.mark.parametrize("kind", SWITCHES)
 def test_each_kind_can_be_switched_off(kind: FailureKind) -> None:
     """The others are still tried again."""
-    policy = RetryPolicy(**{SWITCHES[kind]: False})  # type: ignore[arg-type]  # a switch
+    policy = RetryPolicy(**{SWITCHES[kind]: False})
     assert follows(kind, policy=policy) is None
     assert None not in [follows(other, policy=policy) for other in SWITCHES if other is not kind]
 

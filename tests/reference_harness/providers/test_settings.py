@@ -245,7 +245,7 @@ def test_a_key_shows_nowhere() -> None:
         assert KEY not in shown
     for write_away in (pickle.dumps, json.dumps, copy.deepcopy):
         with pytest.raises(TypeError):
-            write_away(secret)  # type: ignore[operator]  # any of them
+            write_away(secret)
     assert secret.hide_in(f"Bearer {KEY}!") == "Bearer [key]!"
 
 

@@ -133,4 +133,4 @@ def _die_in_write(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return write(handle, data)
 
-    os.write = dying  # type: ignore[assignment]  # the hook into the file system
+    os.write = dying

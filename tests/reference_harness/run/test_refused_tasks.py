@@ -219,7 +219,7 @@ class StringTool:
     input_schema: ClassVar = {"type": "object"}
     run_before_generation = False
 
-    def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> str:  # noqa: ARG002
+    def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> str:  # noqa: ARG002 - the interface names them
         """Bring a string."""
         return "some words"
 

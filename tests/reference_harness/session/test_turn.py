@@ -113,7 +113,7 @@ def test_a_listener_that_fails_is_not_taken_for_the_provider(take: Take) -> None
     ("chunk", "told"),
     [
         ("hi", "it yielded a str, not a CompletionChunk"),
-        (CompletionChunk("hi", result="hi"), "a chunk's result is a str, not a CompletionResult"),  # type: ignore[arg-type]
+        (CompletionChunk("hi", result="hi"), "a chunk's result is a str, not a CompletionResult"),
     ],
 )
 def test_a_provider_that_yields_something_else_ends_the_turn_with_a_reason(take: Take, chunk: Any, told: str) -> None:

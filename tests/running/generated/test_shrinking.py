@@ -51,7 +51,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
     chunk.breached[SHRUNK, Verdict.WARN] = [original]
     chunk.traces[original] = tmp_path / "drawn.jsonl"
     after = shrinking.FollowUp(
-        recorded_daemon=SimpleNamespace(target=targets.load("reference")),  # type: ignore[arg-type] - all that is asked
+        recorded_daemon=SimpleNamespace(target=targets.load("reference")),
         patience=Patience(),
         folder=tmp_path,
         beside=tmp_path / "beside",
