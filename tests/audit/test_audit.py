@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_row_and_the_summary_match_their_schemas(invoke: Invoke, folder: Path) -> None:
-    """What the schemas folder says of an audit's files is what stands in them."""
+    """The schemas in the schemas folder describe the files of an audit."""
     audit(invoke, folder, status=1)
     for name in TABLES:
         singular = name.removesuffix("es") if name == "breaches" else name.removesuffix("s")
@@ -65,14 +65,14 @@ def test_every_row_and_the_summary_match_their_schemas(invoke: Invoke, folder: P
     jsonschema_rs.validator_for(schema).validate(summary())
 
 
-def test_a_data_set_may_be_called_as_the_command_that_judges(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_data_set_may_have_the_name_of_an_internal_command(invoke: Invoke, tmp_path: Path) -> None:
     """The folder `recordings` of the working directory is one."""
     assert Path.cwd() == tmp_path
     audit(invoke, conforming(tmp_path / "recordings", 1).relative_to(tmp_path))
 
 
 def test_a_breach_has_its_evidence_and_the_command_that_shows_it(invoke: Invoke, folder: Path) -> None:
-    """The summary leads to the exchange, though no result says where the recording lies."""
+    """The summary leads to the exchange, though no result holds the path of the recording."""
     audit(invoke, folder, status=1)
     cell = next(cell for cell in summary()["cells"] if cell["requirement"] == "SIG-AGENT-001")
     assert cell["show"] == f"signet-conformance audit show {cell['evidence']} --exchange 3"
@@ -151,14 +151,14 @@ def test_a_pipe_among_the_recordings_is_a_row(invoke: Invoke, folder: Path) -> N
 
 
 def test_a_recording_that_is_gone_since_it_was_listed_is_a_row(invoke: Invoke, folder: Path) -> None:
-    """The manifest does not change: what it names and cannot be had is counted."""
+    """The manifest does not change: a file that it names and that is gone is counted."""
     audit(invoke, folder, status=1)
     Path("out/batches/000000.jsonl").unlink()
     (folder / "0003.jsonl").unlink()
     assert "unreadable (gone): 0003.jsonl" in audit(invoke, folder, status=2)
 
 
-def test_since_and_sample_choose_always_the_same(invoke: Invoke, folder: Path) -> None:
+def test_since_and_sample_always_choose_the_same_recordings(invoke: Invoke, folder: Path) -> None:
     """A day leaves out what began before; a sample depends on the names alone."""
     put(folder, "late.jsonl", header("r-7", 0, created="2026-11-23T00:00:01Z"), [*begun("s-late"), *ended("s-late")])
     audit(invoke, folder, "--since", "2026-11-22", out="late")
@@ -199,7 +199,7 @@ def test_a_breach_is_new_since_the_release_that_brought_it(invoke: Invoke, folde
 
 
 def test_another_audit_does_not_go_on_in_the_same_folder(invoke: Invoke, folder: Path) -> None:
-    """What the manifest was made for is what the folder holds."""
+    """The folder keeps the audit for which its manifest was made."""
     audit(invoke, folder, status=1)
     told = audit(invoke, folder, "--sample", 2, status=2)
     assert "holds an audit of other recordings" in told
@@ -220,8 +220,10 @@ def test_another_audit_does_not_go_on_in_the_same_folder(invoke: Invoke, folder:
         ([], "names no data set"),
     ],
 )
-def test_what_cannot_be_audited_is_said(invoke: Invoke, folder: Path, words: list[str], told: str) -> None:
-    """In one line, with a remedy, and exit 2."""
+def test_an_audit_that_cannot_begin_ends_with_one_line_and_a_remedy(
+    invoke: Invoke, folder: Path, words: list[str], told: str
+) -> None:
+    """The exit status is 2, and no secret of the address is repeated."""
     del folder
     result = invoke("audit", *words)
     assert result.exit_code == 2
@@ -232,8 +234,10 @@ def test_what_cannot_be_audited_is_said(invoke: Invoke, folder: Path, words: lis
 
 
 @pytest.mark.parametrize("words", [("show", "abc"), ("query", "SELECT 1")], ids=["show", "query"])
-def test_no_audit_is_there(invoke: Invoke, folder: Path, words: tuple[str, ...]) -> None:
-    """What asks the results says so, with the command that makes them."""
+def test_show_and_query_without_an_audit_name_the_command_that_makes_one(
+    invoke: Invoke, folder: Path, words: tuple[str, ...]
+) -> None:
+    """The error names the folder, too."""
     del folder
     told = invoke("audit", *words).stderr
     assert told.startswith("error: signet-audit: the folder holds no audit\ntry: signet-conformance audit DATASET")
@@ -281,8 +285,8 @@ def audited(invoke: Invoke, folder: Path) -> None:
     audit(invoke, folder, status=1)
 
 
-def test_what_an_absent_package_is_needed_for_is_said() -> None:
-    """With the command that installs it."""
+def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
+    """So is the command that needs it."""
     with pytest.raises(UsageError) as caught:
         import_extra("signet_no_such_package", "audit query")
     assert "audit query needs the package signet_no_such_package" in caught.value.message

@@ -25,17 +25,17 @@ def pair(name: str) -> list[tuple[str, bool, str, str, int | None, int | None]]:
     ]
 
 
-def test_pair_volatile() -> None:
-    """The same run twice differs in nothing."""
+def test_two_recordings_of_one_run_differ_in_nothing() -> None:
+    """Ids, times and keys may differ."""
     assert pair("volatile") == []
 
 
-def test_pair_interleaving() -> None:
+def test_sessions_in_another_order_are_a_cosmetic_difference() -> None:
     """Sessions one after the other instead of in turns: only the order between them differs, and nobody reads it."""
     assert pair("interleaving") == [("reordered", False, "sessions", "the order between sessions", None, None)]
 
 
-def test_pair_regression() -> None:
+def test_a_lost_hook_and_a_lost_agent_id_are_relevant_differences() -> None:
     """A pre-compaction that is gone and an agentId that is gone are both contract-relevant, and they are all."""
     assert pair("regression") == [
         ("missing", True, "pre-compaction", "", 16, None),
@@ -43,7 +43,7 @@ def test_pair_regression() -> None:
     ]
 
 
-def test_pair_mixed() -> None:
+def test_relevant_and_cosmetic_differences_are_told_apart() -> None:
     """Another text is cosmetic; a prompt submitted twice and a runtime path that is gone are contract-relevant."""
     assert pair("mixed") == [
         ("changed", False, "user-prompt-submit", "request body /userMessage", 3, 3),
@@ -184,7 +184,7 @@ def test_a_link_that_changes_is_relevant(compare: Compare) -> None:
     assert "SIG-MEM-001" in difference.requirements
 
 
-def test_what_the_header_line_declares_is_compared(tmp_path: Path) -> None:
+def test_declared_agents_and_the_daemon_version_are_compared(tmp_path: Path) -> None:
     """Other declared agents are relevant; another daemon version is told, and is cosmetic."""
     first = recording(tmp_path / "a.jsonl", session(), declared={"agents": ["atlas-agent"]})
     second = recording(tmp_path / "b.jsonl", session(), declared={"agents": ["x"]}, daemon_version="0.145.8")

@@ -58,7 +58,9 @@ def test_host_in_python_tells_of_each_call(made: Made, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("steps", [3, 2])
 @pytest.mark.parametrize("runtime", ["node"], indirect=True)
-def test_slow_handlers_of_a_plugin(steps: int, runtime: str, made: Made, recorded: Recorded) -> None:
+def test_a_handler_that_is_slow_in_three_steps_is_warned_of(
+    steps: int, runtime: str, made: Made, recorded: Recorded
+) -> None:
     """A handler over its bound in three steps is warned of; two steps, and a late timer, show nothing."""
     bounds = {"bounds_s.start": BOUND_S, "bounds_s.prompt": BOUND_S}
     mode = f"waits:1600:{steps}"

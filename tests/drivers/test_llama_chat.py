@@ -19,7 +19,9 @@ SEARCH = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments":
 @pytest.mark.parametrize(
     ("mode", "runtime"), [("conforming", "node"), ("conforming", "bun"), ("misnames", "node")], indirect=["runtime"]
 )
-def test_chat_program(mode: str, runtime: str, made: Made, broken: Broken) -> None:
+def test_a_conforming_chat_program_passes_and_a_broken_one_fails(
+    mode: str, runtime: str, made: Made, broken: Broken
+) -> None:
     """A program that conforms breaks nothing; one that sends the prompt under a wrong name is found out."""
     target = made("llama-cpp", mode=mode, module=MODULE, runtime=runtime, token=True)
     assert broken(target, ("plain", "several-prompts")) == ({} if mode == "conforming" else PROMPT_TEXT)

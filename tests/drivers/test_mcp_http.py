@@ -29,7 +29,7 @@ EXPECTED: Mapping[str, Mapping[str, Verdict]] = {"conforming": {}, "drops-agent"
 
 
 @pytest.mark.parametrize("mode", EXPECTED)
-def test_memory_server_over_http(mode: str, made: Made, broken: Broken) -> None:
+def test_a_conforming_server_passes_over_http_and_a_broken_one_fails(mode: str, made: Made, broken: Broken) -> None:
     """A server that drops the agent of its calls is found out over HTTP too, one that sends it passes."""
     assert broken(made("mcp", mode=mode, **SERVED), ("tools", "interleaved")) == EXPECTED[mode]
 

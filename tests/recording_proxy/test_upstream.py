@@ -24,7 +24,7 @@ from tests.support import recorder
         ("http://my_daemon:1", "my_daemon", 1, "my_daemon:1"),
     ],
 )
-def test_an_origin(url: str, host: str, port: int, authority: str) -> None:
+def test_an_origin_is_split_into_host_port_and_name(url: str, host: str, port: int, authority: str) -> None:
     """Host, port and the name for a Host header are taken from the URL."""
     upstream = Upstream(url)
     assert (upstream.host, upstream.port, upstream.authority) == (host, port, authority)
@@ -39,7 +39,7 @@ def test_an_origin(url: str, host: str, port: int, authority: str) -> None:
         "http://" + "a" * 64,
     ],
 )
-def test_no_origin(url: str) -> None:
+def test_an_address_that_is_no_origin_is_refused(url: str) -> None:
     """Anything else is refused with a remedy."""
     with pytest.raises(UsageError, match="not an origin") as refusal:
         Upstream(url)
@@ -75,7 +75,7 @@ def test_what_is_accepted_can_be_used(host: str) -> None:
         (b"", None, "with status 200 and no JSON object"),
     ],
 )
-def test_any_answer_is_an_answer(answer: bytes, version: str | None, odd: str) -> None:
+def test_any_answer_shows_that_a_daemon_is_there(answer: bytes, version: str | None, odd: str) -> None:
     """Somebody is there whatever they answer; the version is known when it is said, and what no daemon says is odd."""
     daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.answer(answer)
@@ -83,8 +83,8 @@ def test_any_answer_is_an_answer(answer: bytes, version: str | None, odd: str) -
     daemon.close()
 
 
-def test_nobody_is_there() -> None:
-    """A refused connection and one that is cut off are no answers."""
+def test_a_connection_that_is_refused_or_cut_off_is_no_answer() -> None:
+    """The version stays unknown."""
     daemon = recorder.Upstream()
     daemon.handlers["/health"] = lambda call: call.reset()
     assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")

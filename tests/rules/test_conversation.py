@@ -248,7 +248,7 @@ def test_long_text_may_be_cut(tmp_path: Path, length: int, expected: str) -> Non
 
 
 @pytest.mark.parametrize(("text", "expected"), [("Flowerpot 3", "PASS"), ("Flowerpot 03", "WARN")])
-def test_short_text_is_nobody_s(tmp_path: Path, text: str, expected: str) -> None:
+def test_a_text_of_twelve_characters_is_attributed_to_its_session(tmp_path: Path, text: str, expected: str) -> None:
     """Twelve characters tell whose a text is, and that it was said once."""
     other = [step("start", "s2"), hook("session-start", "k-2"), said((text, "Under it, as always."), "s2")]
     assert verdict(tmp_path, ended(transcript(FIRST, (text, "")), said(FIRST), *other)) == expected
@@ -260,8 +260,8 @@ def test_short_text_is_nobody_s(tmp_path: Path, text: str, expected: str) -> Non
     ("text", "message"),
     [("Flowerpot 3", f"{LEFT_OUT} user said"), ("Flowerpot 03", "the transcript confuses the speakers")],
 )
-def test_speaker_of_a_short_text_is_nobody(tmp_path: Path, text: str, message: str) -> None:
-    """That a short text is told of the other speaker may be chance."""
+def test_the_speaker_of_a_short_text_is_not_judged(tmp_path: Path, text: str, message: str) -> None:
+    """A short text of the other speaker may be chance."""
     told = transcript((FIRST[0], text), ("", FIRST[1]))
     items = ended(told, said((text, FIRST[1])), said((FIRST[0], FIRST[1])))
     assert judgement(tmp_path, items, "SIG-END-012").findings[0].message == message
@@ -349,7 +349,7 @@ def test_later_transcript_does_not_make_up_for_an_end(tmp_path: Path) -> None:
         "redacted step",
     ],
 )
-def test_what_need_not_be_told(tmp_path: Path, items: list[Item]) -> None:
+def test_a_turn_that_may_be_missing_is_no_breach(tmp_path: Path, items: list[Item]) -> None:
     """Nobody can tell whether it was left out, or it was not to be told yet."""
     assert verdict(tmp_path, items) not in ("WARN", "ERROR")
 
@@ -394,7 +394,7 @@ AGAIN = [step("resume"), hook("session-start"), said(THIRD)]
     ],
     ids=["no session's", "goes on", "beside", "another is cleared", "tools", "checkpoints", "opened again"],
 )
-def test_what_takes_nothing_from_an_end(tmp_path: Path, items: list[Item]) -> None:
+def test_other_sessions_and_later_steps_excuse_no_missing_turn(tmp_path: Path, items: list[Item]) -> None:
     """Steps of other sessions or kinds, later ones, and an outage before the session was opened again."""
     (finding,) = judgement(tmp_path, items, "SIG-END-012").findings
     assert (finding.message, finding.expected) == (f"{LEFT_OUT} user said", FIRST[0])

@@ -403,7 +403,7 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
 
 
 @pytest.mark.parametrize("fact", FACTS)
-def test_what_steps_tell_of_a_call(fact: str, tmp_path: Path) -> None:
+def test_step_marks_decide_about_calls_that_look_right(fact: str, tmp_path: Path) -> None:
     """The verdict, and of a breach the exchanges that are named."""
     requirement, verdict, items, exchanges = FACTS[fact]
     header = {"declared": {"agents": [ATLAS, BEACON], "harness": "openclaw"}}

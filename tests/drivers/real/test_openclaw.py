@@ -294,8 +294,8 @@ def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(
         ("[gateway] ready", None),
     ],
 )
-def test_a_line_of_the_log_is_a_refusal_or_is_not(word: str, file: str | None) -> None:
-    """What the gateway blocks or ignores of a plugin of others is; what it tells of its own is not."""
+def test_a_line_of_the_log_about_a_plugin_of_others_is_a_refusal(word: str, file: str | None) -> None:
+    """A line about the gateway itself is none."""
     refusal = refusal_in(word)
     assert (None if refusal is None else refusal.file) == file
 
@@ -310,7 +310,7 @@ REGISTERS = """export default {
 
 
 @pytest.mark.parametrize(("modes", "heard"), [(["full"], False), (["full", "discovery"], True)])
-def test_a_plugin_that_registers_for_the_gateway_alone(
+def test_a_plugin_that_registers_for_the_gateway_alone_is_reported(
     modes: list[str], heard: bool, runtime: str, tmp_path: Path
 ) -> None:
     """The program does not tell: the kit's host of that release registers the plugin, and starts nothing of it."""

@@ -76,7 +76,7 @@ def test_a_proxy_sends_nothing_on() -> None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_program_is_watched(tmp_path: Path) -> None:
+def test_look_ups_of_each_run_of_a_watched_program_are_reported(tmp_path: Path) -> None:
     """A look-up of a program that is started watched is told, of each of its runs."""
     watch = Watch(tmp_path / "calls")
     code = "import socket, sys\ntry: socket.getaddrinfo(sys.argv[1], 443)\nexcept OSError: pass"

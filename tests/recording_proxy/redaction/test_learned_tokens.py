@@ -46,7 +46,7 @@ def test_every_token_that_was_authorized_is_learned() -> None:
     assert '{"a":"I am <redacted:1>","b":"<redacted:100>"}' in later
 
 
-def test_the_password_in_basic_credentials() -> None:
+def test_the_password_in_basic_credentials_is_learned() -> None:
     """It is a secret of its own, known wherever it stands."""
     credentials = base64.b64encode(b"user:hunter2-of-mine").decode()
     written = redacted({"a": "it is hunter2-of-mine"}, headers=[("authorization", f"Basic {credentials}")])

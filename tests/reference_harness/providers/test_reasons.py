@@ -30,7 +30,7 @@ def identify(row: ReasonRow) -> str:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=identify)
-def test_a_row_decides(row: ReasonRow) -> None:
+def test_each_row_maps_its_word_to_its_reason(row: ReasonRow) -> None:
     """Its word means its reason: in an answer beside what it wants beside it, or in an error."""
     if row.place == "reason":
         told = reason_of(row.api, row.raw, tool_calls=row.beside == "tool calls", refusal=row.beside == "refusal")
