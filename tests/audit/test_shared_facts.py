@@ -23,8 +23,9 @@ def audited(invoke: Invoke, folder: Path) -> set[tuple[str, str]]:
     return breached(Path("out"))
 
 
-def test_what_conforms_breaches_nothing_between_recordings(invoke: Invoke, folder: Path) -> None:
-    """Sessions of their own, in recordings of their own, are not blamed."""
+def test_sessions_with_keys_of_their_own_breach_nothing_between_recordings(invoke: Invoke, folder: Path) -> None:
+    """Even if two recorders see them at the same time."""
+    put(folder, "beside.jsonl", header("r-beside", 0), [*begun("s-beside"), *ended("s-beside")])
     assert audited(invoke, folder) == set()
 
 
