@@ -26,16 +26,19 @@ def judge_all(
     batches: Sequence[Sequence[ManifestEntry]],
     folder: Path,
     judge: Callable[[Iterable[NumberedJob]], Iterator[tuple[int, bytes]]],
-    told: Callable[[str, bool], None],
+    on_batch: Callable[[str, bool], None],
 ) -> Batches:
-    """Judge the batches of a manifest that are not there yet; `told` is called once for each, as `steps` wants it."""
+    """Judge the batches of a manifest that have no rows yet.
+
+    `on_batch` is called once for every batch, with an empty text and False, as `reports.terminal.steps` counts steps.
+    """
     judged = Batches(folder)
     left = [number for number in range(len(batches)) if not judged.has(number)]
     for _ in range(len(batches) - len(left)):
-        told("", False)
+        on_batch("", False)
     for number, rows in judge((number, manifest.job(batches[number])) for number in left):
         judged.write(number, rows)
-        told("", False)
+        on_batch("", False)
     return judged
 
 

@@ -73,7 +73,7 @@ Heard = Callable[[Mapping[str, Any]], None]
 
 
 class Gateway:
-    """A running gateway with its bridge; `refused` is what it said of the connector's installation so far.
+    """A running gateway with its bridge; `refusals` are what it refused of the connector's installation so far.
 
     It serves the sessions that have joined, and goes on without any: people leave it running.
     """
