@@ -41,6 +41,7 @@ def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path)
 def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) -> None:
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
+    assert len(scenarios) == 2
     with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         paths = recordings(run.recorded_daemons[0], tmp_path / "own", scenarios)
     for scenario, path in zip(scenarios, paths, strict=True):

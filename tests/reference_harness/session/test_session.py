@@ -52,7 +52,9 @@ def test_every_hook_has_the_runtime_path_in_the_header(daemon: RecordingDaemon, 
         await session.end()
 
     hosted(work)
-    for request in daemon.requests[1:]:
+    hooks = daemon.requests[1:]
+    assert len(hooks) == 2
+    for request in hooks:
         assert request.headers["x-signet-runtime-path"] == request.body["runtimePath"] == "plugin"
         assert request.headers["content-type"] == "application/json"
 
