@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from signet_conformance.errors import ContractError, pip_install, printable
 
@@ -177,6 +177,21 @@ class UnreadHooks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     later: frozenset[str] = frozenset()
 
 
+class Breach(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A kind of breach: what a finding says of it. The places in its texts are filled by the rule that finds it.
+
+    `received` is what was found instead of what was expected; without it, the member at `pointer`. `fold` is the code
+    by which the finding is recognised from run to run; None for the name that the entry gives the breach.
+    """
+
+    verdict: Literal["FAIL", "WARN"]
+    message: str
+    pointer: str = ""
+    expected: str = ""
+    received: str | bool | UnsetType | None = UNSET
+    fold: str | None = None
+
+
 class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One sentence of law. `since` is a daemon version, None for all; `title` is the sentence.
 
@@ -185,7 +200,8 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `unread` are the hooks that may excuse a breach if they were not recorded whole. `compares_steps` says that it
     compares a request with what earlier steps said, `broken_by_repeats` that a hook which is sent twice breaks it.
     `forbids_anywhere` says that a breach harms in whatever request it stands, as the leak of a secret does.
-    `rule` is the module and function below `rules` that judges it, None where its `check` does.
+    `rule` is the module and function below `rules` that judges it, None where its `check` does. `breaches` are the
+    kinds of breach that it finds.
     `no_mutant` is the reason why no mutant can break it. `area` and `side` are those of its file.
     """
 
@@ -209,6 +225,7 @@ class Requirement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     level_from: dict[str, Level] = {}
     since_note: str | None = None
     check: Check | None = None
+    breaches: dict[str, Breach] = {}
     reads: tuple[Reading, ...] = ()
     rests_on: frozenset[str] | None = None
     settled_by: str | None = None

@@ -7,7 +7,7 @@ from math import inf
 
 from signet_conformance.facts import END, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, lost_between
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace.marks import SessionKeyMark, StepMark, StepName
 
 
@@ -55,16 +55,7 @@ def _breach_of_going_on(recording: Recording, hooks: Sequence[Call], before: Cal
     is_untold = now is not None and now.told_by == ()
     if said or is_renamed or is_untold or timeline.switches.any_between(before.seq, prompt.seq):
         return
-    yield warn(
-        prompt,
-        before,
-        message=f"the user cleared the session (step {clear.index}), and it continues:"
-        " neither an end nor a start says so",
-        pointer="/request/path",
-        expected='a start with source:"clear", or an end with reason:"clear" and a start',
-        received="user-prompt-submit",
-        fold="unheard clear",
-    )
+    yield breach_of("SIG-START-006", "unheard clear", prompt, before, clear=clear)
 
 
 def _judge_claimed_clear(recording: Recording, call: Call) -> Outcome:
@@ -88,13 +79,7 @@ def _judge_claimed_clear(recording: Recording, call: Call) -> Outcome:
         return PASS
     if timeline.switches.any_between(since, call.seq):
         return PASS
-    return warn(
-        call,
-        message='source:"clear", but the user has not cleared the session since its last start',
-        pointer=in_body("source"),
-        expected="another source, or no source",
-        fold="not cleared",
-    )
+    return breach_of("SIG-START-006", "not cleared", call)
 
 
 def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[StepMark]) -> bool:
@@ -120,14 +105,7 @@ def _unreported_clear(recording: Recording, call: Call) -> StepMark | None:
 
 def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
     """The breach of a start after a clear that does not say so, if the host reports no end either."""
-    return warn(
-        call,
-        message=f"the user cleared the session (step {clear.index}), and the start does not say so:"
-        f" its host reports no end, so the daemon never learns of it{recording.host_age}",
-        pointer=in_body("source"),
-        expected='source:"clear" on the start',
-        fold="silent clear",
-    )
+    return breach_of("SIG-START-006", "silent clear", call, clear=clear, recording=recording)
 
 
 def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
@@ -150,13 +128,7 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
         )
     if clears and _is_late(recording, call, step):
         return PASS
-    return warn(
-        call,
-        end,
-        message="the context was cleared, and neither the end nor the start says so",
-        pointer=in_body("source"),
-        expected='source:"clear" on the start, or reason:"clear" on the end',
-    )
+    return breach_of("SIG-START-006", "silent restart", call, end)
 
 
 def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
@@ -184,22 +156,9 @@ def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
             or _repeats_a_failed_one(recording, call)
         )
         if _is_ended_otherwise(recording, call) and not is_excused:
-            yield fail(
-                call,
-                message='reason:"clear", but the user did not clear the session: nothing is summarised',
-                pointer=in_body("reason"),
-                expected="another reason: the context was not discarded",
-                fold="ended otherwise",
-            )
+            yield breach_of("SIG-END-009", "ended otherwise", call)
         elif following is not None and following.operation != START:
-            yield fail(
-                call,
-                following,
-                message=f'reason:"clear", and the session continues with {following.operation}: nothing is summarised',
-                pointer=in_body("reason"),
-                expected="a start next, or another reason",
-                fold="goes on",
-            )
+            yield breach_of("SIG-END-009", "goes on", call, following, following=following)
         else:
             message = 'reason:"clear", and no start follows to show a fresh context'
             yield pass_if(last_start > call.seq) or undecided(call, message=message)

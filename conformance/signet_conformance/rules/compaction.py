@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from signet_conformance.facts import CHECKPOINT, COMPLETE, END, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import end_is_owed, is_boundary
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace.marks import LoadedMark, ModelMark, StepName
 
 CHECKPOINTS_SINCE = "0.181.4"
@@ -20,13 +20,7 @@ def complete_follows_pre(recording: Recording) -> Iterator[Outcome]:
         if call.operation == PRE:
             prepared.add(call.key)
             continue
-        yield pass_if(call.key in prepared) or warn(
-            call,
-            message="compaction-complete without a pre-compaction of its key",
-            pointer="/request/path",
-            expected="pre-compaction first",
-            received=COMPLETE,
-        )
+        yield pass_if(call.key in prepared) or breach_of("SIG-CMP-003", "unprepared", call)
         if call.accepted:
             prepared.discard(call.key)
 
@@ -44,14 +38,7 @@ def one_complete_a_pre(recording: Recording) -> Iterator[Outcome]:
         if call.operation == PRE:
             stored.pop(call.key, None)
             continue
-        yield pass_if(call.key not in stored) or fail(
-            call,
-            stored[call.key],
-            message="a second compaction-complete for one compaction: the summary is stored twice",
-            pointer="/request/path",
-            expected="one accepted compaction-complete per pre-compaction",
-            received=COMPLETE,
-        )
+        yield pass_if(call.key not in stored) or breach_of("SIG-CMP-004", "second", call, stored[call.key])
         if call.accepted and not call.answer_value("skipped"):
             stored.setdefault(call.key, call)
 
@@ -64,15 +51,7 @@ def compaction_lies_inside_the_session(recording: Recording) -> Iterator[Outcome
         if recording.is_open(call.key, call.seq):
             yield PASS
         elif earlier := recording.earlier(call):
-            yield warn(
-                call,
-                earlier[-1],
-                message=f"{call.operation} while its session is not open",
-                pointer="/request/path",
-                expected="between start and end of its key",
-                received=f"after {earlier[-1].operation}",
-                fold=str(call.operation),
-            )
+            yield breach_of("SIG-CMP-007", "outside its session", call, earlier[-1], before=earlier[-1].operation)
         else:
             yield undecided(call, message="the session of this key was not seen before")
 
@@ -89,15 +68,7 @@ def pre_is_completed(recording: Recording) -> Iterator[Outcome]:
                 waiting = []
             elif call.operation in (PROMPT, END) or (call.operation == START and call.body.get("source") == "compact"):
                 for pre in waiting:
-                    yield warn(
-                        pre,
-                        call,
-                        message=f"pre-compaction is followed by {call.operation}, not by compaction-complete",
-                        pointer="/request/path",
-                        expected="compaction-complete before the next prompt, end or start after compaction",
-                        received=call.operation,
-                        fold=str(call.operation),
-                    )
+                    yield breach_of("SIG-CMP-008", "not completed", pre, call, received=call.operation, later=call)
                 waiting = []
         for pre in waiting:
             yield undecided(pre, message="nothing after the pre-compaction shows whether it was completed")
@@ -119,23 +90,13 @@ def pre_is_answered_first(recording: Recording) -> Iterator[Outcome]:
             step = recording.timeline.step_at(pre.seq)
             until = complete.seq if step is None else min(complete.seq, recording.timeline.end_of(step))
             early = any(pre.seq < seq < until and t < pre.t1 for seq, t in asked)
+            took_s = pre.t1 - pre.t0
             if complete.t0 < pre.t1:
-                calls, fold = (complete, pre), "complete"
-                message = "compaction-complete begins before pre-compaction is answered"
+                yield breach_of("SIG-CMP-009", "complete", complete, pre, took_s=took_s)
             elif early and step is not None and step.step in _COMPACTS:
-                calls, fold = (pre, complete), "summary"
-                message = "the host asks for the summary before pre-compaction is answered"
+                yield breach_of("SIG-CMP-009", "summary", pre, complete, took_s=took_s)
             else:
                 yield PASS
-                continue
-            yield warn(
-                *calls,
-                message=f"{message}: the daemon's guidelines for the summary come too late",
-                pointer="/request/path",
-                expected="the answer of pre-compaction before the compaction continues",
-                received=f"{pre.t1 - pre.t0:.3f} s until the answer",
-                fold=fold,
-            )
 
 
 _COMPACTS = frozenset({StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE})
@@ -167,14 +128,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         if any(each is not None and each.step in (StepName.PROMPT, StepName.TOOL) for each in ends):
             yield undecided(call, message="the connector ends its sessions with each turn, and this may be such an end")
             continue
-        yield warn(
-            call,
-            message="a session is ended during its compaction, and continues under the same id",
-            pointer="/request/path",
-            expected="pre-compaction and compaction-complete",
-            received=call.body.get("reason"),
-            fold="ended",
-        )
+        yield breach_of("SIG-CMP-008", "ended", call, received=call.body.get("reason"))
 
 
 def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
@@ -182,25 +136,10 @@ def checkpoint_is_whole(recording: Recording) -> Iterator[Outcome]:
     for call in recording.of(CHECKPOINT):
         missing = next((name for name in ("harness", "sessionKey") if call.body_text(name) is None), None)
         if missing is not None:
-            yield fail(
-                call,
-                message=f"a checkpoint without {missing} is refused",
-                pointer=in_body(missing),
-                expected="a non-blank string",
-            )
+            yield breach_of("SIG-CKPT-001", "refused", call, missing=missing)
         elif call.body_text("transcript") is None and call.body_text("transcriptPath") is None:
-            yield warn(
-                call,
-                message="a checkpoint without transcript or transcriptPath: nothing is extracted",
-                pointer=in_body("transcript"),
-                expected="a non-blank transcript or transcriptPath",
-            )
+            yield breach_of("SIG-CKPT-001", "without a transcript", call)
         else:
-            yield pass_if(recording.is_open(call.key, call.seq)) or warn(
-                call,
-                message="a checkpoint outside its session",
-                pointer="/request/path",
-                expected="between start and end of its key",
-                received=call.key,
-                fold="outside its session",
+            yield pass_if(recording.is_open(call.key, call.seq)) or breach_of(
+                "SIG-CKPT-001", "outside its session", call, received=call.key
             )

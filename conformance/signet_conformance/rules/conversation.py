@@ -10,7 +10,7 @@ from itertools import pairwise
 from signet_conformance.facts import END, OPENING, PROMPT, REDACTION, START, Call, Recording, text_or_none
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, survived_clears
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.rules.transcripts import (
     SHORTEST_TEXT,
     Transcript,
@@ -95,9 +95,7 @@ class Conversations:
         words = next((words for _, words in told if words in others), None)
         if words is None:
             return None
-        return _otherwise(
-            call, "the transcript holds a turn of another session", "the session's own turns", words, "foreign"
-        )
+        return breach_of("SIG-END-012", "foreign", call, received=words)
 
     def _missing_turns(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
         if call.operation != END or any(REDACTION in words for _, words in told):
@@ -111,9 +109,8 @@ class Conversations:
             if missing and not (names_a_speaker(words) and words in self._transcripts_until(call)):
                 if announces_a_cut(call.body.get("transcript")):
                     return None
-                whose = "user" if role == "user" else "model"
-                message = f"the transcript leaves out or changes what the {whose} said"
-                return _otherwise(call, message, words, None, "left out")
+                speaker = "user" if role == "user" else "model"
+                return breach_of("SIG-END-012", "left out", call, speaker=speaker, words=words)
         return None
 
     def _has_no_words(self, call: Call, session: str) -> Finding | None:
@@ -129,8 +126,7 @@ class Conversations:
         words = {word for _, text in owed for word in _WORD.findall(text.casefold())}
         if len(words) < _FEWEST_WORDS or any(word in whole.casefold() for word in words):
             return None
-        message = "the transcript holds nothing that was said"
-        return _otherwise(call, message, owed[0][1], transcript, "nothing told")
+        return breach_of("SIG-END-012", "nothing told", call, received=transcript, words=owed[0][1])
 
     def _repeats_cleared_words(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
         """The breach of a transcript with words from before a clear that an end under another key has already sent.
@@ -162,8 +158,7 @@ class Conversations:
         turn = next((each for each in told if each[1] in said and each in ended), None)
         if turn is None or not any(since):
             return None
-        message = "the transcript repeats turns that were cleared and already sent"
-        return _otherwise(call, message, "only what was said since the session was cleared", turn[1], "cleared")
+        return breach_of("SIG-END-012", "cleared", call, received=turn[1])
 
     def _reported_so_far(self, call: Call) -> Mapping[str, str]:
         """Everything that each speaker said, according to the transcripts of a key up to one of them.
@@ -231,22 +226,15 @@ def _of_the_other_role(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> 
     other = {"user": "assistant", "assistant": "user"}
     for role, words in told:
         if len(words) >= SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
-            message = "the transcript confuses the speakers"
-            return _otherwise(call, message, f"{other[role]}: {words}", role, "speaker")
+            return breach_of("SIG-END-012", "speaker", call, received=role, speaker=other[role], words=words)
     return None
 
 
 def _twice(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
     for turn, count in Counter(told).items():
         if len(turn[1]) >= SHORTEST_TEXT and 0 < own[turn] < count:
-            message = "the transcript holds a turn more often than it took place"
-            return _otherwise(call, message, turn[1], f"{count} times", "twice")
+            return breach_of("SIG-END-012", "twice", call, words=turn[1], count=count)
     return None
-
-
-def _otherwise(call: Call, message: str, expected: str, received: str | None, fold: str) -> Finding:
-    pointer = in_body("transcript")
-    return warn(call, message=message, pointer=pointer, expected=expected, received=received, fold=fold)
 
 
 def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
@@ -271,23 +259,9 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
     call = transcript.call
     clash = _reversed_elsewhere(recording, marked, transcript)
     if clash is not None:
-        yield warn(
-            call,
-            clash,
-            message="two transcripts of one session have the same two turns in opposite order",
-            pointer=in_body("transcript"),
-            expected="turns in the order of the conversation",
-            fold="opposite order",
-        )
+        yield breach_of("SIG-END-012", "opposite order", call, clash)
     elif (wrong := marked.out_of_order(transcript)) is not None:
-        yield warn(
-            call,
-            message="the transcript has turns in another order than they took place",
-            pointer=in_body("transcript"),
-            expected=f"{wrong[0][1][:80]!r} before {wrong[1][1][:80]!r}",
-            received="the other way round",
-            fold="opposite order",
-        )
+        yield breach_of("SIG-END-012", "another order", call, first=wrong[0][1][:80], second=wrong[1][1][:80])
 
 
 def _reversed_elsewhere(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Call | None:

@@ -10,7 +10,7 @@ from signet_conformance.contract import contract_version_of
 from signet_conformance.contract.routes import contract_set
 from signet_conformance.facts import FIRST_CALLS, Recording
 from signet_conformance.facts.whole_run import WholeRun
-from signet_conformance.rules.outcome import PASS, Outcome, fail, route_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, undecided, warn
 from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})
@@ -29,14 +29,7 @@ def endpoints_are_declared(recording: Recording) -> Iterator[Outcome]:
     paths = _contract_paths(contract_version_of(recording.daemon_version))
     for call in recording.requests:
         if not paths.fullmatch(call.path):
-            yield warn(
-                call,
-                message="an endpoint outside the contract",
-                pointer="/request/path",
-                expected="a path of the contract set",
-                received=f"{call.method} {call.path}",
-                fold=route_of(call),
-            )
+            yield breach_of("SIG-COV-001", "outside the contract", call)
     if recording.requests:
         observed = sorted({call.operation for call in recording.calls if call.operation})
         if recording.declared.capabilities is not None:

@@ -10,7 +10,7 @@ from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recordin
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided, warn
 from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_never_let_in
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -27,38 +27,18 @@ def end_names_the_started_session(recording: Recording) -> Iterator[Outcome]:
             if recording.timeline.is_sessionless(call):
                 yield undecided(call, message="without a key, in a turn for which the harness knows no session")
             elif not lost and (prompt := _prompt_of_its_session(recording.whole, call)) is not None:
-                yield fail(
-                    call,
-                    prompt,
-                    message="an end without a key, although the session's prompts have one: it ends nothing",
-                    pointer=in_body("sessionKey"),
-                    expected=str(prompt.key),
-                    fold="keyless end",
-                )
+                yield breach_of("SIG-END-002", "keyless end", call, prompt, prompt=prompt)
             elif first_keyless is not None and first_keyless < call.seq:
                 if any_started:
                     yield undecided(call, message="an end without a key, after a start without one")
             elif lost:
                 yield undecided(call, message="an end without a key; a start without a key may have been refused")
             elif recording.any_open(call.seq):
-                yield fail(
-                    call,
-                    message="an end without a key while a keyed session is open: the daemon keeps its claim for hours",
-                    pointer=in_body("sessionKey"),
-                    expected="sessionKey or sessionId of the started session",
-                    fold="no key",
-                )
+                yield breach_of("SIG-END-002", "no key", call)
         elif recording.earlier(call):
             yield PASS
         elif recording.abandoned_since < call.seq:
-            yield fail(
-                call,
-                message="the end names a key that was never used, while an open session is never ended",
-                pointer=in_body("sessionKey"),
-                expected="the key of the started session",
-                received=call.key,
-                fold="unused key",
-            )
+            yield breach_of("SIG-END-002", "unused key", call, received=call.key)
         else:
             yield undecided(call, message="a lone end: its session may have begun before the recording")
 
@@ -203,20 +183,11 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
             else:
                 why = _describe_left_key(recording, start) or _describe_lost_end(recording, start)
-                yield warn(
-                    start, message=f"started and never ended{why}", expected="a session-end of this key", fold="no end"
-                )
+                yield breach_of("SIG-END-005", "no end", start, why=why)
         else:
             further = hooks[last_end + 1 :]
-            yield pass_if(not further) or warn(
-                *further[:10],
-                hooks[last_end],
-                start,
-                message="used again after its last end, and never ended since",
-                pointer="/request/path",
-                expected="a session-end after the last hook of this key",
-                received=further[0].operation,
-                fold="used after end",
+            yield pass_if(not further) or breach_of(
+                "SIG-END-005", "used after end", *further[:10], hooks[last_end], start, received=further[0].operation
             )
 
 
@@ -273,13 +244,8 @@ def _closed_windows(recording: Recording) -> Iterator[Outcome]:
         for key in (key for key in own if recording.is_open(key, step.seq)):
             hooks = recording.hooks_of[key]
             is_ended = any(call.operation == END and step.seq < call.seq < until for call in hooks)
-            yield pass_if(is_ended) or warn(
-                next(call for call in reversed(hooks) if call.seq < step.seq),
-                message=f"step {step.index}: the window of {step.session} was closed, its program kept"
-                " running, and the session was not ended",
-                expected="a session-end when the host reports that the window is closed",
-                received="no end by the end of the next step",
-                fold="closed window",
+            yield pass_if(is_ended) or breach_of(
+                "SIG-END-005", "closed window", next(call for call in reversed(hooks) if call.seq < step.seq), step=step
             )
 
 
@@ -291,15 +257,7 @@ def end_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
             if call.operation != END:
                 ended = ()
                 continue
-            yield pass_if(not ended) or warn(
-                call,
-                *ended,
-                message="a second end with no hook between: the daemon drops it with its transcript",
-                pointer="/request/path",
-                expected="one end after the last hook of the key",
-                received=END,
-                fold="second end",
-            )
+            yield pass_if(not ended) or breach_of("SIG-END-006", "second end", call, *ended)
             if call.accepted and not call.answer_value("skipped"):
                 ended = (call,)
 
@@ -315,13 +273,13 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
         if stray and recording.may_go_on:
             yield undecided(stray[0], last, message="another end may follow: the recording is not complete")
         else:
-            yield pass_if(not stray) or warn(
+            yield pass_if(not stray) or breach_of(
+                "SIG-END-007",
+                "used after end",
                 *stray[:20],
                 last,
-                message=f"{stray[0].operation} after the last end claims an ended session again",
-                pointer="/request/path",
-                expected="only a start or a prompt after the end",
                 received=stray[0].operation,
+                operation=stray[0].operation,
             )
 
 
@@ -341,9 +299,4 @@ def boundary_reason_is_given(recording: Recording) -> Iterator[Outcome]:
             elif recording.may_go_on:
                 yield undecided(call, message="another turn may follow: the recording is not complete")
             else:
-                yield warn(
-                    call,
-                    message="the last end of the session has no boundary reason, so it counts only as a checkpoint",
-                    pointer=in_body("reason"),
-                    expected=f"one of {', '.join(sorted(BOUNDARY_REASONS))}",
-                )
+                yield breach_of("SIG-END-008", "no boundary reason", call, reasons=", ".join(sorted(BOUNDARY_REASONS)))

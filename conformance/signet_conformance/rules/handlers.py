@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from signet_conformance.facts import FIRST_CALLS, LIFECYCLE, OPENING, START, Call, Recording
-from signet_conformance.facts.whole_run import NOTHING_REGISTERED, registers_nothing
+from signet_conformance.facts.whole_run import registers_nothing
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, pass_if, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, no_subject, pass_if
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import FAILED, THROWN, HandlerMark, StepMark, StepName, Switch
 
@@ -110,13 +110,13 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
     """The connector loads, and no handler takes a turn away."""
     for loaded in recording.marks(marks.LoadedMark):
         host = marks.name_host(loaded)
-        yield pass_if(loaded.ok is not False) or fail(
-            message=f"the connector cannot be loaded by {host}"
-            + (f": {loaded.words}" if loaded.words else "")
-            + recording.host_age,
-            expected="a connector that its host can load",
+        yield pass_if(loaded.ok is not False) or breach_of(
+            "SIG-LOAD-001",
+            "not loaded",
             received=loaded.words,
-            fold="not loaded",
+            host=host,
+            words=f": {loaded.words}" if loaded.words else "",
+            recording=recording,
         )
     yield from filter(None, (_empty_registration(recording), _dead_hooks(recording)))
     for step, handler, faults in _handlers(recording):
@@ -125,13 +125,13 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             if not faults:
                 yield _lost_turn(recording, step, handler)
         elif _is_caught(handler, faults):
-            yield warn(
+            yield breach_of(
+                "SIG-LOAD-001",
+                "caught",
                 *_calls_of(recording, step, handler),
-                message=f"{handler.event} {'threw' if handler.outcome == THROWN else 'failed'}:"
-                " the host caught it and went on",
-                expected="a handler that catches its own errors",
                 received=handler.text,
-                fold=f"caught {handler.event}",
+                handler=handler,
+                what="threw" if handler.outcome == THROWN else "failed",
             )
 
 
@@ -148,13 +148,7 @@ def _empty_registration(recording: Recording) -> Finding | None:
     if switches.was_bypassed or any(switches.any_at(mark.seq) for mark in registered):
         return None
     host = marks.name_host(registered[0], "the host")
-    return fail(
-        message=f"{NOTHING_REGISTERED}: {host} has loaded the connector, but nothing was registered that it"
-        f" could call{recording.host_age}",
-        expected="a handler or a tool for what the target declares",
-        received=NOTHING_REGISTERED,
-        fold="nothing registered",
-    )
+    return breach_of("SIG-LOAD-001", "nothing registered", host=host, recording=recording)
 
 
 def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
@@ -176,11 +170,11 @@ def _dead_hooks(recording: Recording) -> Finding | None:
     if not given.keys() <= dead.keys():
         return None
     events = list(dict.fromkeys(str(dead[index].event) for index in given))
-    return fail(
-        message=f"{', '.join(events)} failed each time: the daemon gets no prompt and no end",
-        expected="a handler that catches its own errors",
+    return breach_of(
+        "SIG-LOAD-001",
+        "dead hooks",
         received=next((dead[index].text for index in given if dead[index].text), None),
-        fold="dead hooks",
+        events=", ".join(events),
     )
 
 
@@ -189,12 +183,15 @@ def _lost_turn(recording: Recording, step: StepMark | None, handler: HandlerMark
     what, expected = "cancelled the user's turn", "the turn takes place"
     if _ended_the_harness(step, handler):
         what, expected = "ended the harness", "the harness continues"
-    return fail(
+    return breach_of(
+        "SIG-LOAD-001",
+        "lost",
         *_calls_of(recording, step, handler),
-        message=f"{where}{handler.event} {what}, although nothing disturbed it",
-        expected=expected,
         received=handler.text,
-        fold=f"lost {handler.event}",
+        where=where,
+        handler=handler,
+        what=what,
+        expected=expected,
     )
 
 
@@ -213,12 +210,7 @@ def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
     for mark in recording.marks(marks.LeftMark):
         after = "" if mark.after_s is None else f" {mark.after_s:g} s"
         memory = "" if mark.memory_mb is None else f", with {mark.memory_mb:.0f} MB of memory"
-        yield pass_if(mark.command is None) or warn(
-            message=f"`{mark.command}` keeps running{after} after its harness closed its pipes and ended{memory}",
-            expected="a process that exits when its input ends",
-            received="still running",
-            fold="left",
-        )
+        yield pass_if(mark.command is None) or breach_of("SIG-LOAD-004", "left", mark=mark, after=after, memory=memory)
 
 
 _SENT_TOO = "; the program that listens there has got the token, too"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from signet_conformance.facts import CHECKPOINT, END, OPENING, PROMPT, START, Call, HostId, Recording, plain
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.trace.marks import StepMark, StepName
 
 _STARTED_IN = OPENING | {StepName.PROMPT}
@@ -94,15 +94,15 @@ class _HostSession:
             yield undecided(call, former, message=f"{call.operation} uses the key of a former id, and {why}")
             return
         events = "" if not present.told_by else f", as {', '.join(present.told_by)} told the connector"
-        yield fail(
+        yield breach_of(
+            "SIG-SESS-004",
+            "former id",
             call,
             former,
-            message=f"{call.operation} uses the key of a former id, although the host calls the session"
-            f" {present.id[:60]} since step {step.index} ({step.step}){events}",
-            pointer=in_body("sessionKey"),
-            expected="the key of the present id",
             received=call.key,
-            fold=str(call.operation),
+            host_id=present.id[:60],
+            step=step,
+            events=events,
         )
 
     def _excuse(self, call: Call, step: StepMark, present: HostId) -> str | None:
@@ -155,15 +155,13 @@ def sessions_of_host_are_apart(recording: Recording) -> Iterator[Outcome]:
             mixed |= {first.session, other.session}
             whose = f"{_describe(recording, first)} and {_describe(recording, other)},"
             is_sub_agents = recording.timeline.are_related(first.session, other.session)
-            what = "a session and its sub-agent's session" if is_sub_agents else "two sessions of the host"
-            yield fail(
+            yield breach_of(
+                "SIG-SESS-005",
+                SUB_AGENTS_KEY if is_sub_agents else "one key",
                 other.call,
                 first.call,
-                message=f"{what}, {whose} have the same key: for the daemon they are one session, with one transcript",
-                pointer=in_body("sessionKey"),
-                expected="a key of its own for each session of the host",
                 received=key,
-                fold=SUB_AGENTS_KEY if is_sub_agents else "one key",
+                whose=whose,
             )
     yield from [PASS] * len(sessions - mixed)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording, text_or_none
 from signet_conformance.files.json_values import only_text
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, subjects_of, undecided
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -47,14 +47,14 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
         # If the kit asked for an agent, calls as another agent are wrong, even the start.
         wanted = recording.timeline.agent_for(owner) or agents[owner.seq]
         for call in (c for c in calls if agents[c.seq] != wanted):
-            yield fail(
+            yield breach_of(
+                "SIG-AGENT-001",
+                "another agent in a session",
                 call,
                 *((owner,) if agents[owner.seq] == wanted else ()),
-                message=f"the session runs as {wanted!r}, its {call.operation} as {agents[call.seq]!r}",
-                pointer=in_body("agentId"),
-                expected=wanted,
                 received=_as_sent(call),
-                fold=f"{call.operation} as {agents[call.seq]}",
+                wanted=wanted,
+                agent=agents[call.seq],
             )
 
 
@@ -84,13 +84,12 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
         own = {session_agent[call.key]} if call.key in session_agent else declared
-        yield _judge_declared(recording, call, own) or fail(
+        yield _judge_declared(recording, call, own) or breach_of(
+            "SIG-AGENT-002",
+            "another agent",
             call,
-            message=f"{call.operation} runs as {call.agent!r}",
-            pointer=in_body("agentId"),
-            expected=" or ".join(sorted(_wanted_agents(recording, call, own))),
             received=_as_sent(call),
-            fold=f"{call.operation} as {call.agent}",
+            wanted=" or ".join(sorted(_wanted_agents(recording, call, own))),
         )
 
 
@@ -114,12 +113,7 @@ def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
         if named is None or str(call.raw_key).count(":") < 2:
             continue
         sent = call.body_text("agentId")
-        yield pass_if(sent in (None, named)) or warn(
-            call,
-            message="the key names one agent, agentId another",
-            pointer=in_body("agentId"),
-            expected=named,
-        )
+        yield pass_if(sent in (None, named)) or breach_of("SIG-AGENT-004", "two agents", call, named=named)
 
 
 def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
@@ -133,13 +127,12 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
             continue
         harnesses = ("", recording.declared.harness, call.body.get("harness"))
         wrong = [v for v in sent if v.strip() in harnesses]
-        yield pass_if(not wrong) or warn(
+        yield pass_if(not wrong) or breach_of(
+            "SIG-AGENT-005",
+            "harness name" if wrong[0].strip() else "blank",
             call,
-            message="the harness name is used as agent id" if wrong[0].strip() else "a blank agent id",
-            pointer=in_body("agentId") if wrong[0] == body else "/request/headers",
-            expected="a Signet agent id",
             received=wrong[0],
-            fold="harness name" if wrong[0].strip() else "blank",
+            place="body/json/agentId" if wrong[0] == body else "headers",
         )
 
 
@@ -151,12 +144,12 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     for call in recording.of(facts.GET):
         if call.memory_id.strip().lower() == "stats":
             continue
-        yield _judge_declared(recording, call, declared) or warn(
+        yield _judge_declared(recording, call, declared) or breach_of(
+            "SIG-AGENT-006",
+            "another agent",
             call,
-            message=f"GET memory/:id runs as {call.agent!r}: a row of another agent is not found",
-            pointer="/request/query",
-            expected=f"query agentId={' or '.join(sorted(_wanted_agents(recording, call, declared)))}",
             received=call.query.get("agentId"),
+            wanted=" or ".join(sorted(_wanted_agents(recording, call, declared))),
         )
 
 
@@ -179,12 +172,7 @@ def notifications_are_the_sessions(recording: Recording) -> Iterator[Outcome]:
                 call, message="no key, and another session of this agent is open: the request may be its own"
             )
         else:
-            yield warn(
-                call,
-                message=f"notifications are requested as {named!r}, not as the session's agent",
-                pointer=in_body("agentId"),
-                expected=f"agentId {wanted!r}",
-            )
+            yield breach_of("SIG-AGENT-007", "another agent", call, named=named, wanted=wanted)
 
 
 def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
@@ -194,28 +182,20 @@ def keys_are_distinct(recording: Recording) -> Iterator[Outcome]:
         ids = _first_with("sessionId", hooks)
         projects = _first_with("project", [c for c in hooks if c.operation == facts.START])
         sessions = _sessions_started(recording, hooks)
+        mixed: Mapping[str, Call] = {}
         if key.lower() in CONSTANT_KEYS:
-            kind, problem, calls = "constant", f"the key {key!r} is a constant", hooks
+            kind = "constant"
         elif len(ids) > 1:
-            kind, calls = "session ids", list(ids.values())
-            problem = f"one key for {len(ids)} session ids, {_quote_last(ids)}"
+            kind, mixed = "session ids", ids
         elif len(projects) > 1:
-            kind, calls = "projects", list(projects.values())
-            problem = f"one key for {len(projects)} projects, {_quote_last(projects)}"
+            kind, mixed = "projects", projects
         elif len(sessions) > 1 and _are_of_one_project(recording, sessions):
-            kind, calls = "sessions", list(sessions.values())
-            problem = f"one project's key for {len(sessions)} sessions, {_quote_last(sessions)}"
+            kind, mixed = "sessions", sessions
         else:
             clean += 1
             continue
-        yield warn(
-            *calls[:20],
-            message=f"{problem}: sessions are mixed into one transcript",
-            pointer=in_body("sessionKey"),
-            expected="a key of its own for each session",
-            received=key,
-            fold=kind,
-        )
+        calls, last = list(mixed.values()) or hooks, _quote_last(mixed)
+        yield breach_of("SIG-SESS-001", kind, *calls[:20], received=key, key=key, number=len(mixed), last=last)
     if clean and len(recording.hooks_of) >= 2:
         yield PASS
     elif clean:
@@ -275,23 +255,9 @@ def session_is_not_taken_for_noise(recording: Recording) -> Iterator[Outcome]:
         member = "cwd" if call.operation == facts.END else "project"
         path = call.body.get(member)
         if isinstance(path, str) and path.startswith(NOISE_PATHS):
-            yield warn(
-                call,
-                message="a path under /tmp: the daemon treats the session as a test and stores nothing",
-                pointer=in_body(member),
-                expected="a path outside /tmp and /private/tmp",
-                fold="path",
-            )
+            yield breach_of("SIG-SESS-002", "path", call, member=member)
         elif text_or_none(path) is None and call.operation in (facts.END, facts.COMPLETE) and _is_noise(call):
-            yield warn(
-                call,
-                message="without a path, and with this key or harness, the daemon treats the session as a test"
-                " and stores nothing",
-                pointer=in_body("sessionKey"),
-                expected=f"a path, or a key without the prefixes {', '.join(NOISE_KEYS)}",
-                received=call.key,
-                fold="key or harness",
-            )
+            yield breach_of("SIG-SESS-002", "key or harness", call, received=call.key, noise=", ".join(NOISE_KEYS))
         else:
             yield PASS
 
@@ -311,9 +277,4 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
         return
     expected = recording.declared.harness if recording.declared.harness is not None else named[0][1]
     for call, harness in named:
-        yield pass_if(harness == expected) or warn(
-            call,
-            message="the harness name changes: the daemon no longer recognises the session",
-            pointer=in_body("harness"),
-            expected=expected,
-        )
+        yield pass_if(harness == expected) or breach_of("SIG-SESS-003", "changed", call, expected=expected)

@@ -10,7 +10,7 @@ from math import inf
 from signet_conformance.errors import counted
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import sent_twice
-from signet_conformance.rules.outcome import PASS, Outcome, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, undecided, warn
 from signet_conformance.trace import marks
 from signet_conformance.trace.marks import StepName
 
@@ -30,32 +30,40 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
         host = marks.name_host(mark)
         pairs = sent_twice(recording)
         if mark.twice:
-            yield warn(
+            yield breach_of(
+                "SIG-LOAD-005",
+                "twice",
                 *(pairs[0] if pairs else ()),
-                message=f"{_effect(pairs)}{_when(mark)}, {host} has {_name_first(mark.twice)}",
-                expected="each entry once",
                 received=list(mark.twice),
-                fold="twice",
+                effect=_effect(pairs),
+                when=_when(mark),
+                host=host,
+                entries=_name_first(mark.twice),
             )
         untold = [] if mark.twice else pairs
         for file, left in _by_file(mark.old).items():
             effects = [] if file.endswith(_PROSE) else untold
-            yield warn(
+            yield breach_of(
+                "SIG-LOAD-005",
+                "old",
                 *(effects[0] if effects else ()),
-                message=_effect(effects)
-                + f"{_when(mark)}, what the older release wrote is still there beside the new: {_name_first(left)}",
-                expected="what an older release wrote is replaced or removed",
                 received=list(left),
-                fold=f"old {file}",
+                effect=_effect(effects),
+                when=_when(mark),
+                entries=_name_first(left),
+                file=file,
             )
             untold = untold if file.endswith(_PROSE) else []
         for file, losses in _by_file(mark.changed).items():
             what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
-            yield warn(
-                message=f"{_when(mark)}, {what} changed or gone: {_name_first(losses)}",
-                expected="files and entries of others stay unchanged",
+            yield breach_of(
+                "SIG-LOAD-005",
+                "changed",
                 received=list(losses),
-                fold=f"changed {file}",
+                when=_when(mark),
+                what=what,
+                entries=_name_first(losses),
+                file=file,
             )
 
 
@@ -174,10 +182,4 @@ def _silence(recording: Recording) -> Iterator[Outcome]:
         loaded = next(iter(recording.marks(marks.LoadedMark)), None)
         host = "its host" if loaded is None else marks.name_host(loaded, "")
         why = next((f": {mark.text}" for mark in recording.marks(marks.RemarkMark) if mark.unheard and mark.text), "")
-        yield fail(
-            message=f"{host} asked its model in {counted(len(asked), 'turn')}, and no hook of the connector"
-            f" reached the daemon{why}",
-            expected=f"a connector that {host} loads and calls",
-            received="no request at the daemon",
-            fold="silence",
-        )
+        yield breach_of("SIG-LOAD-002", "silence", host=host, turns=counted(len(asked), "turn"), why=why)

@@ -14,13 +14,13 @@ from signet_conformance.files.json_values import list_in, object_in
 from signet_conformance.rules.outcome import (
     PASS,
     Outcome,
+    breach_of,
     fail,
     in_body,
     judge_cut,
     pass_if,
     subjects_of,
     undecided,
-    warn,
 )
 
 MAX_UNCONFIRMED = 25
@@ -70,14 +70,7 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                     call, message=f"this recall may be one of {owner} that arrived after the turn of {owner} had ended"
                 )
             else:
-                yield warn(
-                    call,
-                    message=f"a recall has the key of another session ({owner}): its results count as shown there",
-                    pointer=in_body("sessionKey"),
-                    expected="sessionKey of the session whose turn it is",
-                    received=call.key,
-                    fold="foreign",
-                )
+                yield breach_of("SIG-REC-004", "foreign", call, received=call.key, owner=owner)
         elif call.key is not None and _could_not_be_opened(recording, call):
             yield undecided(
                 call, message="a fault disturbed the start of this session, so the connector may have no other key"
@@ -87,16 +80,7 @@ def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
                 call, message="its session continues later without a start, so it began before the recording"
             )
         else:
-            yield warn(
-                call,
-                message="a recall inside an open session without its key: results shown before are shown again"
-                if call.key is None
-                else "a recall inside an open session with the key of no open session",
-                pointer=in_body("sessionKey"),
-                expected="sessionKey of an open session",
-                received=call.key,
-                fold="no key" if call.key is None else "no open session",
-            )
+            yield breach_of("SIG-REC-004", "no key" if call.key is None else "no open session", call, received=call.key)
 
 
 def _its_session_may_be_open(recording: Recording, call: Call) -> bool:
@@ -170,25 +154,17 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
         what = (call.agent, str(content)) if text_or_none(content) is not None else None
         lost = failed.get(what) if what is not None else None
         if named is not None and named.body.get("content") != content:
-            yield warn(
-                call,
-                named,
-                message="one idempotency key for two contents: the daemon returns the first, the second is lost",
-                pointer=in_body("idempotencyKey"),
-                expected="another key for another content",
-                received=key,
-                fold="reused",
-            )
+            yield breach_of("SIG-REM-002", "reused", call, named, received=key)
         elif lost is not None and (key is None or idempotency_key(lost) != key):
             how = "without an" if key is None else "under another"
-            yield warn(
+            yield breach_of(
+                "SIG-REM-002",
+                "missing",
                 call,
                 lost,
-                message=f"a failed save is repeated {how} idempotency key: it may be stored twice",
-                pointer=in_body("idempotencyKey"),
-                expected=str(idempotency_key(lost) or "the same idempotency key on both"),
                 received=key,
-                fold="missing",
+                how=how,
+                wanted=idempotency_key(lost) or "the same idempotency key on both",
             )
         elif key is not None:
             yield PASS
@@ -232,25 +208,14 @@ def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:
         reason = call.body_text("reason")
         if reason is None and call.operation == facts.DELETE:
             reason = text_or_none(call.query.get("reason"))
-        yield pass_if(reason is not None) or fail(
-            call,
-            message=f"{call.operation} without a reason is refused",
-            pointer=in_body("reason"),
-            expected="a non-blank string",
-        )
+        yield pass_if(reason is not None) or breach_of("SIG-MEM-003", "no reason", call)
 
 
 def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
     """if_version is a positive integer, and a forget has none."""
     for call in subjects_of(recording, "SIG-MEM-004"):
         if call.operation == facts.FORGET:
-            yield pass_if("if_version" not in call.body) or fail(
-                call,
-                message="if_version is refused on a batch forget",
-                pointer=in_body("if_version"),
-                expected="no if_version",
-                fold="batch",
-            )
+            yield pass_if("if_version" not in call.body) or breach_of("SIG-MEM-004", "batch", call)
             continue
         sent = [(in_body("if_version"), call.body["if_version"])] if "if_version" in call.body else []
         if "if_version" in call.query:
@@ -260,13 +225,8 @@ def version_is_a_positive_integer(recording: Recording) -> Iterator[Outcome]:
                 sent.append((in_body("patches", index, "if_version"), patch["if_version"]))
         wrong = [(pointer, value) for pointer, value in sent if not _is_version(value)]
         if sent:
-            yield pass_if(not wrong) or fail(
-                call,
-                message="if_version is not a positive whole number",
-                pointer=wrong[0][0],
-                expected="1, 2, 3, …",
-                received=wrong[0][1],
-                fold="not a number",
+            yield pass_if(not wrong) or breach_of(
+                "SIG-MEM-004", "not a number", call, received=wrong[0][1], place=wrong[0][0]
             )
 
 
@@ -289,11 +249,8 @@ def large_forget_is_confirmed(recording: Recording) -> Iterator[Outcome]:
             # The preview may have been asked for in another session.
             if many or asked:
                 recording = recording.whole
-                yield pass_if(call.body_text("confirm_token") in tokens) or fail(
-                    call,
-                    message=f"a forget of more than {MAX_UNCONFIRMED} rows without the confirmToken of a preview",
-                    pointer=in_body("confirm_token"),
-                    expected="the confirmToken of an earlier forget answer",
+                yield pass_if(call.body_text("confirm_token") in tokens) or breach_of(
+                    "SIG-MEM-005", "unconfirmed", call, most=MAX_UNCONFIRMED
                 )
         if (token := text_or_none(call.answer_value("confirmToken"))) is not None:
             tokens.add(token)
@@ -316,27 +273,11 @@ def secret_job_is_polled_to_its_end(recording: Recording) -> Iterator[Outcome]:
         # A poll that was under way when the end was reported is not after it.
         further = [p for p in polls if ended is not None and p.seq > ended.seq and p.t0 >= ended.t1]
         if further:
-            yield fail(
-                further[0],
-                job,
-                message="the job is polled after its end",
-                pointer="/request/path",
-                expected="no further poll",
-                received=f"{len(further)} more",
-                fold="after the end",
-            )
+            yield breach_of("SIG-SEC-002", "after the end", further[0], job, count=len(further))
         elif ended is not None:
             yield PASS
         elif len(polls) > MAX_POLLS and all(later.t0 - earlier.t0 < TIGHT_POLL_S for earlier, later in pairwise(polls)):
-            yield fail(
-                polls[-1],
-                job,
-                message="the job is polled in a tight loop that does not end",
-                pointer="/request/path",
-                expected=f"a pause of {TIGHT_POLL_S} s or more between polls",
-                received=f"{len(polls)} polls",
-                fold="tight loop",
-            )
+            yield breach_of("SIG-SEC-002", "tight loop", polls[-1], job, least_s=TIGHT_POLL_S, count=len(polls))
         else:
             yield undecided(job, message="no poll saw the job's end: its id may have been passed to the caller")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from signet_conformance.contract import requirements
+from msgspec import UNSET
+
+from signet_conformance.contract import catalogue, requirements
 from signet_conformance.facts import Call, Recording
 from signet_conformance.facts.whole_run import WholeRun
 from signet_conformance.files.json_values import member_of, names_in, pointer
@@ -20,7 +22,6 @@ RunRule = Callable[[WholeRun], Iterator[Outcome]]
 
 PASS: Literal[Verdict.PASS] = Verdict.PASS
 _BODY = "/request/body/json"
-_AT_POINTER: Final = object()
 
 
 def _finding(
@@ -29,13 +30,13 @@ def _finding(
     message: str,
     pointer: str = "",
     expected: str = "",
-    received: Any = _AT_POINTER,
+    received: Any = UNSET,
     fold: str = "",
     elements: Iterable[str] = (),
     side: Side = Side.CONNECTOR,
     asked: Iterable[Any] = (),
 ) -> Finding:
-    if received is _AT_POINTER:
+    if received is UNSET:
         is_in_body = bool(calls) and pointer.startswith(_BODY)
         received = member_of(calls[0].body, *names_in(pointer.removeprefix(_BODY))) if is_in_body else None
     exchanges = tuple(call.seq for call in calls)
@@ -53,13 +54,46 @@ warn = partial(_finding, Verdict.WARN)
 """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
 fail_daemon = partial(_finding, Verdict.FAIL, side=Side.DAEMON)
 """A breach by the daemon; the answer of the first call is the breaching one."""
-fail_harness = partial(_finding, Verdict.FAIL, side=Side.HARNESS)
 warn_harness = partial(_finding, Verdict.WARN, side=Side.HARNESS)
 """A breach by the harness; of the requests to the model that were `asked` the first is the breaching one."""
 unclear = partial(_finding, Verdict.INCONCLUSIVE, side=Side.HARNESS)
 """An undecided finding: the recordings of the daemon's and of the model's side do not show it."""
 pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)
 """A PASS for a subject, with a note on it."""
+
+
+def breach_of(
+    requirement: str,
+    name: str,
+    /,
+    *calls: Call,
+    received: Any = UNSET,
+    asked: Iterable[Any] = (),
+    elements: Iterable[str] = (),
+    **facts: Any,
+) -> Finding:
+    """A breach by `*calls`, the breaching one first, as the requirement's entry describes it under `name`.
+
+    `facts` fill the places in its texts, which may also speak of the first call as `call` and of its `route`.
+    """
+    entry = catalogue()[requirement]
+    breach = entry.breaches[name]
+    if calls:
+        facts |= {"call": calls[0], "route": route_of(calls[0])}
+    if received is UNSET:
+        received = breach.received.format_map(facts) if isinstance(breach.received, str) else breach.received
+    return _finding(
+        Verdict(breach.verdict),
+        *calls,
+        message=breach.message.format_map(facts),
+        pointer=breach.pointer.format_map(facts),
+        expected=breach.expected.format_map(facts),
+        received=received,
+        fold=name if breach.fold is None else breach.fold.format_map(facts),
+        side=Side(entry.side),
+        asked=asked,
+        elements=elements,
+    )
 
 
 def pass_if(conforms: object) -> Literal[Verdict.PASS] | None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided, warn
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.trace.marks import StepName
 
@@ -101,15 +101,7 @@ def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
     accepted: Call | None = None
     for call in turn.prompts:
         if (own := _submission_in_own_session(recording, turn, call)) is not None:
-            yield warn(
-                call,
-                own,
-                message="one user turn is submitted in two sessions",
-                pointer=in_body("sessionKey"),
-                expected="one submission per user turn",
-                received=call.key,
-                fold="two sessions",
-            )
+            yield breach_of("SIG-PROMPT-003", "two sessions", call, own, received=call.key)
         elif accepted is not None and accepted.key == call.key and _same_text(accepted, call):
             yield _twice(call, accepted, "two submissions for one user turn")
         elif (earlier := _earlier_turn(recording, turn, call)) is not None:
@@ -184,39 +176,19 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
             elif recording.may_go_on and recording.hooks_of[call.key][-1] is call:
                 yield undecided(call, message="its start may follow")
             else:
-                yield fail(
-                    call,
-                    message="the key of this prompt was never started, while others were",
-                    pointer=in_body("sessionKey"),
-                    expected="the key of a session-start",
-                    received=call.key,
-                    fold="unstarted key",
-                )
+                yield breach_of("SIG-PROMPT-005", "unstarted key", call, received=call.key)
 
 
 def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
     if recording.timeline.is_sessionless(call):
         yield undecided(call, message="without a key, in a turn for which the harness knows no session")
     elif any_started and (start := _start_of_its_turn(recording, call)) is not None:
-        yield fail(
-            call,
-            start,
-            message="without a key, although the session was started with a key",
-            pointer=in_body("sessionKey"),
-            expected=str(start.key),
-            fold="keyless turn",
-        )
+        yield breach_of("SIG-PROMPT-005", "keyless turn", call, start, start=start)
     elif first_keyless is not None and first_keyless < call.seq:
         if any_started:
             yield undecided(call, message="without a key, after a start without a key: its session is unknown")
     elif recording.any_open(call.seq):
-        yield fail(
-            call,
-            message=f"{call.operation} without a key while a keyed session is open",
-            pointer=in_body("sessionKey"),
-            expected="the key of the started session",
-            fold="no key",
-        )
+        yield breach_of("SIG-PROMPT-005", "no key", call)
 
 
 def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
@@ -241,14 +213,7 @@ def unknown_session_is_started(recording: Recording) -> Iterator[Outcome]:
             if pending is not None and call.operation == PROMPT and is_of_one_turn(recording, pending, call):
                 continue
             if pending is not None and call.operation in (START, PROMPT):
-                yield pass_if(call.operation == START) or warn(
-                    pending,
-                    call,
-                    message="answered sessionKnown:false, and no start follows before the next prompt",
-                    pointer="/response/body/json/sessionKnown",
-                    expected="session-start of this key before its next prompt",
-                    received=False,
-                )
+                yield pass_if(call.operation == START) or breach_of("SIG-PROMPT-006", "not started", pending, call)
                 pending = None
             unknown = call.accepted and call.answer_value("sessionKnown") is False
             if call.operation == PROMPT and unknown and not call.answer_value("skipped"):
@@ -270,11 +235,6 @@ def few_prompts_in_flight(recording: Recording) -> Iterator[Outcome]:
     for call in sorted(prompts, key=lambda c: c.t0):
         ends = [t for t in ends if t > call.t0]
         ends.append(call.t1)
-        yield pass_if(len(ends) <= MAX_IN_FLIGHT) or fail(
-            call,
-            message="more prompts in flight than the daemon accepts",
-            pointer="/request/path",
-            expected=f"at most {MAX_IN_FLIGHT} at once",
-            received=len(ends),
-            fold="in flight",
+        yield pass_if(len(ends) <= MAX_IN_FLIGHT) or breach_of(
+            "SIG-PROMPT-008", "in flight", call, received=len(ends), most=MAX_IN_FLIGHT
         )

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from signet_conformance.facts import EXEC, EXEC_JOB, GET, HEALTH, START, Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, fail, pass_if, route_of, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, pass_if, route_of, subjects_of, undecided
 from signet_conformance.rules.prompt import submitted_twice
 from signet_conformance.trace.marks import StepName
 
@@ -39,14 +39,7 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
         if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
             earlier = None
         if earlier is not None:
-            yield warn(
-                call,
-                earlier,
-                message=f"the request that was answered {earlier.status} is sent again unchanged",
-                expected="a changed request, or no repeat",
-                received=f"{call.method} {call.path}",
-                fold=f"{earlier.status}",
-            )
+            yield breach_of("SIG-HTTP-010", "repeated", call, earlier, earlier=earlier)
         if call.seq in subjects:
             standing[identity] = call
             if earlier is None:
@@ -82,13 +75,7 @@ def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
         if start.key is None or not start.delivered or start.status != CONFLICT:
             continue
         later = [c for c in recording.later(start) if c.runtime_path == start.runtime_path]
-        yield pass_if(not later) or warn(
-            *later[:20],
-            start,
-            message="hooks continue for a session whose start was refused with 409",
-            expected="no lifecycle hook of this key on this runtime path",
-            received=f"{len(later)} more",
-        )
+        yield pass_if(not later) or breach_of("SIG-HTTP-012", "hooks go on", *later[:20], start, count=len(later))
 
 
 def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
@@ -183,14 +170,7 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
     for before, call in _repeats(recording, refused):
         gap, asked = call.t0 - before.t1, refused[before.seq]
         if gap < asked - _CLOCK_S:
-            yield warn(
-                call,
-                before,
-                message="repeated after a 429 before the time given by Retry-After",
-                expected=f"not before {asked:g} s after the 429, or not at all",
-                received=f"{gap:.3f} s after it",
-                fold=route_of(call),
-            )
+            yield breach_of("SIG-HTTP-015", "too early", call, before, wait_s=asked, gap=gap)
     yield from [PASS] * len(refused)
 
 
@@ -214,12 +194,6 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
             if status not in told:
                 recording = recording.whole
                 told.add(status)
-                yield warn(
-                    call,
-                    message=f"answered {status} although no fault disturbed it: its content is lost",
-                    expected="an accepted request",
-                    received=status,
-                    fold=f"{status}",
-                )
+                yield breach_of("SIG-HTTP-014", "refused", call, received=status, status=status)
         elif call.accepted:
             yield PASS

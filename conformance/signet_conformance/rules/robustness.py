@@ -8,7 +8,7 @@ from math import inf
 from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
 from signet_conformance.rules.handlers import lost_turns, turn_was_lost
-from signet_conformance.rules.outcome import PASS, Outcome, fail, no_subject, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, no_subject, pass_if, undecided, warn
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -116,14 +116,7 @@ def slow_call_is_abandoned(recording: Recording) -> Iterator[Outcome]:
             if (reason := _why_undecided(recording, call, duration - bound - GRACE_S)) is not None:
                 yield undecided(call, message=f"{call.operation} waits {duration:.1f} s, but {reason}")
                 continue
-            yield fail(
-                call,
-                message=f"{call.operation} waits {duration:.1f} s for a slow daemon, and so does the user",
-                pointer="/t1",
-                expected=f"given up within {bound:g} s",
-                received=f"{duration:.1f} s",
-                fold=str(call.operation),
-            )
+            yield breach_of("SIG-FAIL-002", "waited for", call, duration=duration, bound=bound)
         else:
             why = f"no bound is declared for {name}" if bound is None else "the delay was shorter than the bound"
             yield pass_if(call.error == "client_closed") or undecided(call, message=why)
@@ -160,13 +153,14 @@ def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
             continue
         took_s = min((mark.ms or 0.0) / 1000 for _, mark, _ in found)
         step, _, bound = found[0]
-        yield warn(
+        yield breach_of(
+            "SIG-FAIL-002",
+            "slow",
             *recording.timeline.calls_in(step),
-            message=f"{event} takes {took_s:.1f} s or more in {len(found)} steps, although its requests are answered"
-            " at once: the user has to wait",
-            expected=f"done within {bound:g} s",
-            received=f"{took_s:.1f} s",
-            fold=f"slow {event}",
+            event=event,
+            took_s=took_s,
+            steps=len(found),
+            bound=bound,
         )
 
 
@@ -292,13 +286,14 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if waited_s < recovers_s:
         told = f"the recording ends {waited_s:.0f} s after the trouble was over; the target declares {recovers_s:g} s"
         return undecided(last, message=f"no hook of {session} since; {told}")
-    return fail(
+    return breach_of(
+        "SIG-FAIL-007",
+        "not again",
         last,
-        message=f"{_trouble_before(recording, over)} was over, and in the {len(turns)} turns of {session} since then no"
-        " hook was sent",
-        expected="hooks for the turns after it" + (f", {recovers_s:g} s later" if recovers_s else ""),
-        received=f"none in {len(turns)} turns",
-        fold="not again",
+        trouble=_trouble_before(recording, over),
+        turns=len(turns),
+        session=session,
+        delay=f", {recovers_s:g} s later" if recovers_s else "",
     )
 
 

@@ -10,7 +10,7 @@ from signet_conformance.contract import contract_version_of, request_members, sp
 from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided, warn
 from signet_conformance.rules.tool_requests import NO_ARGUMENTS, identifier_in, is_value, requests_of
 from signet_conformance.trace.marks import StepMark
 
@@ -55,14 +55,7 @@ def _searched_instead(recording: Recording, mark: StepMark, given: Mapping[str, 
     wanted = identifier_in(given.get("id"))
     for call in requests_of(recording, mark) if wanted else ():
         if call.operation in _SEARCHES and call.accepted and wanted in text_in(_sent_members(call).get("query")):
-            return warn(
-                call,
-                message=f"step {mark.index}: searches for the text of an id instead of reading the memory with that id",
-                pointer="/request/path",
-                expected=f"GET /api/memory/{wanted}",
-                received=f"{call.method} {call.path}",
-                fold="searched",
-            )
+            return breach_of("SIG-REC-005", "searched", call, mark=mark, wanted=wanted)
     return None
 
 

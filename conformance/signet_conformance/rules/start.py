@@ -12,7 +12,7 @@ from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, pass_if, subjects_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, subjects_of, undecided
 from signet_conformance.trace.glance import normalised_key
 from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
@@ -30,14 +30,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
         elif first.operation == END:
             yield undecided(first, message="a lone end: its session may have begun before the recording")
         elif first.operation != PROMPT:
-            yield fail(
-                first,
-                message=f"{first.operation} is the first hook of its key",
-                pointer="/request/path",
-                expected="session-start first",
-                received=first.operation,
-                fold="another hook first",
-            )
+            yield breach_of("SIG-START-004", "another hook first", first, received=first.operation)
         else:
             following = hooks[1] if len(hooks) > 1 else None
             if following is None and recording.may_go_on:
@@ -54,15 +47,13 @@ def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outc
     is_started = following is not None and following.operation == START
     if excused and is_started:
         return PASS
-    return fail(
+    return breach_of(
+        "SIG-START-004",
+        "prompt first",
         first,
         *(() if following is None else (following,)),
-        message="a prompt comes first and is answered sessionKnown:false, but "
-        + ("this release asks for the start before it" if is_started else "no session-start follows at once"),
-        pointer="/request/path",
-        expected="session-start first, or as the very next hook of the key",
         received=None if following is None else following.operation,
-        fold="prompt first",
+        why="this release asks for the start before it" if is_started else "no session-start follows at once",
     )
 
 
@@ -95,12 +86,8 @@ def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
         if folder is None:
             yield undecided(call, message="no mark says in which folder the host ran, or which folder it passed on")
         else:
-            yield pass_if(is_folder(project, folder)) or warn(
-                call,
-                message="project is not the user's working folder",
-                pointer=in_body("project"),
-                expected=folder,
-                fold="another folder",
+            yield pass_if(is_folder(project, folder)) or breach_of(
+                "SIG-START-003", "another folder", call, folder=folder
             )
 
 
@@ -116,23 +103,9 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 if last is None or clear:
                     yield PASS
                 elif not forgotten and _is_start_again(recording, last, call):
-                    yield warn(
-                        call,
-                        last,
-                        message="started again inside an open session: answered with the stub instead of context",
-                        pointer=in_body("sessionKey"),
-                        expected="one start, or a boundary before the next one (end, compaction-complete, clear)",
-                        received=f"source {call.body.get('source')!r}",
-                    )
+                    yield breach_of("SIG-START-005", "started again", call, last, source=call.body.get("source"))
                 elif (why := _injects_again(recording, last, call)) is not None:
-                    yield warn(
-                        call,
-                        last,
-                        message=f"{why} an open session is started again with all its context",
-                        pointer=in_body("claimOnly"),
-                        expected="claimOnly: true, which resumes the session without its context",
-                        fold="everything again",
-                    )
+                    yield breach_of("SIG-START-005", "everything again", call, last, why=why)
                 else:
                     yield PASS
                 if call.accepted:
@@ -199,12 +172,7 @@ def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
                 call, message="no agent is declared: a native id cannot be distinguished from a Signet agent"
             )
         else:
-            yield pass_if(not foreign) or fail(
-                call,
-                message="a native sub-agent id is sent as agentId: its memories are stored in a separate scope",
-                pointer=in_body("agentId"),
-                expected=f"agentId absent or one of {sorted(declared)}, the native id in harnessAgentId",
-            )
+            yield pass_if(not foreign) or breach_of("SIG-START-007", "native id", call, agents=sorted(declared))
 
 
 def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
@@ -214,23 +182,9 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
             continue
         started = call.key is not None and any(c.operation == START for c in recording.earlier(call))
         if call.runtime_path is None:
-            yield fail(
-                call,
-                message="claimOnly without a runtime path is refused",
-                pointer=in_body("claimOnly"),
-                expected="a runtime path",
-                received=None,
-                fold="no runtime path",
-            )
+            yield breach_of("SIG-START-008", "no runtime path", call)
         else:
-            yield pass_if(started) or fail(
-                call,
-                message="claimOnly for a key that was never started",
-                pointer=in_body("claimOnly"),
-                expected="an earlier start of the key",
-                received=call.key,
-                fold="unstarted key",
-            )
+            yield pass_if(started) or breach_of("SIG-START-008", "unstarted key", call, received=call.key)
 
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
@@ -294,8 +248,7 @@ class _Switches:
             elif _works_inside(self._recording, start, old, end):
                 yield undecided(start, end, message="the new session is a sub-agent's, and ended before the old one")
             elif self._is_late(old, turn, start, end):
-                message = "the old session is ended only after the new one was started and used"
-                yield _not_ended_before(start, end, message, f"end after #{start.seq}", "late end")
+                yield breach_of("SIG-END-010", "late end", end, start, start=start)
             else:
                 unclear = end
         if parallel:
@@ -323,8 +276,7 @@ class _Switches:
         # Never seen again: each later start would repeat the same finding.
         del self._open_turns[old]
         # An end for which nothing listened was never recorded; SIG-END-005 judges whether it is made up for.
-        message = "a new session starts, and the old one is neither ended nor used again"
-        return _not_ended_before(start, turn, message, f"start of {start.key!r}", "never ended")
+        return breach_of("SIG-END-010", "never ended", turn, start, start=start)
 
     def _is_late(self, old: str, turn: Call, start: Call, end: Call) -> bool:
         """Whether the new session was used before the old one ended, and nothing was in the way of an end."""
@@ -359,12 +311,6 @@ def _any_between(seqs: Sequence[int], low: int, high: int) -> bool:
     """Whether one of some ascending numbers is at least `low` and below `high`."""
     at = bisect_left(seqs, low)
     return at < len(seqs) and seqs[at] < high
-
-
-def _not_ended_before(start: Call, old: Call, message: str, received: str, fold: str) -> Outcome:
-    """The breach by a hook of the old session after another session has replaced it."""
-    expected = "session-end of the old key before the new start"
-    return warn(old, start, message=message, expected=expected, received=received, fold=fold)
 
 
 _REAL_ROOT = "/private"

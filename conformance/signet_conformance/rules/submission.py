@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from signet_conformance.facts import HEALTH, PROMPT, START, Call, Recording, plain, text_or_none
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided, warn
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
@@ -108,13 +108,8 @@ def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMar
             # The place of a start shows whose key it is. This session may have been started late, in a step of
             # another, or share its key (SIG-SESS-001).
             return undecided(elsewhere, message=f"step {step.index}: no start shows the key of its session")
-        return warn(
-            elsewhere,
-            message=f"step {step.index}: the user's turn is submitted under the key of another session",
-            pointer=in_body("sessionKey"),
-            expected=f"{expected} in session {step.session}",
-            received=elsewhere.key,
-            fold="another session",
+        return breach_of(
+            "SIG-PROMPT-011", "another session", elsewhere, received=elsewhere.key, step=step, expected=expected
         )
     message = f"step {step.index}: the user's turn is never submitted"
     before = [call for call in recording.calls if call.seq < end]

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from signet_conformance.facts import REDACTION, Call, Recording
 from signet_conformance.files.json_values import escape, texts_within
-from signet_conformance.rules.outcome import PASS, Outcome, fail, pass_if, route_of, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, StepName
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
@@ -37,23 +37,12 @@ def token_travels_in_authorization(recording: Recording) -> Iterator[Outcome]:
                 call, message=f"a token-shaped text in {stray.place}, which a person or a model may have written"
             )
         elif stray is not None:
-            yield fail(
-                call,
-                message=f"a token outside the Authorization header, in {stray.place}",
-                pointer=stray.pointer,
-                expected="tokens in Authorization only",
-                received=stray.text[:12] + "…",
-                fold=stray.place,
-            )
+            yield breach_of("SIG-HTTP-009", "elsewhere", call, received=stray.text[:12] + "…", stray=stray)
         elif call.header("authorization") is not None:
             sent = [value for name, value in call.exchange.request.headers if name.lower() == "authorization"]
             wrong = [value for value in sent if not _BEARER.fullmatch(value)]
-            yield pass_if(not wrong) or fail(
-                call,
-                message="Authorization is not `Bearer <token>`",
-                pointer="/request/headers",
-                expected="Bearer <token>",
-                received=wrong[0].split(" ", 1)[0][:20] + " …",
+            yield pass_if(not wrong) or breach_of(
+                "SIG-HTTP-009", "no bearer", call, received=wrong[0].split(" ", 1)[0][:20] + " …"
             )
 
 
@@ -216,22 +205,9 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
         if sent and (given is None or given in sent):
             yield PASS
         elif sent:
-            yield fail(
-                call,
-                message="a request with a token that the connector was not given",
-                pointer="/request/headers",
-                expected="Authorization: Bearer <the token that it was given>",
-                received=sent,
-                fold="another token",
-            )
+            yield breach_of("SIG-HTTP-013", "another token", call, received=sent)
         else:
-            yield fail(
-                call,
-                message="a request without the token that the connector was given",
-                pointer="/request/headers",
-                expected="Authorization: Bearer <token>",
-                fold=route_of(call),
-            )
+            yield breach_of("SIG-HTTP-013", "no token", call)
 
 
 def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
@@ -250,11 +226,13 @@ def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
             if leak is not None:
                 what = "the token that it was given" if leak == recording.declared.given_token else "a secret"
                 where = "while it is loaded" if mark.index is None else f"in step {mark.index}"
-                yield fail(
-                    message=f"the connector prints {what} {where}: {line.strip()[:_LONGEST_LINE]}",
-                    expected="no token and no secret in printed or logged text",
+                yield breach_of(
+                    "SIG-SEC-004",
+                    "token" if leak == recording.declared.given_token else "secret",
                     received=line.strip()[:_LONGEST_LINE],
-                    fold="token" if leak == recording.declared.given_token else "secret",
+                    what=what,
+                    where=where,
+                    line=line.strip()[:_LONGEST_LINE],
                 )
                 break
         else:
@@ -278,10 +256,6 @@ def canary_stays_out(recording: Recording) -> Iterator[Outcome]:
             kind = "text" if request.body.kind == "cut" else request.body.kind
             places += [(f"/request/body/{kind}{p}", s) for p, s in _strings(request.body.value)]
         pointer, leak = next(((p, c) for p, s in places for c in canaries if c and c in s), ("", ""))
-        yield pass_if(not leak) or fail(
-            call,
-            message=f"the secret {canaries[leak]!r} occurs in a request",
-            pointer=pointer,
-            expected="no secret value",
-            received=leak,
+        yield pass_if(not leak) or breach_of(
+            "SIG-SEC-003", "leaked", call, received=leak, secret=canaries[leak], pointer=pointer
         )

@@ -10,7 +10,7 @@ from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.files.json_values import objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.forgetting import judge_forget
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided
 from signet_conformance.rules.tool_requests import (
     CHANGES,
     FORGETS,
@@ -92,11 +92,7 @@ def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any
         is_told = any(not ids or ids & each for each in forgotten)
     if is_told or given.get("mode") == "preview":
         return
-    yield fail(
-        message=f"step {mark.index}: the model is told that {_CLAIMS[mark.tool]}, and the daemon was asked nothing",
-        expected="a request that does what the tool was asked",
-        fold="nothing sent",
-    )
+    yield breach_of("SIG-MEM-006", "nothing sent", mark=mark, claim=_CLAIMS[mark.tool])
 
 
 _CLAIMS: Mapping[str | None, str] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import text_in
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, judge_cut, pass_if, route_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, judge_cut, pass_if, undecided, warn
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
 _CLAIMING = facts.LIFECYCLE | facts.CLAIM_CHECKING
@@ -21,24 +21,15 @@ def body_is_object(recording: Recording) -> Iterator[Outcome]:
         body = call.exchange.request.body
         coding = (call.header("content-encoding") or "identity").strip().lower()
         if coding not in ("", "identity"):
-            yield fail(
-                call,
-                message=f"the body is sent content-encoded ({coding}): the daemon does not decode it",
-                pointer="/request/headers",
-                expected="a JSON object, not encoded",
-                received=coding,
-                fold=f"{route_of(call)} encoded",
-            )
+            yield breach_of("SIG-HTTP-001", "encoded", call, received=coding, coding=coding)
         elif call.cut:
             yield judge_cut(call)
         else:
-            yield pass_if(body is not None and body.object is not None) or fail(
+            yield pass_if(body is not None and body.object is not None) or breach_of(
+                "SIG-HTTP-001",
+                "no body" if body is None else "no object",
                 call,
-                message="the request has no body" if body is None else "the body is not a JSON object",
-                pointer="/request/body",
-                expected="a JSON object",
                 received=None if body is None else body.value,
-                fold=route_of(call),
             )
 
 
@@ -49,13 +40,8 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
             continue
         sent = call.header("content-type")
         media_type = (sent or "").split(";", 1)[0].strip().lower()
-        yield pass_if(media_type == "application/json") or warn(
-            call,
-            message="a body without content-type" if sent is None else "a body with another content-type",
-            pointer="/request/headers",
-            expected="content-type: application/json",
-            received=sent,
-            fold="none" if sent is None else "another",
+        yield pass_if(media_type == "application/json") or breach_of(
+            "SIG-HTTP-002", "none" if sent is None else "another", call, received=sent
         )
 
 
@@ -76,14 +62,7 @@ def route_is_served(recording: Recording) -> Iterator[Outcome]:
         else:
             near = recording.routes.nearest(call.method, call.path)
             such_as = "" if near is None else f", such as {near.method} {near.path}"
-            yield fail(
-                call,
-                message=f"daemon {recording.daemon_version} serves no {call.method} {call.path}",
-                pointer="/request/path",
-                expected=f"a served method and path{such_as}",
-                received=f"{call.method} {call.path}",
-                fold=route_of(call),
-            )
+            yield breach_of("SIG-HTTP-003", "not served", call, recording=recording, such_as=such_as)
 
 
 def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
@@ -91,22 +70,15 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     for call in recording.requests:
         header = _path_header(call)
         if header is not None and header not in ("plugin", "legacy"):
-            yield fail(
+            yield breach_of(
+                "SIG-HTTP-004",
+                "header" if header == call.header(facts.PATH_HEADER) else "two headers",
                 call,
-                message=f"{facts.PATH_HEADER} is neither plugin nor legacy: the daemon ignores it"
-                if header == call.header(facts.PATH_HEADER)
-                else f"{facts.PATH_HEADER} is sent more than once: the daemon reads {header!r} and ignores it",
-                pointer="/request/headers",
-                expected="plugin or legacy",
                 received=header,
+                header=header,
             )
         elif call.operation in _CLAIMING and text_in(call.body.get("runtimePath")) not in ("", "plugin", "legacy"):
-            yield fail(
-                call,
-                message="runtimePath is neither plugin nor legacy: the daemon ignores it",
-                pointer=in_body("runtimePath"),
-                expected="plugin or legacy",
-            )
+            yield breach_of("SIG-HTTP-004", "body", call)
         elif header is not None:
             yield PASS
 
@@ -124,23 +96,18 @@ def runtime_paths_agree(recording: Recording) -> Iterator[Outcome]:
         body, header = text_in(call.body.get("runtimePath")), call.header(facts.PATH_HEADER)
         if not (body and header):
             continue
-        yield pass_if(header == body) or fail(
-            call,
-            message="header and body name different runtime paths: the daemon takes the header",
-            pointer=in_body("runtimePath"),
-            expected=header,
-        )
+        yield pass_if(header == body) or breach_of("SIG-HTTP-005", "disagree", call, header=header)
 
 
 def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
     """A lifecycle hook with a session key carries a runtime path, in its header or its body."""
     for call in recording.keyed_hooks:
-        yield pass_if(call.runtime_path is not None) or warn(
+        yield pass_if(call.runtime_path is not None) or breach_of(
+            "SIG-HTTP-006",
+            "no path",
             call,
-            message=f"{call.operation} names a session but no runtime path: the session is never claimed",
-            pointer="/request/headers",
-            expected=f"{facts.PATH_HEADER}: plugin (or legacy), or runtimePath in the body",
             received=call.header(facts.PATH_HEADER) or call.body.get("runtimePath"),
+            header=facts.PATH_HEADER,
         )
 
 
@@ -159,14 +126,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
             continue
         owner = owners.get(key)
         if owner is not None and owner.runtime_path != path:
-            yield fail(
-                call,
-                owner,
-                message=f"the session of this key is claimed on {owner.runtime_path}, this call uses {path}",
-                pointer="/request/headers",
-                expected=str(owner.runtime_path),
-                received=path,
-            )
+            yield breach_of("SIG-HTTP-007", "another path", call, owner, received=path, owner=owner, path=path)
             continue
         if call.operation == facts.END:
             owners.pop(key, None)
@@ -180,13 +140,7 @@ def hooks_are_not_disabled(recording: Recording) -> Iterator[Outcome]:
     for call in recording.requests:
         if not call.is_hook:
             continue
-        yield pass_if(call.header("x-signet-no-hooks") != "1") or fail(
-            call,
-            message="x-signet-no-hooks: 1 makes the daemon answer with an empty success: it stores and injects nothing",
-            pointer="/request/headers",
-            expected="no such header",
-            received="1",
-        )
+        yield pass_if(call.header("x-signet-no-hooks") != "1") or breach_of("SIG-HTTP-008", "switched off", call)
 
 
 def health_comes_first(recording: Recording) -> Iterator[Outcome]:

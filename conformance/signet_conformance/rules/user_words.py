@@ -9,7 +9,7 @@ from math import inf
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.handlers import survived_clears
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided, warn
 from signet_conformance.rules.prompt import answered_before, is_in_its_turn
 from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.tool_requests import is_tool_output
@@ -36,15 +36,7 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
             settled.add(late.seq)
             if loses_words(recording, late):
                 continue
-            yield warn(
-                late,
-                transcript,
-                message="a stale text: a transcript shows it answered and followed by a newer user turn",
-                pointer=in_body("userMessage"),
-                expected="the prompt of the turn about to run",
-                received=late.text,
-                fold="stale",
-            )
+            yield breach_of("SIG-PROMPT-010", "stale", late, transcript, received=late.text)
     others = {turn.plain_text for turn in turns}
     for turn in turns:
         wanted = turn.plain_text
@@ -172,13 +164,7 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
     if path is None or ABSOLUTE.match(path):
         return
     kind = "a URI" if _URI.match(path) else "not absolute"
-    yield warn(
-        call,
-        message=f"transcriptPath is {kind}: the daemon finds no file there and gets nothing of the session",
-        pointer=in_body("transcriptPath"),
-        expected="the absolute path of a file, or the transcript itself",
-        fold="no path",
-    )
+    yield breach_of("SIG-END-013", "no path", call, kind=kind)
 
 
 def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:

@@ -19,7 +19,7 @@ from signet_conformance.rules.model.requests import (
     says,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, turns, turns_of
-from signet_conformance.rules.outcome import PASS, Outcome, pass_if, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, unclear, warn_harness
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -117,13 +117,14 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
         allowed = {line: sum(_in_text(line, other) for other in texts) for line in text.lines}
         counted = {line: occurrences(line, request.context) for line in text.lines}
         repeats = all(counted[line] > allowed[line] for line in text.lines)
-        yield pass_if(not repeats) or warn_harness(
+        yield pass_if(not repeats) or breach_of(
+            "SIG-MODEL-003",
+            "more often than injected",
             text.call,
             asked=[request],
-            message="an injected text reaches the model more often than it was injected",
-            expected=f"{text.text.strip()[:200]!r}, {_often(max(allowed.values()))}",
-            received=f"{_often(max(counted.values()))} in one request",
-            fold="more often than injected",
+            injected=text.text.strip()[:200],
+            allowed=_often(max(allowed.values())),
+            found=_often(max(counted.values())),
         )
 
 
@@ -182,13 +183,13 @@ def _judge_summary(
     elif here is Standing.LACKED and any(says(plain_words(said.text), first.users) for said in said_before):
         yield unclear(call, asked=[first], message="the model still gets what was said before the compaction")
     elif here is Standing.LACKED:
-        yield warn_harness(
+        yield breach_of(
+            "SIG-MODEL-009",
+            "without the summary",
             call,
             asked=[first],
-            message="after the compaction the model does not get the summary that the daemon got",
-            expected=f"a request that holds {summary.strip()[:200]!r}",
             received=first.excerpt,
-            fold="without the summary",
+            summary=summary.strip()[:200],
         )
 
 
@@ -203,14 +204,7 @@ def _cut_from(recording: Recording, call: Call, turn: ModelTurn) -> Outcome | No
     told, words = plain_words(summary), plain_words(whole)
     if not told or not words.startswith(told) or len(told) * 2 >= len(words) or not says(words, first.everything):
         return None
-    return warn_harness(
-        call,
-        asked=[first],
-        message="the daemon gets only the beginning of the summary with which the model continues",
-        expected=whole[:400],
-        received=summary,
-        fold="cut summary",
-    )
+    return breach_of("SIG-MODEL-009", "cut summary", call, asked=[first], received=summary, whole=whole[:400])
 
 
 def _taken_away(recording: Recording, session: str, low: int, high: int) -> bool:
@@ -310,27 +304,20 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
         if wanted.standing_in(first) is not Standing.HELD:
             continue
         if header.in_prompt is False and any(_is_among(text, turn, part) for part in first.parts):
-            yield warn_harness(
-                text.call,
-                asked=[first],
-                message="injected text reaches the model as the user's own words",
-                expected="the text in the host's place for context",
-                received=first.excerpt,
-                fold="as the user's words",
-            )
+            yield breach_of("SIG-MODEL-011", "as the user's words", text.call, asked=[first], received=first.excerpt)
             continue
         following = [each for each in later if _continues_turn(each, first, turn)]
         if header.lasts == ONE_REQUEST or not following:
             continue
         lacking = [each for each in following if wanted.standing_in(each) is Standing.LACKED]
-        yield pass_if(not lacking) or warn_harness(
+        yield pass_if(not lacking) or breach_of(
+            "SIG-MODEL-011",
+            "dropped",
             text.call,
             asked=[first, lacking[0]],
-            message="text injected for a turn is in its first request to the model, but not in later requests"
-            " of that turn",
-            expected=f"each request of the turn to hold {text.text.strip()[:200]!r}",
             received=lacking[0].excerpt,
-            fold=f"{text.call.operation} dropped",
+            injected=text.text.strip()[:200],
+            text=text,
         )
 
 
@@ -360,14 +347,14 @@ def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
         lines = () if later is None else _own_lines(recording, text, later.main[0])
         if later is None or not lines:
             continue
-        yield pass_if(not _stands_as_new(lines, later, later.main[0])) or warn_harness(
+        yield pass_if(not _stands_as_new(lines, later, later.main[0])) or breach_of(
+            "SIG-MODEL-012",
+            "of a turn before",
             text.call,
             asked=[later.main[0]],
-            message=f"text injected for step {turn.step.index}, in which the model was never asked, reaches"
-            f" the model in step {later.step.index} as if it belonged there",
-            expected="nothing from a turn that was stopped or failed",
             received=text.text.strip()[:200],
-            fold="of a turn before",
+            turn=turn,
+            later=later,
         )
 
 

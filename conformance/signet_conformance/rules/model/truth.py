@@ -22,7 +22,7 @@ from signet_conformance.rules.model.requests import (
     says,
 )
 from signet_conformance.rules.model.turns import ModelTurn, model_requests, turns_of, turns_with_tools
-from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, unclear, warn_harness
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark
 
@@ -277,15 +277,7 @@ def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCa
         words = plain_words(line)
         tells = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
         if tells and not _was_said_undisturbed(recording, words, call):
-            return warn_harness(
-                call,
-                asked=[request],
-                message="the model is told that the daemon does not run, although it answered late or in an"
-                " unexpected way",
-                expected="nothing about an absence, or that the answer was unusable",
-                received=line.strip()[:200],
-                fold="told as offline",
-            )
+            return breach_of("SIG-MODEL-013", "told as offline", call, asked=[request], received=line.strip()[:200])
     return None
 
 
@@ -311,13 +303,14 @@ def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | 
     for part in request.parts:
         for heading, lines in _sections(part.text).items() if part.role in ("system", "user") else ():
             if heading in known and known[heading] and lines and not set(known[heading]) & set(lines):
-                return warn_harness(
+                return breach_of(
+                    "SIG-MODEL-013",
+                    "another identity",
                     call,
                     asked=[request],
-                    message="the model gets an identity that is not that of the agent's workspace",
-                    expected=f"what the daemon says under {heading!r}: {known[heading][0][:200]!r}",
                     received=lines[0][:200],
-                    fold="another identity",
+                    heading=heading,
+                    own=known[heading][0][:200],
                 )
     return None
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from signet_conformance.facts import PROMPT, Call, Recording, once_a_recording, plain, text_or_none
 from signet_conformance.rules.model.requests import ModelCall, plain_words, read_request, says
-from signet_conformance.rules.outcome import PASS, Outcome, fail_harness, pass_harness, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_harness, unclear
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
@@ -161,15 +161,14 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
         elif bound is None and first.t0 >= hook.t0:
             yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
         else:
-            yield warn_harness(
+            yield breach_of(
+                "SIG-MODEL-006",
+                "asked too early",
                 hook,
                 asked=[first],
-                message="the model is asked before the prompt hook has "
-                + ("ended" if first.t0 >= hook.t0 else "begun"),
-                expected="the answer of the prompt hook before the model is asked"
-                + ("" if bound is None else f", or {bound:g} s of waiting"),
-                received=f"asked {early:.2f} s before its end",
-                fold="asked too early",
+                what="ended" if first.t0 >= hook.t0 else "begun",
+                wait="" if bound is None else f", or {bound:g} s of waiting",
+                early=early,
             )
 
 
@@ -192,13 +191,8 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
         late = wait - median(usual) if usual else None
         allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
         if late is not None and allowed is not None and late > allowed:
-            yield warn_harness(
-                asked=turn.main,
-                message=f"step {turn.step.index}: while the daemon does not run, the model is asked {late:.1f}"
-                " s later than otherwise",
-                expected=f"at most {allowed:g} s, by the declared bounds",
-                received=round(late, 2),
-                fold="late",
+            yield breach_of(
+                "SIG-MODEL-008", "late", asked=turn.main, received=round(late, 2), turn=turn, late=late, allowed=allowed
             )
         elif late is not None:
             yield pass_harness(
@@ -215,12 +209,8 @@ def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
         return unclear(asked=turn.asked, message=f"{what}may still be asked: the recording is not complete")
     if not usual or turn.unread:
         return unclear(asked=turn.asked, message=f"{what}may have been asked in a request that was not recorded")
-    return fail_harness(
-        asked=turn.asked,
-        message=f"{what}{'does not answer' if turn.main else 'is never asked'} in the user's turn",
-        expected=f"an answer to {turn.text[:200]!r}",
-        fold="no answer",
-    )
+    problem = "does not answer" if turn.main else "is never asked"
+    return breach_of("SIG-MODEL-008", "no answer", asked=turn.asked, what=what, problem=problem, said=turn.text[:200])
 
 
 def _waited(turn: ModelTurn) -> float | None:

@@ -11,7 +11,7 @@ from signet_conformance.facts import Recording
 from signet_conformance.rules.model.given import compacted_at, heard_by
 from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
 from signet_conformance.rules.model.turns import ModelTurn, turns
-from signet_conformance.rules.outcome import PASS, Outcome, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, unclear
 
 _LEAST_WORDS = 3
 _HALF = 0.5
@@ -43,13 +43,15 @@ def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outc
     heard = heard_by(recording, turn.session, request.t0)
     if counted <= allowed or f" {' '.join(words for words, _ in lines)} " in heard:
         return None
-    return warn_harness(
+    return breach_of(
+        "SIG-MODEL-010",
+        "words doubled",
         asked=[request],
-        message=f"step {turn.step.index}: the user's words reach the model {counted} times, but were said"
-        f" {'once' if allowed == 1 else f'{allowed} times'}",
-        expected=f"{turn.text.strip()[:200]!r}, once for each time that it was said",
         received=request.excerpt,
-        fold="words doubled",
+        turn=turn,
+        counted=counted,
+        often="once" if allowed == 1 else f"{allowed} times",
+        said=turn.text.strip()[:200],
     )
 
 
@@ -108,12 +110,8 @@ def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
         return None
     if says_left_out(told, map(plain_words, turn.text.splitlines()), turn.text):
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
-    return warn_harness(
-        asked=[own],
-        message=f"step {turn.step.index}: the user's words do not reach the model unchanged",
-        expected=turn.text.strip()[:200],
-        received=own.excerpt,
-        fold="words changed",
+    return breach_of(
+        "SIG-MODEL-010", "words changed", asked=[own], received=own.excerpt, turn=turn, said=turn.text.strip()[:200]
     )
 
 

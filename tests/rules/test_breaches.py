@@ -1,0 +1,71 @@
+"""The kinds of breach in the entries of requirements: each is found by a rule, which fills the places in its texts."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from string import Formatter
+
+import pytest
+
+from signet_conformance import rules as rules_room
+from signet_conformance.contract import Breach, catalogue
+from signet_conformance.rules.outcome import breach_of
+
+DESCRIBED = {(name, kind): breach for name, entry in catalogue().items() for kind, breach in entry.breaches.items()}
+OPTIONS = {name for name, told in inspect.signature(breach_of).parameters.items() if told.kind is told.KEYWORD_ONLY}
+
+
+def texts_in(node: ast.expr, module: ast.Module) -> Iterator[str]:
+    """The texts that an expression may be: constants, each side of a choice, and what its name is assigned."""
+    if isinstance(node, ast.Constant):
+        yield str(node.value)
+    elif isinstance(node, ast.IfExp):
+        yield from (*texts_in(node.body, module), *texts_in(node.orelse, module))
+    elif isinstance(node, ast.Name):
+        for statement in ast.walk(module):
+            if isinstance(statement, ast.Assign) and node.id in ast.unparse(statement.targets[0]).strip("()").split(
+                ", "
+            ):
+                yield from (each.value for each in ast.walk(statement.value) if isinstance(each, ast.Constant))
+
+
+@cache
+def found() -> Sequence[tuple[str, str, frozenset[str]]]:
+    """The requirement, the kind and the facts of each breach that the code of a rule finds."""
+    breaches = []
+    for each in walk_packages(rules_room.__path__, f"{rules_room.__name__}."):
+        module = ast.parse(inspect.getsource(import_module(each.name)))
+        for call in ast.walk(module):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "breach_of":
+                facts = frozenset(str(keyword.arg) for keyword in call.keywords) - OPTIONS
+                requirement = ast.literal_eval(call.args[0])
+                breaches += [(requirement, kind, facts) for kind in texts_in(call.args[1], module)]
+    return breaches
+
+
+def places(breach: Breach) -> set[str]:
+    """The facts that the texts of a breach have places for, but the call and its route."""
+    texts = (breach.message, breach.pointer, breach.expected, breach.received, breach.fold)
+    fields = [field for text in texts if isinstance(text, str) for _, field, _, _ in Formatter().parse(text) if field]
+    return {field.partition(".")[0].partition("[")[0] for field in fields} - {"call", "route"}
+
+
+def test_a_rule_finds_each_breach_that_an_entry_describes() -> None:
+    """No entry has a breach that no rule finds, and no rule finds one that its entry does not describe."""
+    assert {(requirement, kind) for requirement, kind, _ in found()} == DESCRIBED.keys()
+
+
+@pytest.mark.parametrize("requirement", sorted({requirement for requirement, _ in DESCRIBED}))
+def test_a_rule_fills_the_places_in_the_texts(requirement: str) -> None:
+    """The facts that a rule gives are those that the texts have places for."""
+    given: dict[frozenset[str], set[str]] = {}
+    for name, kind, facts in found():
+        if name == requirement:
+            assert places(DESCRIBED[name, kind]) <= facts, kind
+            given.setdefault(facts, set()).update(places(DESCRIBED[name, kind]))
+    assert {facts: facts - told for facts, told in given.items() if facts - told} == {}
