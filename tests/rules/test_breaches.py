@@ -19,6 +19,9 @@ from signet_conformance.rules.outcome import breach_of
 DESCRIBED = {(name, kind): breach for name, entry in catalogue().items() for kind, breach in entry.breaches.items()}
 OPTIONS = {name for name, told in inspect.signature(breach_of).parameters.items() if told.kind is told.KEYWORD_ONLY}
 
+FINDERS = {"breach_of": 0, "forgot": 1}
+"""The functions that make a finding of a breach, to the place of the requirement among their arguments."""
+
 
 def texts_in(node: ast.expr, module: ast.Module) -> Iterator[str]:
     """The texts that an expression may be: constants, each side of a choice, and what its name is assigned."""
@@ -41,10 +44,13 @@ def found() -> Sequence[tuple[str, str, frozenset[str]]]:
     for each in walk_packages(rules_room.__path__, f"{rules_room.__name__}."):
         module = ast.parse(inspect.getsource(import_module(each.name)))
         for call in ast.walk(module):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == "breach_of":
+            name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+            if not isinstance(call, ast.Call) or name not in FINDERS:
+                continue
+            requirement, kind = call.args[FINDERS[name] : FINDERS[name] + 2]
+            if isinstance(requirement, ast.Constant):
                 facts = frozenset(str(keyword.arg) for keyword in call.keywords) - OPTIONS
-                requirement = ast.literal_eval(call.args[0])
-                breaches += [(requirement, kind, facts) for kind in texts_in(call.args[1], module)]
+                breaches += [(str(requirement.value), each, facts) for each in texts_in(kind, module)]
     return breaches
 
 

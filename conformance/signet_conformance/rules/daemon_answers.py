@@ -17,24 +17,19 @@ from signet_conformance.facts import Call, Recording, once_a_recording, text_or_
 from signet_conformance.files.json_values import object_in, objects_in, pointer as pointer_of, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.fields import explain, is_valid
-from signet_conformance.rules.outcome import PASS, Outcome, fail_daemon, pass_if, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace.marks import FaultMark, StepMark
 from signet_conformance.trace.model import NOT_CARRIED
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
 
 
-def breach(call: Call, *others: Call, pointer: str = "", fold: str = "", **details: Any) -> Finding:
-    """The breach of an operation by the daemon, with the details that :func:`outcome.fail` takes."""
-    fold = f"{call.operation}: {fold or _INDEX.sub('/*', pointer)}"
-    return fail_daemon(call, *others, pointer=pointer, fold=fold, **details)
-
-
-def forgot(recording: Recording, call: Call, *others: Call, message: str, **details: Any) -> Finding:
+def forgot(recording: Recording, requirement: str, name: str, *calls: Call, **details: Any) -> Finding:
     """Evidence that the daemon lost something it had kept; a breach only if the kit would have marked a restart."""
-    if not recording.marks(StepMark):
-        return undecided(call, *others, message=f"{message}; no mark says whether the daemon was restarted")
-    return breach(call, *others, message=message, **details)
+    breach = breach_of(requirement, name, *calls, **details)
+    if recording.marks(StepMark):
+        return breach
+    return undecided(*calls, message=f"{breach.message}; no mark says whether the daemon was restarted")
 
 
 def in_answer(*names: str | int) -> str:
@@ -129,13 +124,15 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
             continue
         path, why, received = explain(validator, schema, answer)
         member = "/".join(str(part) for part in path[1:]) or ("status" if path[:1] == ("status",) else "the answer")
-        yield breach(
-            call,
-            message=f"{call.operation}: {member} is {'absent' if why == 'absent' else 'not as the contract requires'}",
-            pointer="/response/status" if path[:1] == ("status",) else in_answer(*path[1:]),
-            expected="the absent member" if why == "absent" else why[:200],
-            received=received,
-        )
+        pointer = "/response/status" if path[:1] == ("status",) else in_answer(*path[1:])
+        problem, expected = "not as the contract requires", why[:200]
+        if why == "absent":
+            problem, expected = "absent", "the absent member"
+        place = _INDEX.sub("/*", pointer)
+        yield breach_of(
+            "SIG-DAEMON-001", "other shape", call, received=received, member=member, problem=problem, expected=expected,
+            pointer=pointer, place=place,
+        )  # fmt: skip
 
 
 def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
@@ -149,13 +146,9 @@ def refusal_says_why(recording: Recording) -> Iterator[Outcome]:
             why = object_in(why).get("message", why)
         elif call.operation in _MEMORY_CHANGES:
             why = why or call.answer_value("status")
-        yield pass_if(text_or_none(why) is not None) or breach(
-            call,
-            message=f"a refusal with {call.status} without a reason",
-            pointer="/response/body" if call.answer is None else in_answer("error"),
-            expected='{"error": "…"}',
-            received=_body(call),
-            fold=f"{call.status}",
+        pointer = "/response/body" if call.answer is None else in_answer("error")
+        yield pass_if(text_or_none(why) is not None) or breach_of(
+            "SIG-DAEMON-002", "no reason", call, received=_body(call), pointer=pointer
         )
 
 
@@ -177,13 +170,9 @@ def private_row_stays_private(recording: Recording) -> Iterator[Outcome]:
                 save = owners.get(name)
                 if save is None:
                     continue
-                yield pass_if(save.agent == call.agent) or breach(
-                    call,
-                    save,
-                    message=f"{call.operation} shows a private memory of {save.agent!r} to {call.agent!r}",
-                    pointer=in_answer("id") if call.operation == facts.GET else in_answer("results"),
-                    expected="404, or a result without it",
-                    received=name,
+                place = "id" if call.operation == facts.GET else "results"
+                yield pass_if(save.agent == call.agent) or breach_of(
+                    "SIG-DAEMON-006", "shown to another", call, save, received=name, save=save, place=place
                 )
 
 
@@ -193,13 +182,8 @@ def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
         if call.operation != facts.GET or not call.accepted or call.memory_id == "stats":
             continue
         answered = call.answer_value("id")
-        yield pass_if(text_in(answered).lower().startswith(call.memory_id.strip().lower())) or breach(
-            call,
-            message="GET memory/:id answers with another memory",
-            pointer=in_answer("id"),
-            expected=call.memory_id,
-            received=answered,
-        )
+        is_it = text_in(answered).lower().startswith(call.memory_id.strip().lower())
+        yield pass_if(is_it) or breach_of("SIG-DAEMON-007", "another memory", call, received=answered)
 
 
 def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
@@ -208,12 +192,9 @@ def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
         if call.operation != facts.HEALTH or call.status != 200:
             continue
         version = call.answer_value("version")
-        yield pass_if(isinstance(version, str) and _VERSION.match(version)) or breach(
-            call,
-            message="/health names no version",
-            pointer="/response/body" if call.answer is None else in_answer("version"),
-            expected="version, such as 0.145.7",
-            received=version,
+        pointer = "/response/body" if call.answer is None else in_answer("version")
+        yield pass_if(isinstance(version, str) and _VERSION.match(version)) or breach_of(
+            "SIG-DAEMON-008", "no version", call, received=version, pointer=pointer
         )
 
 
@@ -225,14 +206,7 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
     for call in whole_answers(recording):
         text = json.dumps(_body(call), ensure_ascii=False)
         shown = next((token for token in canaries if token and token in text), "")
-        yield pass_if(not shown) or breach(
-            call,
-            message=f"the answer shows the secret {canaries[shown]!r}",
-            pointer="/response/body",
-            expected="[REDACTED]",
-            received=shown,
-            fold=str(canaries[shown]),
-        )
+        yield pass_if(not shown) or breach_of("SIG-DAEMON-009", "shown", call, received=shown, secret=canaries[shown])
 
 
 def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
@@ -244,10 +218,6 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
         asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
         told = [row.get("id") for row in objects_in(call.answer_value("results"))]
         match = all(answered in (None, wanted) for wanted, answered in zip(asked, told, strict=False))
-        yield pass_if(match and len(told) == len(asked)) or breach(
-            call,
-            message="the results do not match the patches one by one",
-            pointer=in_answer("results"),
-            expected=f"{len(asked)} results, in the order of the patches",
-            received=told,
+        yield pass_if(match and len(told) == len(asked)) or breach_of(
+            "SIG-DAEMON-012", "other results", call, received=told, count=len(asked)
         )

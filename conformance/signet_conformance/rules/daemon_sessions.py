@@ -9,7 +9,6 @@ from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.rules.daemon_answers import (
     forgot,
-    in_answer,
     interrupted,
     is_own_answer,
     is_served,
@@ -70,14 +69,9 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
             is_skipped = all(call.answer_value(name) is True for name in ("skipped", "duplicateRuntimePath"))
             names_owner = call.answer_value("claimedBy") == owner.runtime_path
             told = call.status == 409 if refused else call.status == 200 and is_skipped and names_owner
+            wanted = "409" if refused else f"200 skipped, claimedBy {owner.runtime_path}"
             yield pass_if(told) or forgot(
-                recording,
-                call,
-                owner,
-                message=f"{call.operation} on {call.runtime_path} is accepted in a session of {owner.runtime_path}",
-                pointer="/response",
-                expected="409" if refused else f"200 skipped, claimedBy {owner.runtime_path}",
-                received=call.status,
+                recording, "SIG-DAEMON-003", "accepted", call, owner, received=call.status, owner=owner, wanted=wanted
             )
         claims.see(call)
 
@@ -105,14 +99,9 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
             ):
                 full = None if call.is_stub else call
             else:
+                inject = str(call.answer_value("inject"))[:80]
                 yield pass_if(call.is_stub) or forgot(
-                    recording,
-                    call,
-                    full,
-                    message="a repeated start is answered with the whole context again",
-                    pointer=in_answer("inject"),
-                    expected="the stub: no memories, inject beginning with [memory active",
-                    received=str(call.answer_value("inject"))[:80],
+                    recording, "SIG-DAEMON-004", "whole context", call, full, received=inject
                 )
 
 
@@ -130,13 +119,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                 continue
             is_dropped = all(call.answer_value(name) is True for name in ("skipped", "duplicateSessionEnd"))
             yield pass_if(is_dropped) or forgot(
-                recording,
-                call,
-                before,
-                message="a second end of an ended session is accepted again",
-                pointer=in_answer("duplicateSessionEnd"),
-                expected="skipped and duplicateSessionEnd",
-                received=dict(call.answer or {}),
+                recording, "SIG-DAEMON-005", "second end", call, before, received=dict(call.answer or {})
             )
 
 
@@ -159,15 +142,7 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
             elif interrupted(recording, job, call):
                 yield undecided(call, message="the daemon may have been restarted since it accepted the job")
             else:
-                yield forgot(
-                    recording,
-                    call,
-                    job,
-                    message="an accepted job cannot be queried",
-                    pointer="/response/status",
-                    expected=f"200 with id {identifier}",
-                    received=call.status,
-                )
+                yield forgot(recording, "SIG-DAEMON-010", "lost job", call, job, received=call.status, id=identifier)
 
 
 def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
@@ -177,13 +152,6 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
         if call.operation == facts.PROMPT and call.accepted and is_served(call):
             owner = claims.claim_at(call) if call.key is not None else None
             if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
-                yield pass_if(call.answer_value("sessionKnown") is not False) or forgot(
-                    recording,
-                    call,
-                    owner,
-                    message="the session was started, and its prompt is answered sessionKnown:false",
-                    pointer=in_answer("sessionKnown"),
-                    expected="true",
-                    received=False,
-                )
+                is_known = call.answer_value("sessionKnown") is not False
+                yield pass_if(is_known) or forgot(recording, "SIG-DAEMON-011", "unknown session", call, owner)
         claims.see(call)

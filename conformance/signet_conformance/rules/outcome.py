@@ -52,8 +52,6 @@ A rule that knows several kinds of breach at one pointer names each by `fold`: a
 """
 warn = partial(_finding, Verdict.WARN)
 """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
-fail_daemon = partial(_finding, Verdict.FAIL, side=Side.DAEMON)
-"""A breach by the daemon; the answer of the first call is the breaching one."""
 warn_harness = partial(_finding, Verdict.WARN, side=Side.HARNESS)
 """A breach by the harness; of the requests to the model that were `asked` the first is the breaching one."""
 unclear = partial(_finding, Verdict.INCONCLUSIVE, side=Side.HARNESS)
