@@ -13,13 +13,13 @@ stdout, in order. `{"ok": false, "error": …, "remedy": …}` refuses a command
     {"op": "mark", "name": "step", "data": {…}}        -> {"ok": true, "seq": n}
     {"op": "trace", "out": FILE, "header": {"target": …, "declared": {…}}}
         begins a new file, with numbers from 1 and time zero; exchanges in flight end in the old one; with
-        "model": FILE each mark also goes there, and what a played host asks its model
+        "model": FILE marks also go there, and so do the requests of a played host to its model
     {"op": "asked", "path": …, "body": {…}, "answer": {…}}
-        what a played host asks its model, and is answered
+        a request of a played host to its model, and the answer
     {"op": "fault", "fault": {"kind": …, …}, "match": {"method": …, "path": PATTERN}, "count": n}
-        -> {"ok": true, "id": k}; match and count may lack; also marked in the trace
+        -> {"ok": true, "id": k}; match and count are optional; also marked in the trace
     {"op": "fault_off", "id": k}                       -> {"ok": true, "off": [k, …], "unmet": [k, …]}; null: all;
-                                                          unmet are those of them that no request met
+                                                          unmet: those that affected no request
     {"op": "idle", "timeout_s": 5}                     -> when no exchange is in flight, or ok false
     {"op": "upstream", "url": URL}                     -> {"ok": true, "daemon_version": …}
     {"op": "counts"}                                   -> {"ok": true, "written": n, "in_flight": n, …}
@@ -56,7 +56,7 @@ from signet_recording_proxy.upstream import Upstream, ask
 
 __doc__ = f"{__doc__}\n{fault_page()}\n"
 
-_OBJECTS_BEFORE_SEARCH = 20_000
+_COLLECTION_THRESHOLD = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -160,7 +160,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     declared = _declared(options)
     demand_creatable(options.out)
     probe = asyncio.create_task(ask(upstream))
-    await asyncio.sleep(0)  # lets the question out before the heavy imports, so that both go on at once
+    await asyncio.sleep(0)  # sends the request before the heavy imports, so that the daemon answers meanwhile
     from signet_recording_proxy.control import Control, write_line
     from signet_recording_proxy.engine.client_connection import ClientConnection
     from signet_recording_proxy.engine.connection_limits import ConnectionLimits, raise_limit
@@ -197,8 +197,8 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     listener = Listener(upstream, recorder, reserved, rewrite_any_host=options.allow_non_loopback)
     raise_limit()
     await listener.serve(partial(ClientConnection, listener, ConnectionLimits()))
-    ended = _signalled()
-    _spare_the_collector()
+    ended = _watch_signals()
+    _reduce_garbage_collection()
     write_line({"url": listener.url, "out": options.out})
 
     waiting: list[asyncio.Future[Any]] = [ended, recorder.failure]
@@ -216,13 +216,13 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     return KitError.exit_status if recorder.internal_errors else 0
 
 
-def _spare_the_collector() -> None:
-    """Freeze the collector: loaded modules stay, and exchanges make no cycles that it would have to find."""
+def _reduce_garbage_collection() -> None:
+    """Collect garbage rarely, and never among the loaded modules: exchanges leave no reference cycles."""
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BEFORE_SEARCH, 20, 50)
+    gc.set_threshold(_COLLECTION_THRESHOLD, 20, 50)
 
 
-def _signalled() -> asyncio.Future[Any]:
+def _watch_signals() -> asyncio.Future[Any]:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)

@@ -2,8 +2,8 @@
 
     mitmdump -s "$(signet-conformance record --addon)" --mode reverse:http://127.0.0.1:3850 --set signet_out=run.jsonl
 
-Bodies pass while they come, and nothing is changed. mitmproxy itself answers 502 where the daemon refuses; the
-recording holds no answer then.
+Bodies are streamed, and nothing is changed. If the daemon refuses the connection, mitmproxy itself answers 502, and
+the recording holds no answer.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class RecordingAddon:
         self._clients = 0
         self._failed = False
 
-    # ---- the life of mitmproxy
+    # ---- the lifecycle of mitmproxy
 
     def load(self, loader: Loader) -> None:
         """Declare the options."""
-        for name, kind, default, words in _OPTIONS:
-            loader.add_option(name, kind, default, words)
+        for name, kind, default, help_text in _OPTIONS:
+            loader.add_option(name, kind, default, help_text)
 
     def configure(self, updated: set[str]) -> None:
-        """Take the options; raise OptionsError for one that cannot be used, which ends mitmproxy."""
+        """Read the options; raise OptionsError if one cannot be used, which ends mitmproxy."""
         if self._recorder is not None or not updated:
             return
         if ctx.options.connection_strategy != "lazy":
-            # With the other one no hook is called where the daemon refuses.
+            # With "eager", mitmproxy calls no hook when the daemon refuses the connection.
             ctx.options.update(connection_strategy="lazy")
         try:
             self._upstream = Upstream(ctx.options.signet_upstream or _reversed_origin(ctx.options.mode))
@@ -75,11 +75,11 @@ class RecordingAddon:
             raise OptionsError(str(refusal)) from None
 
     def running(self) -> None:
-        """Begin the recording, so that what keeps it from beginning is known at once."""
+        """Begin the recording now, so that an obstacle is reported at once."""
         self._begin()
 
     def _begin(self) -> Recorder | None:
-        """The recorder, begun where it is not yet: mitmproxy may hear a request before it says that it runs."""
+        """Return the recorder, creating it at need: a request may arrive before mitmproxy calls `running`."""
         if self._recorder is not None or self._failed:
             return self._recorder
         options = ctx.options
@@ -102,13 +102,13 @@ class RecordingAddon:
         return self._recorder
 
     def _give_up(self, failure: SignetConformanceError) -> None:
-        """End mitmproxy: what passes would not be recorded."""
+        """Report the failure and end mitmproxy, since nothing more would be recorded."""
         self._failed = True
         logging.getLogger(__name__).error("%s", failure)
         ctx.master.shutdown()
 
     async def done(self) -> None:
-        """Write what is in flight."""
+        """Write the exchanges in flight."""
         if self._recorder is not None:
             self._recorder.abandon("mitmproxy ended")
             await self._recorder.lines_made()
@@ -122,8 +122,8 @@ class RecordingAddon:
     def requestheaders(self, flow: HTTPFlow) -> None:
         """A request begins."""
         request = flow.request
-        named = {(host, request.port) for host in (request.host, request.pretty_host)}
-        if (self._upstream.host, self._upstream.port) not in named:
+        addresses = {(host, request.port) for host in (request.host, request.pretty_host)}
+        if (self._upstream.host, self._upstream.port) not in addresses:
             return
         if (recorder := self._begin()) is None:
             flow.kill()

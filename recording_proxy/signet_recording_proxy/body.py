@@ -1,4 +1,4 @@
-"""From the bytes of a message to the body of a trace line: decoded, named, and cut when too large."""
+"""Makes the `body` member of a trace line from the bytes of a message: decoded, and cut if it is too large."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MAX_ENCODED = 24 * 1024 * 1024
 """How many bytes of a trace line one body may take: a line holds two bodies, and readers bound its length."""
 _SURELY_SHALLOW = 2 * MAX_JSON_DEPTH
 _ENCODER = msgspec.json.Encoder()
-_AS_IT_STANDS = msgspec.json.Decoder(msgspec.Raw)
+_RAW_JSON = msgspec.json.Decoder(msgspec.Raw)
 _SURELY_SMALL = MAX_ENCODED // 24
-# No character takes more bytes in JSON than six, of which a NUL alone has need.
-_MOST_BYTES_A_CHARACTER = 6
+# In JSON a character takes six bytes at most, as NUL does: `\u0000`.
+_MAX_BYTES_PER_CHARACTER = 6
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _AS_ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -94,7 +94,7 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
         return described
     if _encoded_length(described) <= MAX_ENCODED:
         return described
-    text = body.kept_bytes()[: MAX_ENCODED // _MOST_BYTES_A_CHARACTER].decode("utf-8", "replace")
+    text = body.kept_bytes()[: MAX_ENCODED // _MAX_BYTES_PER_CHARACTER].decode("utf-8", "replace")
     return {
         "cut": True,
         "size": body.size,
@@ -107,7 +107,7 @@ def describe(body: KeptBody, media_type: str | None, content_encoding: str | Non
 def _encoded_length(described: dict[str, Any]) -> int:
     try:
         return len(_ENCODER.encode(described))
-    except UnicodeEncodeError:  # half an emoji
+    except UnicodeEncodeError:  # a lone surrogate
         return len(json.dumps(described, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
@@ -117,12 +117,12 @@ def undecoded(size: int, sha256: str, media_type: str | None, coding: str) -> di
 
 
 def unwritten(size: int | None, media_type: str | None, why: str) -> dict[str, Any]:
-    """A body that was sent and of which at most the size is known, for a reason of `trace.model`."""
+    """A body that was sent, but is not in the trace; `why` is a reason of `trace.model`, `size` None if unknown."""
     return {"cut": True, "size": size, "sha256": None, "text": "", "media_type": media_type, "undecoded": why}
 
 
 def as_carried(body: KeptBody) -> dict[str, Any] | None:
-    """The `body` member of JSON in no content coding, byte for byte as carried; None where it needs a closer look.
+    """The `body` member of JSON in no content coding, byte for byte as carried; None if `describe` has to decode it.
 
     The JSON is checked and not decoded. Its numbers may be beyond a float.
     """
@@ -133,13 +133,13 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
         return None
     try:
         data.decode("utf-8")
-        return {"json": _AS_IT_STANDS.decode(data)}
+        return {"json": _RAW_JSON.decode(data)}
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 def _openings(data: bytes) -> int:
-    # To remove a rare byte takes a sixth of the time of counting it.
+    # Removing a rare byte takes a sixth of the time of counting it.
     return 2 * len(data) - len(data.replace(b"[", b"")) - len(data.replace(b"{", b""))
 
 
@@ -155,8 +155,7 @@ def _body_of(body: KeptBody, media_type: str | None, content_encoding: str | Non
             data = b""
         else:
             data, complete = undone
-            # Encoded data that ends early is a broken body, which is kept as far as it goes; the recorder has not cut
-            # it.
+            # Encoded data that ends early was broken by its sender. As the recorder did not cut it, it counts as whole.
             whole = whole and (complete or len(data) < body.limit)
     if not whole:
         text = data.decode("utf-8", "replace")
@@ -181,7 +180,7 @@ def parse_json(text: str) -> tuple[bool, Any]:
     try:
         return True, msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        pass  # the slower reader takes half an emoji and a byte order mark, and knows what is beyond a float
+        pass  # the slower parser takes lone surrogates and a byte order mark, and notices numbers beyond a float
     try:
         return True, json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):

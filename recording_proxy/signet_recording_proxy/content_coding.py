@@ -1,4 +1,4 @@
-"""Undoes gzip, deflate, br and zstd, never producing more than it was allowed to: traffic may be hostile."""
+"""Decodes gzip, deflate, br and zstd up to a given size, since traffic may be hostile; encodes content again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def not_installed(codings: str) -> str | None:
 
 
 def all_installed() -> bool:
-    """Whether data in any known coding could be told, and undone."""
+    """Whether data in every known coding can be recognised and decoded."""
     return not any(map(not_installed, _PACKAGES))
 
 
@@ -54,7 +54,7 @@ def undo(data: bytes, codings: str, limit: int) -> Undone | None:
 def _gzip(data: bytes, limit: int) -> Undone:
     out = bytearray()
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    # What follows a member is copied, so it is given in small pieces: members may be many and tiny.
+    # zlib copies the data after each member. There may be many tiny members, so it gets small pieces.
     for start in range(0, len(data), _PIECE):
         piece = data[start : start + _PIECE]
         while piece:
@@ -87,7 +87,7 @@ def _brotli(data: bytes, limit: int) -> Undone:
     decoder = brotli.Decompressor()
     out = bytearray()
     try:
-        # The decoder has no output limit of its own: small steps keep a bomb from going off at once.
+        # The decoder has no output limit of its own: in small steps, hostile data cannot expand far beyond the limit.
         for start in range(0, len(data), 256):
             out += decoder.process(data[start : start + 256])
             if len(out) > limit:

@@ -1,7 +1,7 @@
-"""Faults: what the recorder does to an exchange on purpose, and to which exchanges.
+"""Faults: errors that the recorder makes on purpose, and the exchanges that they affect.
 
-A fault never hides: an exchange that it changed or answered carries it in the trace, and a mark
-stands where it was switched on and off.
+The trace shows them: the line of an exchange that a fault changed or answered names it, and marks say when it was
+switched on and off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_JSON = "<!doctype html><title>Bad gateway</title><p>This is not JSON.\n"
 
 
 class MadeUpAnswer(Struct, frozen=True):
-    """An answer that a fault gives itself. `body` None means no body; `promised` is a content-length that lies."""
+    """An answer by the recorder. `text`, or else `json`, is its body; `promised` is a false content-length."""
 
     status: int
     media_type: str | None = "application/json"
@@ -51,7 +51,7 @@ class MadeUpAnswer(Struct, frozen=True):
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """The headers that it has, and no others."""
+        """All its headers."""
         length = len(self.body) if self.promised is None else self.promised
         typed = [] if self.media_type is None else [("content-type", self.media_type)]
         return [*typed, ("content-length", str(length)), *self.headers]
@@ -61,7 +61,7 @@ class Fault(Struct, eq=False):
     """One fault that was switched on.
 
     `left` counts the exchanges that it still affects (None: no end), `met` those that it has affected; `off` is set
-    when it is switched off, which ends the waiting of exchanges that it holds.
+    when it is switched off, which releases the exchanges that it delays.
     """
 
     id: int
@@ -95,17 +95,17 @@ class Fault(Struct, eq=False):
         return self.kind in ("reset", "hang") or self.kind in _ANSWERS
 
     def answer(self) -> MadeUpAnswer | None:
-        """The fault's own answer; None for one that leaves the answer to the daemon."""
+        """The fault's own answer; None if it has none."""
         make = _ANSWERS.get(self.kind)
         return None if make is None else make(self.spec)
 
     def unknown_members(self) -> Mapping[str, Any]:
-        """The members that `extra_fields` adds to the daemon's true answer."""
+        """The members that `extra_fields` adds to the daemon's answer."""
         fields: Mapping[str, Any] = self.spec.get("fields", _UNKNOWN_MEMBERS)
         return fields
 
     def with_unknown_members(self, content: bytes) -> bytes | None:
-        """An answer's content with the members that `extra_fields` adds; None when it is no JSON object."""
+        """An answer's content with the members that `extra_fields` adds; None if it is not a JSON object."""
         try:
             is_json, value = parse_json(content.decode())
         except UnicodeDecodeError:
@@ -169,18 +169,18 @@ def parse(number: int, fault: object, match: object, count: object) -> Fault:
         raise UsageError(
             f"fault.{printable(member, 60)} is not a parameter of {name}", remedy=f"its parameters: {known}"
         )
-    for parameter, (is_right, what, remedy) in _PARAMETERS.items():
+    for parameter, (is_right, expected, remedy) in _PARAMETERS.items():
         if (parameter in kind.needs or parameter in fault) and not is_right(fault.get(parameter)):
-            raise UsageError(f"fault.{parameter} of {name} is not {what}", remedy=remedy)
-    return _targeted(number, fault, {} if match is None else match, count)
+            raise UsageError(f"fault.{parameter} of {name} is not {expected}", remedy=remedy)
+    return _make_fault(number, fault, {} if match is None else match, count)
 
 
-def _targeted(number: int, fault: dict[str, Any], match: object, count: object) -> Fault:
+def _make_fault(number: int, fault: dict[str, Any], match: object, count: object) -> Fault:
     if not isinstance(match, dict) or match.keys() - {"method", "path"}:
-        raise UsageError("match is off", remedy='such as {"method": "POST", "path": "/api/hooks/*"}, both may lack')
+        raise UsageError("match is not an object with method or path", remedy='such as {"path": "/api/hooks/*"}')
     method, path = match.get("method"), match.get("path")
     if not (method is None or isinstance(method, str)) or not (path is None or isinstance(path, str)):
-        raise UsageError("match.method and match.path are strings", remedy='such as {"path": "/api/hooks/*"}')
+        raise UsageError("match.method or match.path is not a string", remedy='such as {"path": "/api/hooks/*"}')
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
         raise UsageError(
             "count is neither null nor a whole number from 1", remedy="leave it out to keep it until fault_off"

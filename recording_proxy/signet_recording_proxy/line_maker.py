@@ -83,13 +83,13 @@ class LineResult(Struct):
     failure: str | None = None
 
 
-def _message(what: LineJob | LineResult, line: bytes = b"") -> tuple[bytes, bytes, bytes]:
+def _message(content: LineJob | LineResult, line: bytes = b"") -> tuple[bytes, bytes, bytes]:
     """The parts of a message, in the order in which they are sent."""
-    data = pickle.dumps(what, protocol=5)
+    data = pickle.dumps(content, protocol=5)
     return _LENGTHS.pack(len(data), len(line)), data, line
 
 
-def _received(connection: socket.socket, size: int) -> bytes:
+def _receive(connection: socket.socket, size: int) -> bytes:
     pieces: list[bytes] = []
     while size:
         piece = connection.recv(min(size, _PIECE))
@@ -109,13 +109,13 @@ def _start_worker(connection: socket.socket) -> int:
     if process:
         return process
     try:
-        _leave_the_recorder(connection)
+        _drop_inherited_files(connection)
         _make_lines()
     finally:
         os._exit(0)
 
 
-def _leave_the_recorder(connection: socket.socket) -> None:
+def _drop_inherited_files(connection: socket.socket) -> None:
     """Keep nothing open but the connection, as descriptor 0, and standard error."""
     signal.set_wakeup_fd(-1)
     # A terminal interrupts its whole group, but only the recorder decides when no more lines are made.
@@ -126,7 +126,7 @@ def _leave_the_recorder(connection: socket.socket) -> None:
     limit = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, limit if limit > 0 else _MOST_FILES)
     with contextlib.suppress(OSError):
-        os.nice(_LESS_URGENT)  # who waits for an answer goes first
+        os.nice(_LESS_URGENT)  # the recorder goes first: clients wait for it
     gc.freeze()
 
 
@@ -136,8 +136,8 @@ def _make_lines() -> None:
     with socket.socket(fileno=0) as connection:
         while True:
             try:
-                size, _ = _LENGTHS.unpack(_received(connection, _LENGTHS.size))
-                job: LineJob = pickle.loads(_received(connection, size))  # noqa: S301 - what the recorder sends
+                size, _ = _LENGTHS.unpack(_receive(connection, _LENGTHS.size))
+                job: LineJob = pickle.loads(_receive(connection, size))  # noqa: S301 - what the recorder sends
             except (EOFError, ConnectionError):
                 return
             if redactor is None:
@@ -146,12 +146,12 @@ def _make_lines() -> None:
             line = b""
             try:
                 line = job.exchange.large_line(redactor)
-                made = LineResult(job.number, redactor.take_new())
+                result = LineResult(job.number, redactor.take_new())
             except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no other
                 redactor.take_new()
-                made = LineResult(job.number, failure=type(bug).__name__)
+                result = LineResult(job.number, failure=type(bug).__name__)
             try:
-                for part in _message(made, line):
+                for part in _message(result, line):
                     connection.sendall(part)
             except ConnectionError:
                 return
@@ -180,12 +180,12 @@ class LineMaker(asyncio.BufferedProtocol):
         self._ended: asyncio.Future[None] | None = None
         self._lengths: tuple[int, int] | None = None
         """The lengths of the parts of the incoming message, once they are known."""
-        self._coming = memoryview(bytearray(_LENGTHS.size))
-        self._came = 0
+        self._incoming = memoryview(bytearray(_LENGTHS.size))
+        self._filled = 0
 
     def make(self, exchange: EndedExchange, deliver: Deliver) -> None:
         """Have the line of an exchange made."""
-        # Secrets in headers are looked for from now on, in whichever line is made next.
+        # From now on, secrets of these headers are searched for in every line, whichever is made next.
         self._redactor.learn_from(exchange.request.headers)
         if exchange.response is not None:
             self._redactor.learn_from(exchange.response.headers)
@@ -239,34 +239,34 @@ class LineMaker(asyncio.BufferedProtocol):
         self._send_next()
 
     def get_buffer(self, _size: int) -> memoryview:
-        """Return the place for the next bytes."""
-        return self._coming[self._came :]
+        """Return the buffer for the next bytes."""
+        return self._incoming[self._filled :]
 
     def buffer_updated(self, size: int) -> None:
-        """Take in this many bytes."""
-        self._came += size
-        if self._came < len(self._coming):
+        """Note that this many bytes were written to the buffer; deliver a complete message."""
+        self._filled += size
+        if self._filled < len(self._incoming):
             return
-        message, lengths = self._coming, self._lengths
+        message, lengths = self._incoming, self._lengths
         if lengths is None:
             self._lengths = _LENGTHS.unpack(message)
             self._expect(sum(self._lengths))
         else:
             self._lengths = None
             self._expect(_LENGTHS.size)
-            made = pickle.loads(message[: lengths[0]])  # noqa: S301 - what our own worker sends
-            self._deliver(made, message[lengths[0] :])
+            result = pickle.loads(message[: lengths[0]])  # noqa: S301 - what our own worker sends
+            self._deliver(result, message[lengths[0] :])
 
     def _expect(self, size: int) -> None:
-        self._coming, self._came = memoryview(bytearray(size)), 0
+        self._incoming, self._filled = memoryview(bytearray(size)), 0
 
-    def _deliver(self, made: LineResult, line: Line) -> None:
-        deliver = self._take(made.number)
+    def _deliver(self, result: LineResult, line: Line) -> None:
+        deliver = self._take(result.number)
         self._send_next()
-        if made.failure is None:
-            deliver(self._redactor.settle(line, made.secrets), "")
+        if result.failure is None:
+            deliver(self._redactor.settle(line, result.secrets), "")
         else:
-            deliver(None, made.failure)
+            deliver(None, result.failure)
 
     def connection_lost(self, _failure: Exception | None) -> None:
         """Note that the worker is gone: it was killed, or there is no memory for it."""

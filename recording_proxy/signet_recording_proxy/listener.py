@@ -1,4 +1,4 @@
-"""The port that clients connect to: listens, stops when a fault says so, and hands every client on."""
+"""Listens on the port that clients connect to, and stops while a fault refuses connections."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from signet_recording_proxy.trace_file import Headers
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-_MOST_ORIGINS_TOLD = 20
-_MOST_SHOWN = 2000
+_MOST_ORIGINS_REPORTED = 20
+_MOST_CHARS = 2000
 PAGE_REFUSED = MadeUpAnswer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
 """The answer to a foreign page."""
 _TURNS_TO_CLOSE = 10
@@ -31,11 +31,11 @@ class Connection(Protocol):
         """Reset the client because `fault` takes the whole daemon away."""
 
     def reset(self) -> None:
-        """Send the client a reset instead of an answer."""
+        """Reset the client's connection."""
 
 
 Serve = Callable[[int], asyncio.Protocol]
-"""Makes the server of the client with this number, counted from 1, which calls `arrived` and `gone` of the listener."""
+"""Makes the protocol of the client with this number, counted from 1; it calls `add` and `remove` of the listener."""
 
 
 class Listener:
@@ -70,29 +70,29 @@ class Listener:
         await self.accept()
 
     async def accept(self) -> None:
-        """Listen on the port that is reserved; nothing happens when it listens already."""
+        """Listen on the reserved port, unless it listens already."""
         if self._reserved is not None:
             reserved, self._reserved = self._reserved, None
             loop = asyncio.get_running_loop()
-            self._server = await loop.create_server(self._client, sock=reserved, backlog=512)
+            self._server = await loop.create_server(self._protocol, sock=reserved, backlog=512)
 
-    def _client(self) -> asyncio.Protocol:
+    def _protocol(self) -> asyncio.Protocol:
         assert self._serve is not None, "clients come only after serve"  # noqa: S101 - as it says
         self._count += 1
         return self._serve(self._count)
 
-    def arrived(self, connection: Connection) -> None:
+    def add(self, connection: Connection) -> None:
         """Note that a client has connected."""
         self._connections.add(connection)
 
-    def gone(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         """Note that a client is gone."""
         self._connections.discard(connection)
 
     def host_for(self, host: str) -> str:
-        """The Host header that the daemon is sent for the client's.
+        """The Host header to send the daemon for the client's: the recorder's own name becomes the daemon's.
 
-        A name that is not ours goes on as it is: a page that rebinds its name must meet the daemon's own refusal.
+        Other names stay: the daemon itself has to refuse a page that rebinds its name.
         """
         return self.upstream.authority if host and self.is_ours(host) else host
 
@@ -101,11 +101,11 @@ class Listener:
         return self._rewrite_any_host or host.lower() in self._own_names
 
     def origin_for(self, origin: str) -> str:
-        """The Origin header that the daemon is sent for the client's: what was meant for us is meant for the daemon."""
+        """The Origin header to send the daemon for the client's: the recorder's own origin becomes the daemon's."""
         return self.upstream.url if origin.lower() in self._own_origins else origin
 
     def is_foreign(self, headers: Headers) -> bool:
-        """Whether a page sent this that is neither ours nor the daemon's; programs other than browsers name no origin.
+        """Whether a web page sent this that is neither ours nor the daemon's. Only browsers name an origin.
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """
@@ -122,36 +122,36 @@ class Listener:
 
     def refuse_page(self, method: str, path: str, headers: Headers) -> None:
         """Mark that a page's request was refused; for each of the first origins, report it."""
-        named = (value for name, value in headers if name == "origin" and value.strip())
-        origin = next(named, NO_ORIGIN)
+        origins = (value for name, value in headers if name == "origin" and value.strip())
+        origin = next(origins, NO_ORIGIN)
         # A page can send as many origins as it likes, each as long as it likes.
-        shown = RefusedMark(origin=origin[:_MOST_SHOWN], method=method[:_MOST_SHOWN], path=path[:_MOST_SHOWN])
-        self.recorder.mark(RefusedMark.NAME, shown.data)
-        if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_TOLD:
+        mark = RefusedMark(origin=origin[:_MOST_CHARS], method=method[:_MOST_CHARS], path=path[:_MOST_CHARS])
+        self.recorder.mark(RefusedMark.NAME, mark.data)
+        if origin not in self._refused_origins and len(self._refused_origins) < _MOST_ORIGINS_REPORTED:
             self._refused_origins.add(origin)
             print(
                 f"warning: {printable(origin, 80)} sent a request from a browser: refused", file=sys.stderr, flush=True
             )
 
-    def heard_no_request(self, number: int, words: str) -> None:
+    def mark_no_request(self, number: int, words: str) -> None:
         """Mark that a client sent something that cannot be read as a request."""
         self.recorder.mark(NoRequestMark.NAME, NoRequestMark(conn=number, words=words).data)
 
     def report(self, failure: SignetConformanceError) -> None:
-        """Report a failure of the recorder itself, which goes on."""
+        """Report a failure of the recorder itself, which keeps running."""
         self.recorder.internal_errors += 1
         print(f"error: {failure}", file=sys.stderr, flush=True)
 
     async def refuse(self, fault: Fault) -> None:
-        """Stop listening, and drop every client: connects are refused until `accept`."""
+        """Stop listening, and reset every client: connects are refused until `accept`."""
         if self._server is not None:
             self._server.close()
             self._server = None
-            self._reserved = await self._reserved_again()
+            self._reserved = await self._reserve_again()
         for connection in list(self._connections):
             connection.cut_off(fault)
 
-    async def _reserved_again(self) -> socket.socket:
+    async def _reserve_again(self) -> socket.socket:
         # uvloop closes a socket in the next turn of its loop; until then, we ourselves occupy the port.
         for _ in range(_TURNS_TO_CLOSE):
             try:
@@ -171,7 +171,7 @@ class Listener:
 
 
 def reserve(host: str, port: int) -> socket.socket:
-    """A socket that is bound and does not listen: connects are refused, and no other program gets the port.
+    """A bound socket that does not listen: connects are refused, and no other program gets the port.
 
     Raises UsageError when the port is taken or the host is not an address of this machine.
     """

@@ -1,4 +1,4 @@
-"""The daemon: where it listens, whether it is there, and which version it is."""
+"""The daemon's address, and its answer to GET /health."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Upstream:
     def __init__(self, url: str) -> None:
         """Raise UsageError when `url` is not an http or https origin that can be asked."""
         if "@" in url:
-            # What stands before it may be a password, so the complaint does not repeat the address.
+            # A password may precede the `@`, so the message does not repeat the address.
             raise UsageError(
                 "the upstream holds credentials",
                 where="--upstream",
@@ -47,7 +47,7 @@ class Upstream:
         self.authority = name if given is None else f"{name}:{given}"
         self.url = f"{self.scheme}://{self.authority}"
         self.tls = ssl.create_default_context() if self.scheme == "https" else None
-        """None for plain HTTP. A certificate is verified by the authorities in SSL_CERT_FILE, where that is set."""
+        """None for plain HTTP. A certificate is verified by the authorities in SSL_CERT_FILE, if that is set."""
 
 
 def _no_origin(url: str) -> UsageError:
@@ -62,7 +62,7 @@ TIMEOUT_S = 3.0
 
 
 class Health(NamedTuple):
-    """The answer to GET /health: whether one came, the version if it has one, and what is odd about it.
+    """The answer to GET /health: whether there was one, the version if given, and what is odd about it.
 
     `odd` is empty for the answer of a daemon.
     """
@@ -78,7 +78,7 @@ async def ask(upstream: Upstream) -> Health:
 
 
 def health(upstream: Upstream) -> Health:
-    """Ask the daemon for its health, past the recording; takes three seconds at most."""
+    """Ask the daemon for its health, unrecorded; takes three seconds at most."""
     connection: http.client.HTTPConnection
     if upstream.tls is not None:
         connection = http.client.HTTPSConnection(upstream.host, upstream.port, timeout=TIMEOUT_S, context=upstream.tls)

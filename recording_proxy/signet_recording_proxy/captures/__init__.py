@@ -39,7 +39,7 @@ class CapturedMessage(Struct, frozen=True):
     lacks_content: bool = False
     """Whether a body was sent that the capture does not hold."""
     size: int | None = None
-    """The bytes of a body that the capture does not hold, where they are known."""
+    """The size in bytes of a body that the capture does not hold, if known."""
 
     @property
     def media_type(self) -> str | None:
@@ -88,16 +88,16 @@ def write_trace(
     Without `origins`, the origins that hooks go to are taken, or else the daemon's default one. Raises UsageError if
     these are several, if the capture has no exchange, and if the file exists.
     """
-    everything = sorted(captured, key=lambda exchange: exchange.begun)
-    wanted, chosen = _of_origins(everything, origins)
+    exchanges = sorted(captured, key=lambda exchange: exchange.begun)
+    wanted, chosen = _select(exchanges, origins)
     zero = chosen[0].begun
     created = instant(zero).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     header = redactor.header(Header(created=created, upstream=origin_of(chosen[0].url)))
     lines = [redactor.exchange(_line(number, exchange, zero)) for number, exchange in enumerate(chosen, 1)]
     write_new(path, (encode(header.to_json()), *lines))
-    messages = (said for exchange in chosen for said in (exchange.request, exchange.answer) if said is not None)
-    others = Counter(origin for exchange in everything if (origin := origin_of(exchange.url)) not in wanted)
-    return ConversionCounts(len(chosen), sum(said.lacks_content for said in messages), sorted(wanted), others)
+    messages = (each for exchange in chosen for each in (exchange.request, exchange.answer) if each is not None)
+    others = Counter(origin for exchange in exchanges if (origin := origin_of(exchange.url)) not in wanted)
+    return ConversionCounts(len(chosen), sum(message.lacks_content for message in messages), sorted(wanted), others)
 
 
 def write_new(path: str, pieces: Iterable[bytes]) -> None:
@@ -129,32 +129,32 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _of_origins(
-    captured: Sequence[CapturedExchange], asked: Sequence[str]
+def _select(
+    captured: Sequence[CapturedExchange], requested: Sequence[str]
 ) -> tuple[set[str], Sequence[CapturedExchange]]:
-    """The wanted origins, and the exchanges with them."""
+    """The origins `requested`, or else the daemon's, and the exchanges with them."""
     counts = Counter(origin_of(exchange.url) for exchange in captured)
     if not counts:
         raise UsageError("the capture holds no exchange", remedy="capture while the connector runs")
-    wanted = {origin.rstrip("/") for origin in asked} or _daemons(captured, counts)
+    wanted = {origin.rstrip("/") for origin in requested} or _daemon_origins(captured, counts)
     if unknown := sorted(wanted - counts.keys()):
         known = ", ".join(printable(name, 80) for name, _ in counts.most_common(5))
         raise UsageError(f"no exchange goes to {printable(unknown[0], 80)}", remedy=f"--origin one of {known}")
     return wanted, [exchange for exchange in captured if origin_of(exchange.url) in wanted]
 
 
-def _daemons(captured: Sequence[CapturedExchange], counts: Counter[str]) -> set[str]:
+def _daemon_origins(captured: Sequence[CapturedExchange], counts: Counter[str]) -> set[str]:
     """The origins of the daemon, recognised by its paths; two names of one port of this machine are one daemon."""
     if len(counts) == 1:
         return set(counts)
-    hooked = {origin_of(each.url) for each in captured if urlsplit(each.url).path.startswith(_HOOKS)}
-    found = hooked or (counts.keys() & {DEFAULT_ORIGIN})
+    with_hooks = {origin_of(each.url) for each in captured if urlsplit(each.url).path.startswith(_HOOKS)}
+    found = with_hooks or (counts.keys() & {DEFAULT_ORIGIN})
     machines = {_machine_and_port(origin) for origin in found}
     if len(machines) == 1:
         return {origin for origin in counts if _machine_and_port(origin) in machines}
-    named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
+    listed = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.most_common(5))
     raise UsageError(
-        f"the capture speaks to {len(counts)} origins: {named}",
+        f"the capture speaks to {len(counts)} origins: {listed}",
         remedy=f"choose the daemon's: --origin {printable(counts.most_common(1)[0][0], 80)}",
     )
 

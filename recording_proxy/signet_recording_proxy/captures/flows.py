@@ -66,7 +66,7 @@ def _message_of(message: http.Message) -> CapturedMessage:
 
 
 def error_kind(error: flow.Error | None) -> str:
-    """The kind of a trace for the words in which mitmproxy says why an exchange failed."""
+    """The trace's kind of error for an error of mitmproxy, recognised by words of its message."""
     text = "" if error is None else error.msg.lower()
     return next((kind for kind, words in _KINDS if any(word in text for word in words)), "upstream_reset")
 
@@ -77,7 +77,7 @@ _KINDS = (
     ("upstream_timeout", ("timeout", "timed out")),
     ("upstream_refused", ("refused", "connect call failed", "could not connect", "certificate", "tls")),
 )
-"""What mitmproxy's words, or those of `write`, hold of each kind."""
+"""The kinds of errors, and words in the messages of mitmproxy, or of `write` below, that show each kind."""
 
 
 def write(captured: Iterable[CapturedExchange]) -> bytes:
@@ -93,9 +93,9 @@ def _flow(exchange: CapturedExchange) -> http.HTTPFlow:
     parts = urlsplit(exchange.url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     client = connection.Client(peername=_LOOPBACK, sockname=_LOOPBACK, timestamp_start=exchange.begun)
-    made = http.HTTPFlow(client, connection.Server(address=(parts.hostname or "", port)))
+    result = http.HTTPFlow(client, connection.Server(address=(parts.hostname or "", port)))
     target = exchange.url[len(f"{parts.scheme}://{parts.netloc}") :]
-    made.request = http.Request(
+    result.request = http.Request(
         parts.hostname or "",
         port,
         as_sent(exchange.method),
@@ -109,15 +109,15 @@ def _flow(exchange: CapturedExchange) -> http.HTTPFlow:
         exchange.begun,
         exchange.begun,
     )
-    if "content-length" in made.request.headers:
-        made.request.content = exchange.request.content  # mends the length, which was that of the coded body
+    if "content-length" in result.request.headers:
+        result.request.content = exchange.request.content  # corrects the length of the encoded body
     if exchange.answer is not None:
-        made.response = http.Response.make(exchange.status or 0, exchange.answer.content, _headers(exchange.answer))
-        made.response.timestamp_start = made.response.timestamp_end = exchange.ended
+        result.response = http.Response.make(exchange.status or 0, exchange.answer.content, _headers(exchange.answer))
+        result.response.timestamp_start = result.response.timestamp_end = exchange.ended
     if exchange.error is not None:
-        made.error = flow.Error(exchange.error.replace("_", " "), exchange.ended)
-    return made
+        result.error = flow.Error(exchange.error.replace("_", " "), exchange.ended)
+    return result
 
 
-def _headers(said: CapturedMessage) -> http.Headers:
-    return http.Headers([(as_sent(name), as_sent(value)) for name, value in said.headers])
+def _headers(message: CapturedMessage) -> http.Headers:
+    return http.Headers([(as_sent(name), as_sent(value)) for name, value in message.headers])

@@ -59,8 +59,8 @@ def read(path: str) -> Capture:
             else:
                 exchanges.append(_captured(entry, place))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            what = f"{type(problem).__name__}: {printable(problem, 120)}"
-            raise UsageError(f"the entry cannot be read ({what})", where=place, remedy=_REMEDY) from None
+            cause = f"{type(problem).__name__}: {printable(problem, 120)}"
+            raise UsageError(f"the entry cannot be read ({cause})", where=place, remedy=_REMEDY) from None
     return Capture(exchanges, left_out)
 
 
@@ -94,17 +94,17 @@ def _captured(entry: dict[str, Any], place: str) -> CapturedExchange:
     given_up = response.get("status") in (None, "")
     if kind not in ERRORS:
         kind = None if status is not None else "client_closed" if given_up else "upstream_reset"
-    asked = _request_of(request)
+    sent = _request_of(request)
     return CapturedExchange(
         str(request["method"]),
         request["url"],
-        asked,
+        sent,
         status,
         None if status is None else _answer_of(response, status, str(request["method"])),
         begun,
         begun + max(took, 0.0),
         kind,
-        incomplete=given_up and not asked.content and not asked.lacks_content,
+        incomplete=given_up and not sent.content and not sent.lacks_content,
     )
 
 
@@ -125,29 +125,29 @@ def _status(value: Any) -> int | None:
 
 def _request_of(request: dict[str, Any]) -> CapturedMessage:
     headers, posted = _headers(request), request.get("postData") or {}
-    content, size = _posted(posted), _size_named(headers, request.get("bodySize"))
+    content, size = _posted(posted), _declared_size(headers, request.get("bodySize"))
     # With HTTP/2 no header gives the length, and a tool that keeps no bodies may give no size either.
     may_send = size is None and str(request["method"]).upper() in ("POST", "PUT", "PATCH") and "text" not in posted
     return _message(headers, content, size, lacks=may_send or bool(posted.keys() - _DESCRIBING))
 
 
 def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMessage:
-    headers, held = _headers(response), response.get("content") or {}
+    headers, content = _headers(response), response.get("content") or {}
     if method.upper() == "HEAD" or status in (204, 304):
         return CapturedMessage(headers, b"")
-    size = _size_named(headers, held.get("size"), response.get("bodySize"))
-    return _message(headers, _content(held), size, lacks=size is None and "text" not in held)
+    size = _declared_size(headers, content.get("size"), response.get("bodySize"))
+    return _message(headers, _content(content), size, lacks=size is None and "text" not in content)
 
 
 def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
-    """A message. It lacks its body if the size, or else `lacks`, says that one was sent, and none was captured."""
+    """A message. It lacks its body if none was captured, but the size, or else `lacks`, shows that one was sent."""
     if content or size == 0 or not (size or lacks):
         return CapturedMessage(headers, content)
     return CapturedMessage(headers, b"", lacks_content=True, size=size)
 
 
-def _size_named(headers: Headers, *sizes: Any) -> int | None:
-    """The bytes of a body by its header, or else by the capture; None if neither names a size."""
+def _declared_size(headers: Headers, *sizes: Any) -> int | None:
+    """The size in bytes of a body, from its header or else from the capture; None if neither gives one."""
     lengths = [value for name, value in headers if name == "content-length" and value.isascii() and value.isdigit()]
     known = [size for size in sizes if isinstance(size, int) and size >= 0]
     return int(lengths[0]) if lengths else max(known, default=None)
@@ -215,28 +215,28 @@ def _request(exchange: CapturedExchange) -> dict[str, Any]:
 
 
 def _response(exchange: CapturedExchange) -> dict[str, Any]:
-    said = exchange.answer or CapturedMessage([], b"")
-    content = {"size": _size(said), "mimeType": said.media_type or "", **_text(said)}
-    return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(said)}
+    message = exchange.answer or CapturedMessage([], b"")
+    content = {"size": _size(message), "mimeType": message.media_type or "", **_text(message)}
+    return {"status": exchange.status or 0, "statusText": "", "redirectURL": "", "content": content, **_common(message)}
 
 
-def _common(said: CapturedMessage) -> dict[str, Any]:
-    headers = [{"name": name, "value": value} for name, value in said.headers]
+def _common(message: CapturedMessage) -> dict[str, Any]:
+    headers = [{"name": name, "value": value} for name, value in message.headers]
     return {
-        "httpVersion": "HTTP/1.1", "headers": headers, "cookies": [], "headersSize": -1, "bodySize": _size(said)
+        "httpVersion": "HTTP/1.1", "headers": headers, "cookies": [], "headersSize": -1, "bodySize": _size(message)
     }  # fmt: skip
 
 
-def _size(said: CapturedMessage) -> int:
-    if not said.lacks_content:
-        return len(said.content)
-    return -1 if said.size is None else said.size
+def _size(message: CapturedMessage) -> int:
+    if not message.lacks_content:
+        return len(message.content)
+    return -1 if message.size is None else message.size
 
 
-def _text(said: CapturedMessage) -> dict[str, str]:
-    if said.lacks_content:
+def _text(message: CapturedMessage) -> dict[str, str]:
+    if message.lacks_content:
         return {}
     try:
-        return {"text": said.content.decode()}
+        return {"text": message.content.decode()}
     except UnicodeDecodeError:
-        return {"text": base64.b64encode(said.content).decode("ascii"), "encoding": "base64"}
+        return {"text": base64.b64encode(message.content).decode("ascii"), "encoding": "base64"}

@@ -1,1 +1,1 @@
-"""Carries the bytes: HTTP/1.1 both ways, parsed by llhttp through httptools; to the daemon over TLS if it speaks it."""
+"""Forwards HTTP/1.1 between clients and the daemon, over TLS if its address is https; llhttp parses both sides."""

@@ -1,7 +1,7 @@
-"""One client: its requests are carried one at a time, in the order in which they came.
+"""A client's connection: its requests are forwarded one at a time, in order.
 
-A client that closes its sending side alone, after its requests, is answered; on other systems than Linux, and from
-other machines, it counts as one that left.
+A client that closes only its sending side after its requests still gets its answers, if it runs on this machine and
+the system is Linux; otherwise it counts as gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from signet_conformance.errors import KitError
 from signet_conformance.trace.model import NOT_CARRIED
-from signet_recording_proxy.engine.answer_way import ClientPresence
+from signet_recording_proxy.engine.answer_forwarder import ClientPresence
 from signet_recording_proxy.engine.connection_limits import ConnectionLimits
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import RequestReader
@@ -30,11 +30,11 @@ _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1
 _HEADER = struct.Struct("=IHHII")
 _ANY_STATE, _NO_COOKIE = 0xFFFFFFFF, 0xFFFFFFFF
 _INODE_AT = _HEADER.size + 4 + 48 + 16
-"""Behind the message's first bytes, the addresses, and four counters (`struct inet_diag_msg` of Linux)."""
-_PATIENCE_S = 0.05
+"""The inode follows four bytes, the addresses, and four counters (`struct inet_diag_msg` of Linux)."""
+_KERNEL_TIMEOUT_S = 0.05
 
 
-def is_held(connection: socket.socket) -> bool:
+def peer_is_open(connection: socket.socket) -> bool:
     """Whether a program of this machine still has the other end of a connection open.
 
     False also if that is unknown: on systems other than Linux, and for clients on other machines.
@@ -42,10 +42,10 @@ def is_held(connection: socket.socket) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        question = _question(connection)
+        query = _socket_query(connection)
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-            kernel.settimeout(_PATIENCE_S)
-            kernel.send(question)
+            kernel.settimeout(_KERNEL_TIMEOUT_S)
+            kernel.send(query)
             answer = kernel.recv(4096)
     except OSError:
         return False
@@ -54,8 +54,8 @@ def is_held(connection: socket.socket) -> bool:
     return kind == _SOCK_DIAG_BY_FAMILY and bool(struct.unpack_from("=I", answer, _INODE_AT)[0])
 
 
-def _question(connection: socket.socket) -> bytes:
-    """Asks the kernel for the socket of the other end, whose own address is our peer's."""
+def _socket_query(connection: socket.socket) -> bytes:
+    """The netlink request for the socket at the other end, whose address is our peer's."""
     family = connection.family
     theirs, ours = connection.getpeername(), connection.getsockname()
     addresses = b"".join(socket.inet_pton(family, host).ljust(16, b"\0") for host in (theirs[0], ours[0]))
@@ -69,8 +69,8 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 _LINGER_S = 2.0
 """How long a client may keep sending after the end; closing the socket at once would reset the answer."""
 _SILENCE_S = 600.0
-_FIRST_LOOK_S, _LATER_LOOKS_S = 0.01, 0.1
-"""When it is looked whether a client that sends nothing more is there: at once it may be in the middle of closing."""
+_FIRST_CHECK_S, _LATER_CHECKS_S = 0.01, 0.1
+"""When to check whether a client that sends nothing more is there: at once it may be closing."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -78,23 +78,23 @@ class ClientConnection(asyncio.Protocol):
 
     read_control: ReadControl
 
-    def __init__(self, listener: Listener, room: ConnectionLimits, number: int) -> None:
+    def __init__(self, listener: Listener, limits: ConnectionLimits, number: int) -> None:
         self.listener = listener
-        self.room = room
+        self.limits = limits
         self.recorder = listener.recorder
         self.number = number
         self.presence = ClientPresence(listener.recorder)
         self._requests = RequestReader(listener.is_ours)
         self._turn: RequestTurn | None = None
         self._advancing = False
-        self._crowded_out = False
-        self._sent_away = False
-        self._deaf = False
+        self._over_limit = False
+        self._is_closing = False
+        self._ignores_input = False
         self._sends_no_more_since: float | None = None
         self._daemon: DaemonConnection | None = None
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._heard_at = self._loop.time()
+        self._active_at = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -119,14 +119,14 @@ class ClientConnection(asyncio.Protocol):
         self._daemon = daemon
 
     def drop_idle_daemon(self) -> bool:
-        """Give up the connection to the daemon if no request uses it; return whether there was one."""
+        """Close the connection to the daemon if no request uses it; return whether there was one."""
         if self._turn is not None or self._daemon is None or self._daemon.lost:
             return False
         self.take_daemon(None)
         return True
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine in the background. A bug in it ends this connection with a message, and no other one."""
+        """Run a coroutine in the background. A bug in it ends this connection, with a message, but no other."""
         task = self._loop.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -137,8 +137,8 @@ class ClientConnection(asyncio.Protocol):
         except Exception as bug:  # noqa: BLE001 - a bug costs this connection, and no other
             self.crashed(bug)
 
-    def over(self, *, keeps_open: bool) -> None:
-        """End the turn: the next request has its turn, or the connection ends."""
+    def end_turn(self, *, keeps_open: bool) -> None:
+        """End the turn: the next request begins, or the connection closes."""
         self._turn = None
         if self._requests.messages:
             self._requests.messages.popleft()
@@ -151,8 +151,8 @@ class ClientConnection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close the connection when everything was sent to the client."""
-        self._sent_away = self._deaf = True
-        self.presence.sent_away()
+        self._is_closing = self._ignores_input = True
+        self.presence.note_closed()
         self.take_daemon(None)
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -166,9 +166,9 @@ class ClientConnection(asyncio.Protocol):
         self._loop.call_later(_LINGER_S, transport.abort)
 
     def reset(self) -> None:
-        """Send the client a reset instead of the answer."""
-        self._sent_away = self._deaf = True
-        self.presence.sent_away()
+        """Reset the client's connection."""
+        self._is_closing = self._ignores_input = True
+        self.presence.note_closed()
         self.take_daemon(None)
         transport = self._transport
         if transport is None:
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
         transport.abort()
 
     def crashed(self, bug: Exception) -> None:
-        """Report a bug, without what was carried, and give up this connection."""
+        """Report a bug, without any content of the messages, and close this connection."""
         self.listener.report(KitError(f"an exchange could not be passed on: {type(bug).__name__}"))
         if self._turn is not None:
             self._turn.give_up(NOT_CARRIED, "the recorder failed")
@@ -199,15 +199,15 @@ class ClientConnection(asyncio.Protocol):
         """Note that the client has connected."""
         self._transport = cast("asyncio.Transport", transport)
         self.read_control = ReadControl(self._transport)
-        self.listener.arrived(self)
-        self._crowded_out = not self.room.enter(self)
-        self._timer = self._loop.call_later(_SILENCE_S, self._look_at_the_clock)
+        self.listener.add(self)
+        self._over_limit = not self.limits.enter(self)
+        self._timer = self._loop.call_later(_SILENCE_S, self._check_silence)
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes from the client."""
-        if self._deaf:
+        if self._ignores_input:
             return
-        self._heard_at = self._loop.time()
+        self._active_at = self._loop.time()
         try:
             self._requests.feed(data)
             self._advance()
@@ -217,19 +217,19 @@ class ClientConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Note that the client sends nothing more. Return whether it may still receive."""
         if self._sends_no_more_since is None:
-            if not self._may_listen():
+            if not self._awaits_answer():
                 self._note_left()
                 return False
             self._sends_no_more_since = time.monotonic()
-            self._loop.call_later(_FIRST_LOOK_S, self._look_for_the_client)
+            self._loop.call_later(_FIRST_CHECK_S, self._check_presence)
         return True
 
     def connection_lost(self, _failure: Exception | None) -> None:
         """Note that the client is gone."""
         self._note_left()
         self._requests.close()
-        self.listener.gone(self)
-        self.room.leave(self)
+        self.listener.remove(self)
+        self.limits.leave(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -246,21 +246,21 @@ class ClientConnection(asyncio.Protocol):
     # ---- inside
 
     def _advance(self) -> None:
-        """Parse what has come of the current request, and of those after it when it is answered."""
+        """Process what has come of the current request, and of those after it when it is answered."""
         messages = self._requests.messages
         self._advancing = True
-        while messages and not self._deaf:
+        while messages and not self._ignores_input:
             turn = self._turn
             if turn is None:
                 request = messages[0]
                 if not request.has_head and request.complaint is None:
                     break
-                if self._crowded_out and self.room.full:
-                    request.complaint = request.complaint or self.room.complaint()
+                if self._over_limit and self.limits.full:
+                    request.complaint = request.complaint or self.limits.complaint()
                 turn = self._turn = RequestTurn(self, request)
                 turn.begin()
             if self._turn is turn:
-                turn.request_came()
+                turn.request_arrived()
             if self._turn is turn:
                 break
         self._advancing = False
@@ -269,45 +269,45 @@ class ClientConnection(asyncio.Protocol):
         else:
             self.read_control.open(PauseReason.EARLIER_REQUEST)
 
-    def _may_listen(self) -> bool:
+    def _awaits_answer(self) -> bool:
         """Whether a client that sends nothing more waits for an answer: its requests are whole, and it is there."""
         messages = self._requests.messages
         whole = all(message.whole and message.complaint is None for message in messages)
-        return bool(messages) and whole and not self._deaf and self._is_there()
+        return bool(messages) and whole and not self._ignores_input and self._is_present()
 
-    def _is_there(self) -> bool:
+    def _is_present(self) -> bool:
         connection = None if self._transport is None else self._transport.get_extra_info("socket")
-        return connection is not None and is_held(connection)
+        return connection is not None and peer_is_open(connection)
 
-    def _look_for_the_client(self) -> None:
-        if self._deaf or self._transport is None or self._transport.is_closing():
+    def _check_presence(self) -> None:
+        if self._ignores_input or self._transport is None or self._transport.is_closing():
             return
-        if self._is_there():
+        if self._is_present():
             self._sends_no_more_since = time.monotonic()
-            self._loop.call_later(_LATER_LOOKS_S, self._look_for_the_client)
+            self._loop.call_later(_LATER_CHECKS_S, self._check_presence)
         else:
             self._note_left(self._sends_no_more_since)
             self._transport.close()
 
     def _note_left(self, at: float | None = None) -> None:
-        if self._sent_away or self.presence.left_at is not None:
+        if self._is_closing or self.presence.left_at is not None:
             return
         self.presence.note_left(at)
-        self._deaf = True
+        self._ignores_input = True
         if self._turn is not None:
             self._turn.client_left()
             self._turn = None
         self.take_daemon(None)
 
-    def _look_at_the_clock(self) -> None:
-        silent_s = self._loop.time() - self._heard_at
+    def _check_silence(self) -> None:
+        silent_s = self._loop.time() - self._active_at
         if silent_s < _SILENCE_S:
-            self._timer = self._loop.call_later(_SILENCE_S - silent_s, self._look_at_the_clock)
+            self._timer = self._loop.call_later(_SILENCE_S - silent_s, self._check_silence)
             return
         if self._turn is not None:
             self._turn.give_up("upstream_timeout", "nothing passed for ten minutes")
         self.reset()
 
-    def passed(self) -> None:
-        """Something passed on this connection."""
-        self._heard_at = self._loop.time()
+    def note_activity(self) -> None:
+        """Note that data passed on this connection, which then is not silent."""
+        self._active_at = self._loop.time()

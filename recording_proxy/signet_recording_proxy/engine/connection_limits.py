@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from signet_recording_proxy.engine.messages import UNAVAILABLE, Complaint
 
 KEPT_FREE: Final = 64
-"""Descriptors for everything except connections, and for clients that are told that there is no room."""
+"""Descriptors for everything except connections, and for clients that only get the answer 503."""
 _DROPPED_AT_ONCE = 64
 _ENOUGH = 1 << 20
 
@@ -28,20 +28,20 @@ class ConnectionLimits:
     def __init__(self) -> None:
         self._taken = 0
         self._holders: dict[IdleHolder, None] = {}
-        self._told = False
+        self._warned = False
 
     def enter(self, client: IdleHolder) -> bool:
-        """Count a new client; return whether there is room for it."""
+        """Count a new client; return whether it is within the limit."""
         self._holders[client] = None
         return self.take()
 
     def leave(self, client: IdleHolder) -> None:
-        """Count a client less."""
+        """Stop counting a client."""
         del self._holders[client]
         self.give_back()
 
     def take(self) -> bool:
-        """Count one more connection, open or about to be, in any case; return whether there is room for it."""
+        """Count one more connection, open or about to open, in any case; return whether it is within the limit."""
         self._taken += 1
         if not self.full:
             return True
@@ -54,18 +54,18 @@ class ConnectionLimits:
 
     @property
     def full(self) -> bool:
-        """Whether more connections are open than there is room for."""
+        """Whether more connections are open than the limit allows."""
         return self._taken > most_open_files() - KEPT_FREE
 
     def give_back(self) -> None:
-        """Count a connection less."""
+        """Stop counting a connection."""
         self._taken -= 1
 
     def complaint(self) -> Complaint:
-        """The answer to a client for which there is no room. Warns on stderr the first time."""
+        """The answer to a client beyond the limit. Warns on stderr the first time."""
         reason = f"no room for another connection: this process may have {most_open_files()} files open"
-        if not self._told:
-            self._told = True
+        if not self._warned:
+            self._warned = True
             print(
                 f"warning: {reason}; clients are answered 503\ntry: raise the limit (ulimit -n) and record again",
                 file=sys.stderr,
@@ -86,5 +86,5 @@ def raise_limit() -> None:
     wanted = _ENOUGH if hard == resource.RLIM_INFINITY else hard
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
-    with contextlib.suppress(OSError, ValueError):  # what it has must do
+    with contextlib.suppress(OSError, ValueError):  # the limit stays as it is
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

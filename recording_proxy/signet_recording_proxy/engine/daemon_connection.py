@@ -49,7 +49,7 @@ class ReadControl:
 class RequestSource(Protocol):
     """The sender of a request to the daemon."""
 
-    def hear(self, messages: deque[Incoming]) -> None:
+    def answer_arrived(self, messages: deque[Incoming]) -> None:
         """Take in more of the answer."""
 
     def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
@@ -59,7 +59,7 @@ class RequestSource(Protocol):
         """Note whether the daemon lags behind in reading what was sent to it."""
 
     def crashed(self, bug: Exception) -> None:
-        """Report an error that was raised by `hear`."""
+        """Report an error that was raised by `answer_arrived`."""
 
 
 class DaemonConnection(asyncio.Protocol):
@@ -67,16 +67,16 @@ class DaemonConnection(asyncio.Protocol):
 
     read_control: ReadControl
 
-    def __init__(self, upstream: Upstream, room: ConnectionLimits) -> None:
+    def __init__(self, upstream: Upstream, limits: ConnectionLimits) -> None:
         self.upstream = upstream
-        self._room = room
+        self._limits = limits
         self.lost = False
         self._asker: RequestSource | None = None
         self._reader = AnswerReader()
         self._transport: asyncio.Transport | None = None
 
     def ask(self, asker: RequestSource, request: bytes, *, head_only: bool) -> None:
-        """Send the beginning of a request, or all of it. `asker` gets the answer, and hears of the end."""
+        """Send the beginning of a request, or all of it. `asker` gets the answer, and notice of the end."""
         self._asker = asker
         self._reader.head_only = head_only
         self.write(request)
@@ -93,7 +93,7 @@ class DaemonConnection(asyncio.Protocol):
             self.drop()
 
     def drop(self) -> None:
-        """Close it at once, because nobody waits for an answer any more."""
+        """Close it at once: no answer is awaited any more."""
         self._asker = None
         self._lose()
         if self._transport is not None:
@@ -102,7 +102,7 @@ class DaemonConnection(asyncio.Protocol):
     def _lose(self) -> None:
         if not self.lost:
             self.lost = True
-            self._room.give_back()
+            self._limits.give_back()
 
     # ---- what asyncio calls
 
@@ -119,7 +119,7 @@ class DaemonConnection(asyncio.Protocol):
             return
         try:
             self._reader.feed(data)
-            asker.hear(self._reader.messages)
+            asker.answer_arrived(self._reader.messages)
         except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and no other
             asker.crashed(bug)
 

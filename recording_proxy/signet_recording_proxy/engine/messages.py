@@ -106,13 +106,13 @@ class _Reader:
         try:
             self._parser.feed_data(data)
             if not self._last.has_head and not self._last.whole:
-                self._grew(self._fed)
+                self._count_head_bytes(self._fed)
         except httptools.HttpParserUpgrade as upgrade:
-            self._upgraded(data[upgrade.args[0] :])
+            self._handle_upgrade(data[upgrade.args[0] :])
         except (httptools.HttpParserError, ComplaintError) as failure:
-            self._broke(failure)
+            self._fail(failure)
 
-    def _upgraded(self, rest: bytes) -> None:
+    def _handle_upgrade(self, rest: bytes) -> None:
         """Handle `rest`, which the parser takes for another protocol."""
         del rest
         self.broken = True
@@ -122,24 +122,24 @@ class _Reader:
         self.broken = True
         del self._parser
 
-    def _broke(self, failure: Exception) -> None:
+    def _fail(self, failure: Exception) -> None:
         self.broken = True
         last = self._last
         if last.whole and str(failure).startswith("Data after"):
             return  # the client had announced the end of the connection
         if last.whole:
-            last = self._begun()
+            last = self._begin_message()
         if last.complaint is None:
             inner = failure.__context__ if isinstance(failure, httptools.HttpParserCallbackError) else failure
             last.complaint = inner.complaint if isinstance(inner, ComplaintError) else Complaint(str(failure))
 
-    def _begun(self) -> Incoming:
+    def _begin_message(self) -> Incoming:
         self._last = last = Incoming()
         self._head_size = 0
         self.messages.append(last)
         return last
 
-    def _grew(self, size: int) -> None:
+    def _count_head_bytes(self, size: int) -> None:
         self._head_size += size
         if self._head_size > MAX_HEAD:
             raise ComplaintError(Complaint(f"a head of more than {MAX_HEAD >> 10} KiB", TOO_LONG))
@@ -147,14 +147,14 @@ class _Reader:
     # ---- what httptools calls
 
     def on_message_begin(self) -> None:
-        self._begun()
+        self._begin_message()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         last = self._last
         if value[-1:] in _BLANKS:
             value = wire.without_blanks(name, value)
         if last.has_head:
-            self._grew(_size(name, value))
+            self._count_head_bytes(_size(name, value))
             last.trailers.append((name, value))
         else:
             last.fields.append((name, value))
@@ -169,18 +169,18 @@ class _Reader:
     def on_message_complete(self) -> None:
         self._last.whole = True
 
-    def _framing(self, last: Incoming) -> None:
-        """Read from the header fields how the message ends, and whether the connection does."""
+    def _read_framing(self, last: Incoming) -> None:
+        """Read from the header fields how the message ends, and whether the connection ends with it."""
         last.has_head = True
         before, self._head_size = self._head_size, 0
         if before + self._fed > MAX_HEAD:
-            self._grew(sum(_size(name, value) for name, value in last.fields))
+            self._count_head_bytes(sum(_size(name, value) for name, value in last.fields))
             self._head_size = 0
         last.version = version = self._parser.get_http_version()
         last.headers = kept = wire.headers(last.fields)
         closes = version == "1.0"
         for name, value in kept:
-            if name in _TELLING:
+            if name in _FRAMING_HEADERS:
                 if name == "content-length":
                     last.has_length = True
                 elif name == "host":
@@ -218,33 +218,33 @@ _PREFACE = "PRI"
 _ABSOLUTE = re.compile(rb"http://([^/?#]+)(?=[/?]|\Z)", re.IGNORECASE)
 """The beginning of a target in absolute form (RFC 9112, 3.2.2)."""
 _ADDON = "which the addon for mitmproxy records (signet-conformance record --addon)"
-_TELLING = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+_FRAMING_HEADERS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
-class _Seen(NamedTuple):
+class _Arrived(NamedTuple):
     """The part of a request that arrived before a piece of data: whether its head, and how many pieces of its body."""
 
     has_head: bool
     pieces: int
 
 
-def _end_of(messages: Sequence[Incoming], data: bytes, seen: _Seen | None) -> int | None:
+def _end_of(messages: Sequence[Incoming], data: bytes, arrived: _Arrived | None) -> int | None:
     """Where in `data` these requests, and the line breaks after them, end; None if that is unknown.
 
-    The requests begin at the start of `data`, except that `seen` is the part of the first that arrived before.
+    The requests begin at the start of `data`, except that `arrived` is the part of the first that arrived before.
     """
     at = 0
     for message in messages:
         pieces = message.pieces
-        if seen is None or not seen.has_head:
+        if arrived is None or not arrived.has_head:
             # The end of a head may be split between two pieces of data.
-            at = -1 if seen is not None and data[:1] in (b"\r", b"\n") else data.find(_END_OF_HEAD, at)
+            at = -1 if arrived is not None and data[:1] in (b"\r", b"\n") else data.find(_END_OF_HEAD, at)
             if at < 0:
                 return None
             at += len(_END_OF_HEAD)
         else:
-            pieces = pieces[seen.pieces :]
-        seen = None
+            pieces = pieces[arrived.pieces :]
+        arrived = None
         if not message.chunked:
             at += sum(map(len, pieces))
             continue
@@ -269,17 +269,17 @@ class RequestReader(_Reader):
         super().__init__()
         self._is_ours = is_ours
         self._parser = httptools.HttpRequestParser(self)
-        self._goes_on = False
-        self._again = b""
+        self._continues = False
+        self._unparsed = b""
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
         before = self._last
-        seen = _Seen(before.has_head, len(before.pieces)) if not before.whole else None
+        arrived = _Arrived(before.has_head, len(before.pieces)) if not before.whole else None
         super().feed(data)
-        while self._again:
-            data, self._again = self._again, b""
-            before, seen = self._last, _Seen(has_head=False, pieces=0)
+        while self._unparsed:
+            data, self._unparsed = self._unparsed, b""
+            before, arrived = self._last, _Arrived(has_head=False, pieces=0)
             super().feed(data)
         last = self._last
         if last.complaint is None or last.method:
@@ -290,15 +290,15 @@ class RequestReader(_Reader):
             if last.method == _PREFACE:
                 last.method, last.complaint = "", Complaint(f"HTTP/2 without negotiation, {_ADDON}")
         elif last is not before:
-            self._name_what_broke(last, before, data, seen)
+            self._describe_failure(last, before, data, arrived)
 
-    def _name_what_broke(self, last: Incoming, before: Incoming, data: bytes, seen: _Seen | None) -> None:
+    def _describe_failure(self, last: Incoming, before: Incoming, data: bytes, arrived: _Arrived | None) -> None:
         """Find method and target in bytes that llhttp refused as a request, or describe the bytes."""
         messages = list(self.messages)[:-1]
         # Requests of earlier data are not in this data, except the one that was incomplete then.
         known = next((at for at, message in enumerate(messages) if message is before), None)
-        here = messages if known is None else messages[known + (seen is None) :]
-        begins = _end_of(here, data, seen)
+        here = messages if known is None else messages[known + (arrived is None) :]
+        begins = _end_of(here, data, arrived)
         if begins is not None and (line := _REQUEST_LINE.match(data, begins)):
             last.method, last.target = line[1].decode(), line[2]
             return
@@ -306,28 +306,28 @@ class RequestReader(_Reader):
         if complaint is None or "method" not in complaint.reason.lower():
             return
         count = 0 if begins is None else len(data) - begins
-        what, are = ("1 byte", "is") if count == 1 else (f"{count} bytes" if count else "bytes", "are")
+        amount, verb = ("1 byte", "is") if count == 1 else (f"{count} bytes" if count else "bytes", "are")
         if before.method or messages:
             last.complaint = Complaint(
-                f"{what} after the request {are} not a request: was a body sent without Content-Length?"
+                f"{amount} after the request {verb} not a request: was a body sent without Content-Length?"
             )
             return
         why = (
             "the client uses TLS, but this address is http://" if data.startswith(_TLS_HANDSHAKE) else complaint.reason
         )
-        last.complaint = Complaint(f"{what} that came {are} not a request: {why}")
+        last.complaint = Complaint(f"{amount} that came {verb} not a request: {why}")
 
     def on_url(self, part: bytes) -> None:
         """A part of the target has come."""
         self._last.target += part
         if len(self._last.target) > MAX_HEAD:
-            self._grew(len(self._last.target))
+            self._count_head_bytes(len(self._last.target))
 
     def on_headers_complete(self) -> None:
         """The head has come."""
         last = self._last
         last.method = self._parser.get_method().decode()
-        self._framing(last)
+        self._read_framing(last)
         if last.method == "CONNECT":
             raise ComplaintError(Complaint(f"a tunnel, {_ADDON}", NOT_CARRIED))
         if self._parser.should_upgrade():
@@ -344,12 +344,12 @@ class RequestReader(_Reader):
 
     def on_message_begin(self) -> None:
         """A request begins, or the one continues whose upgrade was ignored."""
-        if self._goes_on:
-            self._goes_on = False
+        if self._continues:
+            self._continues = False
         else:
             super().on_message_begin()
 
-    def _upgraded(self, rest: bytes) -> None:
+    def _handle_upgrade(self, rest: bytes) -> None:
         """Parse the request again without the offered upgrade, since llhttp stops before the body of such a request."""
         last = self._last
         fields = wire.without_offer(last.fields)
@@ -357,8 +357,8 @@ class RequestReader(_Reader):
         last.clear()  # not a new object: the turn already holds this one
         self._head_size = 0
         self._parser = httptools.HttpRequestParser(self)
-        self._goes_on = True
-        self._again = wire.head(first, fields) + rest
+        self._continues = True
+        self._unparsed = wire.head(first, fields) + rest
 
 
 class AnswerReader(_Reader):
@@ -370,17 +370,17 @@ class AnswerReader(_Reader):
         super().__init__()
         self._parser = httptools.HttpResponseParser(self)
         self.head_only = False
-        self._over = False
+        self._restarts = False
 
     def on_status(self, part: bytes) -> None:
-        """A part of the words beside the status has come."""
+        """A part of the reason phrase has come."""
         self._last.reason += part
 
     def on_headers_complete(self) -> None:
         """The head has come."""
         last = self._last
         last.status = self._parser.get_status_code()
-        self._framing(last)
+        self._read_framing(last)
         if last.status < 100:
             # llhttp accepts it, but every status below 200 would count as informational here.
             raise ComplaintError(Complaint("a status below 100"))
@@ -393,12 +393,12 @@ class AnswerReader(_Reader):
         if last.until_closed:
             last.keeps_open = False
         if self.head_only:
-            last.whole = self._over = True
+            last.whole = self._restarts = True
 
     def feed(self, data: bytes) -> None:
         """Read the next bytes."""
         super().feed(data)
-        if self._over:
+        if self._restarts:
             # The parser would wait for the body, which an answer to HEAD does not have.
-            self._over = False
+            self._restarts = False
             self._parser = httptools.HttpResponseParser(self)

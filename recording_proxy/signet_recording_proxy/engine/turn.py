@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from signet_conformance.trace.model import NOT_CARRIED
 from signet_recording_proxy.engine import wire
-from signet_recording_proxy.engine.answer_way import AnswerWay, ClientPresence
+from signet_recording_proxy.engine.answer_forwarder import AnswerForwarder, ClientPresence
 from signet_recording_proxy.engine.connection_limits import ConnectionLimits
 from signet_recording_proxy.engine.daemon_connection import DaemonConnection, PauseReason, ReadControl
 from signet_recording_proxy.engine.messages import Complaint, Incoming
@@ -35,7 +35,7 @@ class ClientSide(Protocol):
     listener: Listener
     number: int
     presence: ClientPresence
-    room: ConnectionLimits
+    limits: ConnectionLimits
     read_control: ReadControl
 
     def write(self, data: bytes) -> None:
@@ -50,13 +50,13 @@ class ClientSide(Protocol):
     def take_daemon(self, daemon: DaemonConnection | None) -> None:
         """Use this connection to the daemon from now on, and drop the previous one."""
 
-    def passed(self) -> None:
-        """Something passed on this connection."""
+    def note_activity(self) -> None:
+        """Note that data passed on this connection."""
 
     def crashed(self, bug: Exception) -> None:
         """Report a bug, without any content of the messages, and close this connection."""
 
-    def over(self, *, keeps_open: bool) -> None:
+    def end_turn(self, *, keeps_open: bool) -> None:
         """End the turn: the next request begins, or the connection closes."""
 
     def end(self) -> None:
@@ -79,7 +79,7 @@ class RequestTurn:
         self._held_size = 0
         self._connecting = False
         self._daemon: DaemonConnection | None = None
-        self._answer_way: AnswerWay | None = None
+        self._forwarder: AnswerForwarder | None = None
         self._early = False
         """Whether the answer was sent while the request was still arriving."""
 
@@ -90,7 +90,7 @@ class RequestTurn:
         request, client = self.request, self.client
         if not request.method:
             if request.complaint is not None:
-                client.listener.heard_no_request(client.number, request.complaint.reason)
+                client.listener.mark_no_request(client.number, request.complaint.reason)
             return
         target = request.target.decode("utf-8", "surrogateescape")
         headers = request.headers or wire.headers(request.fields)
@@ -98,10 +98,10 @@ class RequestTurn:
             client.listener.refuse_page(request.method, target.partition("?")[0], headers)
             return
         self.exchange = client.listener.recorder.begin(client.number, request.method, target, headers)
-        if request.complaint is None and not request.whole and not request.pieces and _expects(request):
+        if request.complaint is None and not request.whole and not request.pieces and _expects_continue(request):
             client.write(_CONTINUE)
 
-    def request_came(self) -> None:
+    def request_arrived(self) -> None:
         """More of the request has arrived."""
         request, exchange = self.request, self.exchange
         pieces = request.take()
@@ -113,19 +113,19 @@ class RequestTurn:
         elif self._early:
             if request.whole:
                 self._end(keeps_open=True)
-        elif self._answer_way is not None and self._daemon is None:
+        elif self._forwarder is not None and self._daemon is None:
             pass  # the daemon has answered and reads no more; a fault delays the answer
         elif exchange is None:
             if request.whole:
                 self._answer(PAGE_REFUSED)
         elif exchange.fault is not None and exchange.fault.keeps_the_request:
             if request.whole:
-                self._act(exchange, exchange.fault)
+                self._apply_fault(exchange, exchange.fault)
         elif pieces or request.whole:
             self._forward(pieces)
 
     def _refuse(self, complaint: Complaint) -> None:
-        begun = self._answer_way is not None
+        begun = self._forwarder is not None
         self.give_up(NOT_CARRIED, complaint.reason)
         if begun:
             self.client.reset()
@@ -153,21 +153,21 @@ class RequestTurn:
 
     async def _connect(self) -> None:
         upstream = self.client.listener.upstream
-        loop, room = asyncio.get_running_loop(), self.client.room
-        if not room.take():
-            room.give_back()
-            self._refuse(room.complaint())
+        loop, limits = asyncio.get_running_loop(), self.client.limits
+        if not limits.take():
+            limits.give_back()
+            self._refuse(limits.complaint())
             return
         try:
             _, daemon = await loop.create_connection(
-                lambda: DaemonConnection(upstream, room), upstream.host, upstream.port, ssl=upstream.tls
+                lambda: DaemonConnection(upstream, limits), upstream.host, upstream.port, ssl=upstream.tls
             )
         except OSError as failure:
-            room.give_back()
+            limits.give_back()
             if self.over:
                 return
             if failure.errno in (errno.EMFILE, errno.ENFILE):
-                self._refuse(room.complaint())
+                self._refuse(limits.complaint())
             else:
                 note = f"TLS: {failure}" if isinstance(failure, ssl.SSLError) else ""
                 self.give_up("upstream_timeout" if failure.errno == errno.ETIMEDOUT else "upstream_refused", note)
@@ -209,7 +209,7 @@ class RequestTurn:
 
     # ---- faults that answer, or prevent an answer
 
-    def _act(self, exchange: OngoingExchange, fault: Fault) -> None:
+    def _apply_fault(self, exchange: OngoingExchange, fault: Fault) -> None:
         exchange.faulted = True
         answer = fault.answer()
         if answer is not None:
@@ -238,9 +238,9 @@ class RequestTurn:
 
     # ---- the answer
 
-    def hear(self, messages: deque[Incoming]) -> None:
+    def answer_arrived(self, messages: deque[Incoming]) -> None:
         """More of the answer has arrived, perhaps after informational answers (1xx)."""
-        self.client.passed()
+        self.client.note_activity()
         while messages and not self.over:
             answer = messages[0]
             if answer.complaint is not None:
@@ -250,12 +250,12 @@ class RequestTurn:
             if not answer.has_head or self.exchange is None:
                 return
             if answer.status >= 200:
-                if self._answer_way is None:
-                    self._answer_way = AnswerWay(self, self.exchange, answer)
+                if self._forwarder is None:
+                    self._forwarder = AnswerForwarder(self, self.exchange, answer)
                 if answer.whole:
                     messages.popleft()
                     self._free_daemon(answer)
-                self._answer_way.came()
+                self._forwarder.receive()
                 return
             if not answer.whole:
                 return
@@ -273,25 +273,25 @@ class RequestTurn:
     def daemon_left(self, messages: deque[Incoming], failure: Exception | None) -> None:
         """The daemon closed the connection before the answer was complete."""
         answer = messages[0] if messages else None
-        if answer is not None and answer.until_closed and failure is None and self._answer_way is not None:
+        if answer is not None and answer.until_closed and failure is None and self._forwarder is not None:
             answer.whole = True
             self._daemon = None
-            self._answer_way.came()
+            self._forwarder.receive()
             return
-        where = "before it answered" if self._answer_way is None else "in the middle of its answer"
+        where = "before it answered" if self._forwarder is None else "in the middle of its answer"
         self.give_up("upstream_reset", f"the daemon closed the connection {where}")
         self._break_off(seen_as_whole=answer is not None and answer.until_closed)
 
     def _break_off(self, *, seen_as_whole: bool = False) -> None:
         """End the connection within an answer, such that the client sees that the answer is incomplete."""
-        if self._answer_way is not None:
-            self._answer_way.pass_what_came()
-        if self._answer_way is None or not self._answer_way.begun or seen_as_whole:
+        if self._forwarder is not None:
+            self._forwarder.send_received()
+        if self._forwarder is None or not self._forwarder.begun or seen_as_whole:
             self.client.reset()
         else:
             self.client.end()
 
-    def answer_is_out(self, *, keeps_open: bool) -> None:
+    def answer_was_sent(self, *, keeps_open: bool) -> None:
         """The whole answer was sent to the client."""
         keeps_open = keeps_open and self.request.keeps_open
         if self.request.whole or not keeps_open:
@@ -352,9 +352,9 @@ class RequestTurn:
 
     def _end(self, *, keeps_open: bool) -> None:
         self.over = True
-        self._answer_way = None  # breaks a reference cycle, to spare the garbage collector
-        self.client.over(keeps_open=keeps_open)
+        self._forwarder = None  # breaks a reference cycle, to spare the garbage collector
+        self.client.end_turn(keeps_open=keeps_open)
 
 
-def _expects(request: Incoming) -> bool:
+def _expects_continue(request: Incoming) -> bool:
     return request.version == "1.1" and (request.value("expect") or "").lower() == "100-continue"

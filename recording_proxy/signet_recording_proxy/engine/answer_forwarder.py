@@ -1,4 +1,4 @@
-"""How an answer goes from the daemon to the client: as it comes, or as a fault changes it."""
+"""Forwards an answer from the daemon to the client, unchanged or as a fault changes it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from signet_recording_proxy.faults import Fault
 from signet_recording_proxy.recorder import OngoingExchange, Recorder
 
 MOST_KEPT: Final = 8 * 1024 * 1024
-"""How many bytes of an answer a fault holds back; the daemon waits with the rest."""
+"""How many bytes of an answer a fault may hold back; then reading from the daemon stops."""
 _DRIP_S = 0.25
 _SMALL: Final = 64 * 1024
-_TOGETHER_S: Final = 0.5
+_BODY_WAIT_S: Final = 0.5
 """How long the head of an answer waits for its small body, so that both are sent at once."""
 
 
 class ClientPresence:
-    """Whether a client is connected, and waits as long as it is.
+    """Knows whether a client is connected, and can wait while it stays.
 
     `left_at` is the instant of `time.monotonic()` at which it left by itself.
     """
@@ -39,12 +39,12 @@ class ClientPresence:
         self.left_at = time.monotonic() if at is None else at
         self._gone.set()
 
-    def sent_away(self) -> None:
-        """The recorder reset the client: its exchanges need no longer wait for it."""
+    def note_closed(self) -> None:
+        """Note that the recorder ends the connection: nothing need wait for the client any more."""
         self._gone.set()
 
     async def stays(self, fault: Fault, seconds: float | None) -> bool:
-        """Wait `seconds` (None: no end) unless the fault goes off or the client leaves; return whether it stayed."""
+        """Wait `seconds` (None: no end), until the fault goes off, or the client leaves; return whether it stayed."""
         waiting = [asyncio.create_task(self._gone.wait()), asyncio.create_task(fault.off.wait())]
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -53,8 +53,8 @@ class ClientPresence:
                 task.cancel()
         return not self._gone.is_set()
 
-    def hears_the_end(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
-        """Write the exchange's line, as `finish` does, and call `then`, which sends the client the answer's end."""
+    def finish_before(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
+        """Write the exchange's line, as `finish` does, then call `then`, which sends the client the answer's end."""
         if self.left_at is None:
             self._recorder.finish_before(exchange, then)
         else:
@@ -86,34 +86,35 @@ class AnsweredRequest(Protocol):
         """Run a coroutine in the background."""
 
     def keep_back(self, *, on: bool) -> None:
-        """Let the daemon wait with the rest, or let it go on."""
+        """Stop or resume reading the daemon's answer."""
 
-    def answer_is_out(self, *, keeps_open: bool) -> None:
+    def answer_was_sent(self, *, keeps_open: bool) -> None:
         """Note that the client was sent the whole answer."""
 
     def crashed(self, bug: Exception) -> None:
         """Report an error that was raised by sending."""
 
 
-class AnswerWay:
-    """Passes one answer on. `begun` tells whether any of it was sent to the client."""
+class AnswerForwarder:
+    """Forwards one answer. `begun` is True once any of it was sent to the client."""
 
-    def __init__(self, asked: AnsweredRequest, exchange: OngoingExchange, answer: Incoming) -> None:
+    def __init__(self, turn: AnsweredRequest, exchange: OngoingExchange, answer: Incoming) -> None:
         self.begun = False
-        self._asked = asked
+        self._turn = turn
         self._exchange = exchange
         self._answer = answer
         self._sent = exchange.begin_answer(answer.status, answer.headers)
         self._kept: list[bytes] = []
         self._kept_size = 0
-        self._chunked = answer.chunked and asked.request.version == "1.1"
+        self._chunked = answer.chunked and turn.request.version == "1.1"
         """Whether the client gets chunks: HTTP/1.0 has none, and the end of the connection is the end of the answer."""
-        self._keeps_back = self._fault_that_keeps_back()
+        self._holding_fault = self._start_fault()
         self._dripping = False
-        self._together: asyncio.TimerHandle | None = None
-        self._waited = False
+        self._body_timer: asyncio.TimerHandle | None = None
+        self._body_is_late = False
 
-    def _fault_that_keeps_back(self) -> Fault | None:
+    def _start_fault(self) -> Fault | None:
+        """Start the fault of this exchange; return it if it holds the answer back."""
         exchange, fault = self._exchange, self._exchange.fault
         if fault is None:
             return None
@@ -125,68 +126,68 @@ class AnswerWay:
             return fault
         if fault.kind == "delay":
             exchange.faulted = True
-            self._asked.spawn(self._wait(fault))
+            self._turn.spawn(self._wait(fault))
             return fault
         endless = (self._sent.header("content-type") or "").startswith("text/event-stream")
         return fault if fault.kind == "extra_fields" and not endless else None
 
-    def came(self) -> None:
+    def receive(self) -> None:
         """Take in more of the answer, or its end."""
         pieces = self._answer.take()
         for piece in pieces:
             self._sent.body.feed(piece)
-        if self._keeps_back is None:
+        if self._holding_fault is None:
             self._kept += pieces
             if not self._waits_for_the_body():
-                self.pass_what_came()
+                self.send_received()
             return
         self._kept += pieces
         self._kept_size += sum(map(len, pieces))
         full = self._kept_size >= MOST_KEPT
         if full:
-            self._asked.keep_back(on=True)
+            self._turn.keep_back(on=True)
         if not full and not self._answer.whole:
             return
-        if self._keeps_back.kind == "extra_fields":
+        if self._holding_fault.kind == "extra_fields":
             if self._answer.whole:
-                self._add(self._keeps_back)
+                self._add(self._holding_fault)
             self._release()
-        elif self._keeps_back.kind == "slow_body" and not self._dripping:
+        elif self._holding_fault.kind == "slow_body" and not self._dripping:
             self._dripping = True
-            self._asked.spawn(self._drip(self._keeps_back))
+            self._turn.spawn(self._drip(self._holding_fault))
 
     def _waits_for_the_body(self) -> bool:
         """Whether the head is sent together with the body.
 
-        A client that needs only the status leaves when it has the head. Whether the body had come by then, and so
-        whether the answer counts as received, would be chance.
+        A client that needs only the status leaves when it has the head. If the body had not come by then, the answer
+        would count as cut off: sending both together leaves that not to chance.
         """
         answer = self._answer
-        if self.begun or self._waited or answer.whole or answer.chunked or answer.until_closed:
+        if self.begun or self._body_is_late or answer.whole or answer.chunked or answer.until_closed:
             return False
         if not 0 < int(answer.value("content-length") or 0) <= _SMALL:
             return False
-        if self._together is None:
-            self._together = asyncio.get_running_loop().call_later(_TOGETHER_S, self._waited_long)
+        if self._body_timer is None:
+            self._body_timer = asyncio.get_running_loop().call_later(_BODY_WAIT_S, self._stop_waiting)
         return True
 
-    def _waited_long(self) -> None:
-        self._waited = True
-        if not self._asked.over and not self.begun:
-            self.pass_what_came()
+    def _stop_waiting(self) -> None:
+        self._body_is_late = True
+        if not self._turn.over and not self.begun:
+            self.send_received()
 
-    def pass_what_came(self) -> None:
-        """Send the client what has come and was not passed on, unless a fault holds it back."""
-        if self._keeps_back is not None:
+    def send_received(self) -> None:
+        """Send the client all that was received and not sent yet, unless a fault holds it back."""
+        if self._holding_fault is not None:
             return
-        if self._together is not None:
-            self._together.cancel()
+        if self._body_timer is not None:
+            self._body_timer.cancel()
         kept, self._kept = self._kept, []
-        self._pass(kept)
+        self._send(kept)
 
     def _begin(self) -> None:
         self.begun = True
-        self._asked.write(self._head())
+        self._turn.write(self._head())
 
     def _head(self) -> bytes:
         answer = self._answer
@@ -195,7 +196,7 @@ class AnswerWay:
             fields = [field for field in fields if field[0].lower() != b"transfer-encoding"]
         return wire.head(b"HTTP/%b %d %b" % (answer.version.encode(), answer.status, answer.reason), fields)
 
-    def _pass(self, pieces: list[bytes]) -> None:
+    def _send(self, pieces: list[bytes]) -> None:
         answer = self._answer
         begun = time.monotonic()
         out = wire.chunks(pieces) if self._chunked else pieces
@@ -203,50 +204,50 @@ class AnswerWay:
             self.begun = True
             out.insert(0, self._head())
         if not answer.whole:
-            self._asked.write(b"".join(out))
+            self._turn.write(b"".join(out))
             return
         if self._chunked:
             out.append(wire.last_chunk(answer.trailers))
         # A client that received the end finds the line on disk: the line is written before the last bytes go out.
-        self._asked.presence.hears_the_end(self._exchange, partial(self._let_hear, b"".join(out), begun))
+        self._turn.presence.finish_before(self._exchange, partial(self._send_end, b"".join(out), begun))
 
-    def _let_hear(self, end: bytes, came_at: float) -> None:
-        if self._asked.over:
-            return  # the client left, or was reset, in the turn of the loop in which the answer ended
+    def _send_end(self, end: bytes, received_at: float) -> None:
+        if self._turn.over:
+            return  # the client left, or was reset, in the loop turn in which the answer ended
         try:
-            self._asked.write(end)
-            self._exchange.held_s = time.monotonic() - came_at
+            self._turn.write(end)
+            self._exchange.held_s = time.monotonic() - received_at
             answer = self._answer
-            self._asked.answer_is_out(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
+            self._turn.answer_was_sent(keeps_open=answer.keeps_open and self._chunked is answer.chunked)
         except Exception as bug:  # noqa: BLE001 - a bug costs this exchange, and none of those that end with it
-            self._asked.crashed(bug)
+            self._turn.crashed(bug)
 
     def _release(self) -> None:
-        """Send what was held back, and from now on whatever comes."""
-        self._keeps_back = None
-        self._asked.keep_back(on=False)
-        self.pass_what_came()
+        """Send what was held back, and from now on send at once."""
+        self._holding_fault = None
+        self._turn.keep_back(on=False)
+        self.send_received()
 
     async def _wait(self, fault: Fault) -> None:
-        await self._asked.presence.stays(fault, fault.delay_s)
-        if not self._asked.over:
+        await self._turn.presence.stays(fault, fault.delay_s)
+        if not self._turn.over:
             self._release()
 
     async def _drip(self, fault: Fault) -> None:
-        """Send what was held back piece by piece, the last piece when the delay is over."""
+        """Send what was held back piece by piece; the last piece goes when the delay is over."""
         body, count = b"".join(self._kept), len(self._kept)
         pieces = max(1, min(len(body), max(2, math.ceil(fault.delay_s / _DRIP_S))))
         size = math.ceil(len(body) / pieces) or 1
         starts = range(0, len(body), size)
         for start in starts:
-            await self._asked.presence.stays(fault, fault.delay_s / len(starts))
-            if self._asked.over:
+            await self._turn.presence.stays(fault, fault.delay_s / len(starts))
+            if self._turn.over:
                 return
             piece = body[start : start + size]
             if start == starts[-1]:
                 self._kept = [piece, *self._kept[count:]]
                 break
-            self._asked.write(b"".join(wire.chunks([piece])) if self._chunked else piece)
+            self._turn.write(b"".join(wire.chunks([piece])) if self._chunked else piece)
         self._release()
 
     def _add(self, fault: Fault) -> None:
