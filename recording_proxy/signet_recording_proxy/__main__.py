@@ -207,7 +207,7 @@ async def _record(options: argparse.Namespace, upstream: Upstream) -> int:
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     listener.close()
     recorder.abandon("the recorder ended")
-    await recorder.lines_made()
+    await recorder.wait_for_lines()
     if recorder.failure.done():
         raise recorder.failure.result()
     for task in waiting[2:]:

@@ -111,7 +111,7 @@ class RecordingAddon:
         """Write the exchanges in flight."""
         if self._recorder is not None:
             self._recorder.abandon("mitmproxy ended")
-            await self._recorder.lines_made()
+            await self._recorder.wait_for_lines()
 
     def client_disconnected(self, client: Client) -> None:
         """Forget the number of a client."""

@@ -85,7 +85,7 @@ class Control:
                 "asked needs path, and a body that is an object or null",
                 remedy='{"op":"asked","path":"/v1/messages","body":{}}',
             )
-        self._recorder.note_asked(path, body, answer)
+        self._recorder.note_model_request(path, body, answer)
         return {"ok": True}
 
     async def _trace(self, command: Json) -> Json:

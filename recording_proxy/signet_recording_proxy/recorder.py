@@ -1,6 +1,6 @@
-"""The recording itself: exchanges that begin and end, marks, faults, the current file.
+"""Records exchanges and marks in the current trace file, and assigns faults to exchanges.
 
-It knows nothing of sockets or of the proxy underneath. All of it runs on one thread, in the event loop.
+It uses neither sockets nor the proxy. All of it runs on one thread, in the event loop.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from signet_recording_proxy.redaction.redactor import Ready, Redactor
 from signet_recording_proxy.trace_file import EndedExchange, Headers, Line, SentMessage, TraceFile, request_member
 
 _MOST_TOGETHER, _LARGE = 64, 64 * 1024
-"""How many lines may wait for each other, none for one larger than the second figure: they are held in memory."""
+"""How many lines may wait to be written together. A line of more bytes than the second figure is written at once."""
 _AT_ONCE_MOST, _CODED_MOST = 16 * 1024, 1024
 """Lines with larger bodies are made by another process; for encoded bodies the limit is less, since they grow."""
 _CODING = "content-encoding"
-_WORTH_TELLING_S = 0.001
-_LOOK_EVERY_S = 1.0
+_LEAST_HELD_S = 0.001
+_WATCH_INTERVAL_S = 1.0
 
 
 class OngoingExchange(Struct, eq=False):
@@ -52,7 +52,7 @@ class OngoingExchange(Struct, eq=False):
     faulted: bool = False
     done: bool = False
     incomplete: bool = False
-    """Whether the client left before all of its request had come."""
+    """Whether the client left before its request was complete."""
     ready: Ready | None = None
     held_s: float = 0.0
     """How long the recorder itself held back the end of the answer."""
@@ -63,7 +63,7 @@ class OngoingExchange(Struct, eq=False):
         return self.target.partition("?")[0]
 
     def begin_answer(self, status: int, headers: Headers) -> SentMessage:
-        """Note that the head of an answer has come; return where its body goes."""
+        """Note that the head of an answer has come; return the message that collects its body."""
         self.status, self.response = status, SentMessage(headers, KeptBody(self.request.body.limit))
         return self.response
 
@@ -82,7 +82,7 @@ class Recorder:
         self._maker = LineMaker(redactor)
         self._making = 0
         self._watched = False
-        self._one_made: asyncio.Future[None] | None = None
+        self._line_made: asyncio.Future[None] | None = None
         self._quiet = asyncio.Event()
         self._quiet.set()
         self._waiting: list[tuple[TraceFile, Callable[[], None]]] = []
@@ -95,7 +95,7 @@ class Recorder:
         return len(self._ongoing) + self._making
 
     def begin(self, conn: int, method: str, target: str, headers: Headers) -> OngoingExchange:
-        """Give a request whose head has come the next number, and its fault, if there is one."""
+        """Begin the exchange of a request whose head has come: give it the next number, and a fault if one matches."""
         request = SentMessage(headers, KeptBody(self._body_limit))
         now = time.monotonic()
         exchange = OngoingExchange(self.file, self.file.begin_exchange(), conn, now, method, target, request)
@@ -116,27 +116,27 @@ class Recorder:
         if ended is None:
             return
         if _is_large(ended.request, ended.response):
-            self._hold_place(exchange, ended)
+            self._add_placeholder(exchange, ended)
             self._write(exchange.file)
             self._make(exchange, ended)
             return
         exchange.file.end_exchange(self._line_of(exchange, ended))
         self._write(exchange.file)
-        self._look_whether_quiet()
+        self._check_quiet()
 
     def finish_before(self, exchange: OngoingExchange, then: Callable[[], None]) -> None:
-        """As `finish` of an exchange without error; `then` sends the client the end, once the line is written.
+        """As `finish` without an error, but call `then`, which sends the client the end, once the line is written.
 
-        Lines of exchanges that end in the same turn of the loop are written together. The line of a large body takes
-        longer: a placeholder line is there first.
+        Lines of exchanges that end in the same loop turn are written together. The line of a large body takes longer to
+        make, so a placeholder line is written before `then`.
         """
         ended = self._end_exchange(exchange, None, "", None)
         if ended is None:
             then()
             return
         if _is_large(ended.request, ended.response):
-            self._hold_place(exchange, ended)
-            self._waiting.append((exchange.file, partial(self._let_hear_first, then, exchange, ended)))
+            self._add_placeholder(exchange, ended)
+            self._waiting.append((exchange.file, partial(self._send_then_make, then, exchange, ended)))
             self._write_waiting()
             return
         line = self._line_of(exchange, ended)
@@ -146,16 +146,16 @@ class Recorder:
             self._write_waiting()
         elif len(self._waiting) == 1:
             asyncio.get_running_loop().call_soon(self._write_waiting)
-        self._look_whether_quiet()
+        self._check_quiet()
 
-    def _hold_place(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
+    def _add_placeholder(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
         try:
-            exchange.file.hold_place(ended.pending_line(self._redactor))
+            exchange.file.add_placeholder(ended.pending_line(self._redactor))
         except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no answer
             self._report_lost(exchange, type(bug).__name__)
 
     def _line_of(self, exchange: OngoingExchange, ended: EndedExchange) -> bytes | None:
-        """The line; None if it cannot be made, which is reported: the client gets its answer all the same."""
+        """The line; None, after a report, if it cannot be made: the client gets its answer all the same."""
         line = None
         try:
             line = ended.line(self._redactor, exchange.ready)
@@ -169,7 +169,7 @@ class Recorder:
         lost = KitError(f"the line of exchange {exchange.seq} could not be made: {why}", where=exchange.file.path)
         print(f"error: {lost}", file=sys.stderr, flush=True)
 
-    def _let_hear_first(self, then: Callable[[], None], exchange: OngoingExchange, ended: EndedExchange) -> None:
+    def _send_then_make(self, then: Callable[[], None], exchange: OngoingExchange, ended: EndedExchange) -> None:
         then()
         self._make(exchange, ended)
 
@@ -186,14 +186,14 @@ class Recorder:
         except KitError as failure:
             self.fail(failure)
 
-    def _look_whether_quiet(self) -> None:
+    def _check_quiet(self) -> None:
         if not self._ongoing and not self._making:
             self._quiet.set()
 
     def _end_exchange(
         self, exchange: OngoingExchange, error: str | None, note: str, at: float | None
     ) -> EndedExchange | None:
-        """What ends now; None when it has ended before."""
+        """Take an exchange out of those in flight; return its final state, or None if it has ended before."""
         if exchange.done:
             return None
         exchange.done = True
@@ -203,8 +203,7 @@ class Recorder:
     def request_is_whole(self, exchange: OngoingExchange) -> None:
         """Note that a request was passed on completely: its part of the line is made while the daemon works.
 
-        If other requests are in flight, there is other work to do than to wait, and a line that is made at once costs
-        less.
+        Not if other requests are in flight: there is no idle time then, and making the line in one step costs less.
         """
         if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
             exchange.ready = self._redactor.request(request_member(exchange, closely=False))
@@ -232,8 +231,8 @@ class Recorder:
         )  # fmt: skip
 
     def _make(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
-        """Have the line of an exchange with a large body made; a placeholder line is in the file."""
-        if exchange.held_s >= _WORTH_TELLING_S:
+        """Have the line of an exchange with a large body made, whose placeholder line is in the file."""
+        if exchange.held_s >= _LEAST_HELD_S:
             ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))
         self._making += 1
 
@@ -243,23 +242,23 @@ class Recorder:
                 self._report_lost(exchange, why)
             exchange.file.end_exchange(line)
             self._write(exchange.file)
-            self._look_whether_quiet()
-            if self._one_made is not None and not self._one_made.done():
-                self._one_made.set_result(None)
+            self._check_quiet()
+            if self._line_made is not None and not self._line_made.done():
+                self._line_made.set_result(None)
 
         self._maker.make(ended, deliver)
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
-        """Write a mark and return its number; the model's side also gets it if one is written."""
+        """Write a mark and return its number; the model's file also gets it if there is one."""
         name, data = self._redactor.text(name), self._redactor.document(dict(data))
         if self._model is not None:
             self._model.mark(name, data)
         return self.file.mark(name, data)
 
-    def note_asked(self, path: str, body: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> None:
-        """Write what a played host asks its model, and is answered, into the model's side.
+    def note_model_request(self, path: str, body: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> None:
+        """Write a request of a played host to its model, and the answer, to the model's file.
 
-        Without a `body` nothing but the time of the request is known.
+        Without a `body`, only the time of the request is known.
         """
         if self._model is None:
             raise UsageError(
@@ -282,20 +281,20 @@ class Recorder:
     def switch(self, path: str, header: Header, model: str | None = None) -> None:
         """Begin a new file. Exchanges in flight end in the old one; faults that are on are marked in the new one.
 
-        `model` is where what a played host asks its model is written from now on; None: nowhere.
+        `model` is the file for the requests of a played host to its model from now on; None: they are not written.
         """
         header = self._redactor.header(header)
         new = TraceFile(path, header)
-        asked = replace(header, side=MODEL, played=True, upstream=None, daemon_version=None)
-        beside = None if model is None else TraceFile(model, asked)
+        model_header = replace(header, side=MODEL, played=True, upstream=None, daemon_version=None)
+        model_file = None if model is None else TraceFile(model, model_header)
         for file in filter(None, (self.file, self._model)):
             file.supersede()
-        self.file, self._model = new, beside
+        self.file, self._model = new, model_file
         for fault in self._faults.values():
             self._mark_fault(fault, on=True)
 
     async def idle(self, timeout_s: float) -> bool:
-        """Wait until no exchange is in flight; False when one still is after `timeout_s` seconds."""
+        """Wait until no exchange is in flight; return False if one still is after `timeout_s` seconds."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._quiet.wait()
@@ -312,15 +311,15 @@ class Recorder:
         """Check every second that the recording file is still there and unchanged; if not, fail."""
         self._watched = True
         try:
-            self._look_after_files()
+            self._check_files()
         except KitError as failure:
             self.fail(failure)
         else:
-            asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self.watch)
+            asyncio.get_running_loop().call_later(_WATCH_INTERVAL_S, self.watch)
 
-    def _look_after_files(self) -> None:
+    def _check_files(self) -> None:
         for file in filter(None, (self.file, self._model)):
-            file.demand_there()
+            file.demand_intact()
 
     def abandon(self, note: str) -> None:
         """Write the exchanges in flight as cut off, because the recorder ends."""
@@ -328,16 +327,16 @@ class Recorder:
         for exchange in list(self._ongoing.values()):
             self.finish(exchange, "upstream_reset", note=note)
 
-    async def lines_made(self) -> None:
+    async def wait_for_lines(self) -> None:
         """Wait until the unfinished lines are made, or until the recording cannot go on."""
         while self._making and not self.failure.done():
-            self._one_made = asyncio.get_running_loop().create_future()
-            either: list[asyncio.Future[Any]] = [self._one_made, self.failure]
+            self._line_made = asyncio.get_running_loop().create_future()
+            either: list[asyncio.Future[Any]] = [self._line_made, self.failure]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         await self._maker.end()
         if self._watched:
             try:
-                self._look_after_files()
+                self._check_files()
             except KitError as failure:
                 self.fail(failure)
 
@@ -357,7 +356,7 @@ class Recorder:
         return parsed
 
     def switch_off(self, number: int | None) -> list[Fault]:
-        """Switch off the fault with this number, or all; returns those that were on."""
+        """Switch off the fault with this number, or all; return those that were on."""
         chosen = [f for f in self._faults.values() if number is None or f.id == number]
         for fault in chosen:
             del self._faults[fault.id]
@@ -372,7 +371,7 @@ class Recorder:
                 if fault.left is not None:
                     fault.left -= 1
                     if not fault.left:
-                        # It still holds for the exchange that took its last turn, so `off` stays unset.
+                        # It still affects this exchange, so `off` stays unset.
                         del self._faults[fault.id]
                         self._mark_fault(fault, on=False)
                 return fault
@@ -386,9 +385,9 @@ class Recorder:
 
 def _is_large(request: SentMessage, response: SentMessage | None = None) -> bool:
     """Whether the line of an exchange with these messages takes too long to be made between two others."""
-    asked, answered = request.body.size, 0 if response is None else response.body.size
+    request_bytes, answer_bytes = request.body.size, 0 if response is None else response.body.size
     return (
-        asked + answered > _AT_ONCE_MOST
-        or (asked > _CODED_MOST and request.header(_CODING) is not None)
-        or (answered > _CODED_MOST and response is not None and response.header(_CODING) is not None)
+        request_bytes + answer_bytes > _AT_ONCE_MOST
+        or (request_bytes > _CODED_MOST and request.header(_CODING) is not None)
+        or (answer_bytes > _CODED_MOST and response is not None and response.header(_CODING) is not None)
     )

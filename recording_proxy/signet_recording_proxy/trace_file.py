@@ -1,4 +1,4 @@
-"""A trace file, which only ever grows by whole lines, each made from both sides of an exchange."""
+"""Writes trace files line by line, and makes the line of an exchange from its messages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TraceFile:
         self.open_exchanges += 1
         return self.number()
 
-    def hold_place(self, line: bytes) -> None:
+    def add_placeholder(self, line: bytes) -> None:
         """Take the placeholder line of an exchange; it waits for `write_waiting`."""
         self._waiting.append(line)
 
@@ -101,24 +101,24 @@ class TraceFile:
             os.close(self._fd)
             self._fd = -1
 
-    def demand_there(self) -> None:
-        """Raise KitError when the file was deleted, replaced or truncated by another program.
+    def demand_intact(self) -> None:
+        """Raise KitError if another program deleted, replaced or truncated the file.
 
-        It may be renamed: what is written then still reaches it.
+        Renaming is allowed: later lines still reach the file.
         """
         if self._fd < 0:
             return
         status = os.fstat(self._fd)
         if not status.st_nlink:
-            what = "was replaced" if Path(self.path).exists() else "was deleted"
+            damage = "was replaced" if Path(self.path).exists() else "was deleted"
             lost = counted(self.written, "exchange")
         elif status.st_size < self._size:
-            what = f"was truncated from {self._size:,} to {status.st_size:,} bytes"
-            lost = f"all before of {counted(self.written, 'exchange')}"
+            damage = f"was truncated from {self._size:,} to {status.st_size:,} bytes"
+            lost = f"up to {counted(self.written, 'exchange')}"
         else:
             return
         raise KitError(
-            f"the trace {what} while it was written; lost: {lost}",
+            f"the trace {damage} while it was written; lost: {lost}",
             where=self.path,
             remedy="let no other program change it (renaming is allowed), and record again",
         )
@@ -142,7 +142,7 @@ class TraceFile:
 def demand_creatable(path: str) -> None:
     """Raise UsageError when a trace could not be created at `path`; nothing is left there.
 
-    Called before anything is waited for. Whether it can be created in the end shows when it is.
+    It is called early, before anything has to wait. Creating the trace may still fail later.
     """
     os.close(_create(path))
     Path(path).unlink()
@@ -175,7 +175,7 @@ _SMALL = 2048
 
 
 class SentMessage(Struct, eq=False):
-    """What one side has sent so far."""
+    """A message as far as its sender has sent it."""
 
     headers: Headers
     body: KeptBody
@@ -185,7 +185,7 @@ class SentMessage(Struct, eq=False):
         return next((value for key, value in self.headers if key == name), None)
 
     def body_json(self, *, closely: bool) -> dict[str, Any] | None:
-        """The `body` member of the trace line: JSON as it was carried, decoded only where `closely` is set."""
+        """The `body` member of the trace line. JSON stays as it was carried, undecoded, unless `closely` is set."""
         if not self.body.size:
             return None
         media_type, codings = None, []
@@ -233,15 +233,15 @@ class EndedExchange(Struct, eq=False):
         return self._readable(encoded, redactor)
 
     def large_line(self, redactor: Redactor) -> bytes:
-        """The line of large bodies: searched at once, since a check whether it holds a secret would be one more."""
+        """The line of large bodies: searched without the check whether it may hold a secret, which would cost extra."""
         return self._readable(redactor.exchange(self._members(), is_long=True), redactor)
 
     def _readable(self, encoded: bytes, redactor: Redactor) -> bytes:
-        """A line that readers take. Tokens may be longer than what they stand for, and heads have no bound."""
+        """The line, shortened if readers refuse it: tokens may be longer than secrets, and heads have no limit."""
         return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
 
     def pending_line(self, redactor: Redactor) -> bytes:
-        """The placeholder line until the whole one is made: the cheap members, without large bodies."""
+        """The placeholder line until the whole one is made: its members that take little time, without large bodies."""
         members = {
             **self.frame,
             "kind": PENDING,
@@ -272,7 +272,7 @@ class EndedExchange(Struct, eq=False):
         return rest
 
     def _shorten(self, line: dict[str, Any], *, bodies: bool = True) -> dict[str, Any]:
-        """A line with the beginnings of what is long in the heads, and without the `bodies`."""
+        """A line with long names, values and paths cut; with `bodies`, the bodies are cut to nothing."""
         request, response = line["request"], line["response"]
         for message, sent in ((request, self.request), (response, self.response)):
             if message is None or sent is None:
@@ -292,7 +292,7 @@ class EndedExchange(Struct, eq=False):
 
 
 class ExchangeRequest(Protocol):
-    """What an exchange knows of its request, whether it has ended or not."""
+    """An exchange, ongoing or ended, as far as its request is concerned."""
 
     method: str
     target: str
@@ -301,13 +301,13 @@ class ExchangeRequest(Protocol):
 
 
 def request_member(exchange: ExchangeRequest, *, closely: bool) -> dict[str, Any]:
-    """The `request` member of the line; its JSON is decoded only where `closely` is set."""
+    """The `request` member of the line; its JSON is decoded only if `closely` is set."""
     return _member(exchange, exchange.request.body_json(closely=closely))
 
 
 def _member(exchange: ExchangeRequest, body: dict[str, Any] | None) -> dict[str, Any]:
     path, _, query = exchange.target.partition("?")
-    told: dict[str, Any] = {
+    member: dict[str, Any] = {
         "method": exchange.method,
         "path": path,
         "query": parse_qsl(query, keep_blank_values=True) if query else [],
@@ -315,8 +315,8 @@ def _member(exchange: ExchangeRequest, body: dict[str, Any] | None) -> dict[str,
         "body": body,
     }
     if exchange.incomplete:
-        told["incomplete"] = True
-    return told
+        member["incomplete"] = True
+    return member
 
 
 def _small_body(sent: SentMessage) -> dict[str, Any] | None:

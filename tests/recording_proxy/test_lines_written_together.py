@@ -109,7 +109,7 @@ def test_a_large_line_does_not_wait(tmp_path: Path) -> None:
         recording.end(second, b'"%b"' % (b"x" * LARGE))
         assert recording.told == [(1, [1, 2]), (2, [1, 2])]
         assert recording.recorder.in_flight == 2
-        await recording.recorder.lines_made()
+        await recording.recorder.wait_for_lines()
 
     recorded(tmp_path / "t", work)
 

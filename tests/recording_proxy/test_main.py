@@ -298,7 +298,7 @@ def _truncated(out: Path) -> None:
     [
         (_deleted, "was deleted while it was written; lost: 1 exchange"),
         (_replaced, "was replaced while it was written; lost: 1 exchange"),
-        (_truncated, " to 10 bytes while it was written; lost: all before of 1 exchange"),
+        (_truncated, " to 10 bytes while it was written; lost: up to 1 exchange"),
     ],
 )
 @pytest.mark.parametrize("ends", [True, False], ids=["at its end", "at once"])

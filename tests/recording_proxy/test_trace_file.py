@@ -75,5 +75,5 @@ def test_what_comes_after_a_full_disk_stands_in_lines_of_its_own(tmp_path: Path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     file.mark("step", {"a": 1})
-    file.demand_there()
+    file.demand_intact()
     assert [mark.data for mark in trace.read(tmp_path / "t").marks] == [{"a": 1}]

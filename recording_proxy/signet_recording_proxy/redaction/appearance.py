@@ -1,4 +1,4 @@
-"""Whether a word looks like a secret by itself: drawn at random, made up as a password, a long number."""
+"""Decides whether a word by itself looks like a secret: a random string, a made-up password, a long number."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def looks_random(value: str) -> bool:
 
 _NOT_INVENTED = re.compile(NO_SECRETS.not_invented, re.DOTALL)
 _RARE = frozenset("!#$%^&*?+~=@|")
-"""Signs that passwords have, and words of a text do not have inside."""
+"""Characters that occur in passwords, but not inside the words of a text."""
 
 
 def is_invented(value: str, *, direct: bool) -> bool:
     """Whether a word is a password that a person or a program made up: letters of both cases, digits, signs.
 
-    `direct` means that `is`, a colon or the like precedes it. Otherwise it needs a sign that words and names do not
-    have.
+    `direct` means that `is`, a colon or the like precedes it. Otherwise the word needs a character that words and
+    names do not have.
     """
     several = direct and len([sign for sign in value if not sign.isalnum()]) > 1 and not _RARE.isdisjoint(value)
     if len(value) < 8 or not (mixes(value) or several) or not is_value(value):
@@ -73,7 +73,7 @@ def is_random_or_invented(value: str) -> bool:
 
 
 def is_scrambled(value: str) -> bool:
-    """Whether a word has letters only, in an order that no language has, and alternates between small and large."""
+    """Whether a word has only letters, few of them vowels, and often changes between small and capital letters."""
     if not (value.isascii() and value.isalpha() and len(value) >= _SHORTEST_DRAWN):
         return False
     turns = len(_RUNS.findall(value.translate(_KINDS))) - 1

@@ -73,7 +73,7 @@ def _search() -> BytesAhoCorasick:
 
 
 def replace_arguments(text: str, token: Token) -> str:
-    """`text` with each secret replaced by what `token` gives for it."""
+    """`text` with each secret replaced by its token."""
     lowered = text.encode("ascii", "replace").lower()
     stems = {stem for stem, _, _ in _search().find_matches_as_indexes(lowered, overlapping=True)}
     for number in sorted({number for stem in stems for number in _NUMBERS[stem]}):
@@ -93,7 +93,7 @@ def may_follow(stem: str, part: str) -> bool:
     return any(_has_a_literal(part, row.literals) for row in _BY_STEM[stem])
 
 
-def gate() -> str:
+def prefilter() -> str:
     """Return an expression in Rust's syntax that matches every encoded line with such a secret."""
     stems = any_of(stem for row in TABLE if not row.at_stem for stem in row.stems)
     return "|".join((stems, *(row.at_stem for row in TABLE if row.at_stem)))

@@ -1,4 +1,4 @@
-"""Secrets that text assigns to a name: in settings, scripts, command lines, markup."""
+"""Finds secrets that a text assigns to a name: in settings, scripts, command lines, markup."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) ->
     """Whether assigning this value to this name in text gives away a secret.
 
     Prose and code name secrets all the time: `token: string`, `password = get_password()`. So a value without quotes
-    has to look like a secret, unless it is given to a shell variable.
+    has to look like a secret, unless it is assigned to a shell variable.
     """
     if not is_value(value):
         return False
@@ -55,8 +55,8 @@ def _is_assigned(name: str, value: str, *, quoted: bool, sets_variable: bool) ->
     if not is_secret_member(name, value):
         return False
     if quoted:
-        shown = _has_digit(value) or is_scrambled(value)
-        return len(value) >= 4 and (shown or is_secret_name(name)) and not value.isspace()
+        looks_secret = _has_digit(value) or is_scrambled(value)
+        return len(value) >= 4 and (looks_secret or is_secret_name(name)) and not value.isspace()
     return len(value) >= 6 and (variable or len(value) >= 8 or _mixes(value))
 
 
@@ -70,10 +70,10 @@ def _mixes(value: str) -> bool:
 
 def replace_assignments(text: str, token: Token) -> str:
     """`text` with tokens for the secrets in `name = value`, in any of the spellings of settings and scripts."""
-    return replace_spans(text, _assigned(text), token)
+    return replace_spans(text, _assigned_spans(text), token)
 
 
-def _assigned(text: str) -> Iterator[Span]:
+def _assigned_spans(text: str) -> Iterator[Span]:
     done = 0
     for match in _ASSIGNMENT.finditer(text):
         start = match.end()
@@ -87,20 +87,20 @@ def _assigned(text: str) -> Iterator[Span]:
         else:
             end = end_of_value(text, start, opened)
         value = text[start:end]
-        around = text[match.end(1) : match.end(3)]
-        if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=around == "="):
+        operator = text[match.end(1) : match.end(3)]
+        if end > start and _is_assigned(name, value, quoted=opened is not None, sets_variable=operator == "="):
             end = end_of_word(text, start, end) if opened is None else end
             yield start, end
             done = end
 
 
 def end_of_value(text: str, start: int, opened: str | None) -> int:
-    """Where the value that begins at `start` ends, after the quote `opened` if there is one."""
+    """The end of the value that begins at `start`, after the quote `opened` if there is one."""
     if opened is not None:
         line_end = text.find("\n", start, start + _LONGEST)
         line_end = min(start + _LONGEST, len(text)) if line_end < 0 else line_end
         first = end = text.find(opened, start, line_end)
-        while end >= 0 and not _ends(text, start, end, opened):
+        while end >= 0 and not _is_closing_quote(text, start, end, opened):
             end = text.find(opened, end + len(opened), line_end)
         # In some languages a backslash before a quote escapes nothing.
         return max(start, first if end < 0 else end)
@@ -125,7 +125,7 @@ def _end_of_block(text: str, name: int, block: re.Match[str]) -> int:
     return block.end() if rest is not None and len(rest[1]) >= len(block[1]) else end
 
 
-def _ends(text: str, start: int, quote: int, opened: str) -> bool:
+def _is_closing_quote(text: str, start: int, quote: int, opened: str) -> bool:
     """Whether a quote ends the value that begins at `start`: an escaped quote has more backslashes before it."""
     before = quote
     while before > start and text[before - 1] == "\\":

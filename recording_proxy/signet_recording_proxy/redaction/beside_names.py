@@ -1,4 +1,4 @@
-"""Secrets beside a name that is not assigned to them: in sentences, options, calls, `KEY value` of shells.
+"""Finds secrets beside a name that is not assigned to them: in sentences, options, calls, `KEY value` of shells.
 
 In text, a name is mostly followed by a word of the sentence, so the value has to look random.
 """
@@ -33,9 +33,9 @@ STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+
 """Matches where a string may follow, in text of small letters."""
 MOST_FOLLOWED = 160
 """The length of the longest match of FOLLOWED."""
-STRING_GATE = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
+STRING_PREFILTER = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
 """Matches an encoded line in which a string follows; an expression in Rust's syntax."""
-GATE = (
+PREFILTER = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}"
     rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
@@ -62,12 +62,12 @@ def _values_beside(text: str, matches: Iterable[re.Match[str]]) -> Iterator[Span
         if start < done or not _names_secret(text, match):
             continue
         value = text[start : end_of_word(text, start, match.end(2))].rstrip(".:!?")
-        if appearance.looks_random(value) or _is_given(match[1], value):
+        if appearance.looks_random(value) or _is_password_or_number(match[1], value):
             done = start + len(value)
             yield start, done
 
 
-def _is_given(name: str, value: str) -> bool:
+def _is_password_or_number(name: str, value: str) -> bool:
     """Whether a word that does not look random is a password, or the long number of an option."""
     if appearance.names_password(name):
         return appearance.is_invented(value, direct=False) or appearance.is_scrambled(value)
@@ -99,7 +99,7 @@ _NEXT_STRING = re.compile(
 
 
 def strings_of(text: str, names: Iterable[Span]) -> Iterator[Span]:
-    """The strings that hold the secret that a statement names: `KEY = bytes.fromhex("…")`, `pw == "…"`."""
+    """The secrets in strings of statements that name them: `KEY = bytes.fromhex("…")`, `pw == "…"`."""
     for start, end in names:
         is_password = appearance.names_password(text[start:end])
         is_secret = appearance.is_random_or_invented if is_password else appearance.is_random_or_key

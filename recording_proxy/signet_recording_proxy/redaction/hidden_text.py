@@ -42,17 +42,17 @@ def may_hide(runs: list[bytes]) -> bool:
     for run in b" ".join(runs).translate(_IN_RUN).split():
         if len(run) >= _SHORTEST:
             text = run.decode("ascii")
-            if any(any(_legible_texts(begun)) for begun in {text, _OF_A_LINE.sub("", text)}):
+            if any(any(_legible_texts(begun)) for begun in {text, _LINE_PREFIX.sub("", text)}):
                 return True
     return False
 
 
-_OF_A_LINE = re.compile(r"\A(?:[0-9]{1,6}-|[+-])")
+_LINE_PREFIX = re.compile(r"\A(?:[0-9]{1,6}-|[+-])")
 """A line number, or the sign of a changed line in a diff."""
 
 
-class Hidden(Struct, frozen=True):
-    """Finds secrets in encoded text; `shows_secret` searches the decoded text."""
+class HiddenTextSearch(Struct, frozen=True):
+    """Finds secrets in the encoded parts of a text; `shows_secret` searches what they decode to."""
 
     shows_secret: Callable[[str], bool]
 
@@ -63,24 +63,26 @@ class Hidden(Struct, frozen=True):
         if "%" in text:
             words = list(_escaped_words(text))
             if words and self._hides_escaped(" ".join(dict.fromkeys([text[start:end] for start, end in words]))):
-                text = replace_spans(text, words, lambda word: self._unescaped(word, token))
+                text = replace_spans(text, words, lambda word: self._replace_escaped(word, token))
         raw = text.encode("ascii", "replace")
         for coding in _CODINGS:
-            clean = replace_spans(text, _coded_spans(text, raw, coding), partial(self._decoded, coding.decode, token))
+            clean = replace_spans(
+                text, _coded_spans(text, raw, coding), partial(self._replace_run, coding.decode, token)
+            )
             if clean is not text:
                 text, raw = clean, clean.encode("ascii", "replace")
         return text
 
-    def _unescaped(self, escaped: str, token: Token) -> str:
+    def _replace_escaped(self, escaped: str, token: Token) -> str:
         return token(escaped) if "%" in escaped and self._hides_escaped(escaped) else escaped
 
     def _hides_escaped(self, escaped: str) -> bool:
         plain = escaped
         for _ in range(_ESCAPE_DEPTH):
-            undone = unquote(plain)
-            if undone == plain:
+            unescaped = unquote(plain)
+            if unescaped == plain:
                 return False
-            plain = undone
+            plain = unescaped
             if self.shows_secret(plain) or self._hides_coded(plain, _DEPTH):
                 return True
         return False
@@ -97,7 +99,7 @@ class Hidden(Struct, frozen=True):
             return False
         return ("%" in plain and self._hides_escaped(plain)) or self._hides_coded(plain, depth)
 
-    def _decoded(self, decode: Callable[[str], bytes], token: Token, run: str) -> str:
+    def _replace_run(self, decode: Callable[[str], bytes], token: Token, run: str) -> str:
         plain = _legible(run, decode)
         return token(run) if plain is not None and self._shows(plain, _DEPTH) else run
 
@@ -152,7 +154,7 @@ def _legible(run: str, decode: Callable[[str], bytes]) -> str | None:
 
 
 _GLANCE = 32
-"""So many characters decode to whole bytes in either coding. A control character there shows that it is not text."""
+"""How many characters are decoded first, to whole bytes in either coding. A control character in them is no text."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BREAKS = dict.fromkeys(map(ord, "\r\n\t"))
 
@@ -197,8 +199,8 @@ def _begins_in_base64() -> re.Pattern[str]:
     ascii_then = _sextets(lambda bits: bits % 16 != 1 and not 8 <= bits % 16 < 12)
     opens, later = _sextets(lambda bits: 48 <= bits < 62), _sextets(lambda bits: 8 <= bits % 16 < 12)
     first = f"{ascii_first}{ascii_then}|{opens}{later}"
-    goes_on = _sextets(lambda bits: 32 <= bits < 48) + _sextets(lambda bits: bits % 16 != 1)
-    return re.compile(f"(?:{first})..(?:(?:{first}|{goes_on})..){{{_SHORTEST // 4 - 1}}}")
+    continuation = _sextets(lambda bits: 32 <= bits < 48) + _sextets(lambda bits: bits % 16 != 1)
+    return re.compile(f"(?:{first})..(?:(?:{first}|{continuation})..){{{_SHORTEST // 4 - 1}}}")
 
 
 _CODINGS = (
@@ -215,10 +217,10 @@ _COMPRESSED = ("gzip", "zstd", "deflate", "br")
 
 
 class _View(NamedTuple):
-    """The decoded content of bytes, the way back, and whether there is more that was not decoded."""
+    """The decoded content of bytes, the function that encodes it again, and whether more was not decoded."""
 
     content: bytes
-    back: Callable[[bytes], bytes]
+    encode: Callable[[bytes], bytes]
     more: bool
 
 
@@ -241,7 +243,7 @@ def recode(raw: bytes, clean: Callable[[bytes], bytes], layers: int = _LAYERS) -
     for view in _views(raw) if layers else ():
         cleaned = recode(view.content, clean, layers - 1)
         if view.more or cleaned != view.content:
-            return view.back(cleaned)
+            return view.encode(cleaned)
     # Last: with a token in it, the encoded content could not be decoded any more.
     return clean(raw)
 
@@ -259,11 +261,11 @@ def _views(raw: bytes) -> Iterator[_View]:
     for coding in _COMPRESSED:
         undone = undo(raw, coding, MOST_DECODED)
         if undone is not None and undone[0]:
-            back = partial(_coded, coding)
-            yield _View(undone[0], back, more=not undone[1] and len(undone[0]) >= MOST_DECODED)
+            encode = partial(_encode, coding)
+            yield _View(undone[0], encode, more=not undone[1] and len(undone[0]) >= MOST_DECODED)
 
 
-def _coded(coding: str, content: bytes) -> bytes:
+def _encode(coding: str, content: bytes) -> bytes:
     return redo(content, coding) or b""
 
 

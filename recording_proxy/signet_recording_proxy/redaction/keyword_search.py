@@ -1,7 +1,7 @@
 """Searches long text for secrets: one pass finds keywords, and patterns run only around the relevant ones.
 
-It finds what the patterns would find in the whole text. Each part below knows which keywords a match of its patterns
-contains, and how far a match extends around a keyword. Texts without a secret are remembered.
+It finds what the patterns would find in the whole text. Each function of windows below yields the parts of a text in
+which its patterns can match, given the keywords. Texts without a secret are remembered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from signet_recording_proxy.redaction import (
     named_values,
     statements,
 )
-from signet_recording_proxy.redaction.hidden_text import Hidden, coded_places
+from signet_recording_proxy.redaction.hidden_text import HiddenTextSearch, coded_places
 from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK, decode, search_shown, show
@@ -28,7 +28,7 @@ from signet_recording_proxy.redaction.spans import Span as Window, Token, replac
 from signet_recording_proxy.redaction.vendor_kinds import replace_vendor_secrets
 
 
-class Remembered:
+class DigestCache:
     """The digests of the last texts without a secret, so that a text that is sent again and again is searched once."""
 
     def __init__(self, most: int) -> None:
@@ -74,14 +74,14 @@ _LONGEST_VALUE = 4200
 _BEFORE_BLOCK = 80
 _PIECE = 32 * 1024
 _WIDE = 16_384
-"""How far what opens in JSON or in a form may reach."""
+"""The greatest length of an object in JSON, or of a form's field, that is searched."""
 
 
-_OF_BLOCKS = "PRIVATE KEY", "PuTTY-User-Key-File-"
+_BLOCK_MARKS = "PRIVATE KEY", "PuTTY-User-Key-File-"
 """Each of `BLOCKS` contains one of them."""
 
 
-_clean = Remembered(16_384)
+_clean = DigestCache(16_384)
 
 
 def forget() -> None:
@@ -90,34 +90,34 @@ def forget() -> None:
 
 
 class KeywordSearch:
-    """Takes the secrets out of one text after the other; `hidden` is what undoes encodings, None for none."""
+    """Replaces the secrets in texts by tokens; `hidden` searches encoded parts (None: they are not searched)."""
 
-    def __init__(self, token: Token, hidden: Hidden | None) -> None:
+    def __init__(self, token: Token, hidden: HiddenTextSearch | None) -> None:
         self._token = token
         self._hidden = hidden
 
     def clean(self, text: str, *, names: bool = False) -> str:
         """`text` with tokens in place of its secrets; `names` marks a member that identifies a person or a program."""
         if len(text) <= _PIECE:
-            return self._searched(text, names=names)
-        if any(mark in text for mark in _OF_BLOCKS):
+            return self._clean_piece(text, names=names)
+        if any(mark in text for mark in _BLOCK_MARKS):
             for pattern in BLOCKS:
                 text = pattern.replace(text, self._token)
-        return "".join([self._searched(piece, names=names) for piece in _pieces(text)])
+        return "".join([self._clean_piece(piece, names=names) for piece in _pieces(text)])
 
-    def _searched(self, text: str, *, names: bool) -> str:
+    def _clean_piece(self, text: str, *, names: bool) -> str:
         if names or self._hidden is None:
-            return self._behind_breaks(text, names=names)
+            return self._clean_shown(text, names=names)
         # Most text that is sent repeatedly, such as full transcripts, was found to be clean before.
         key = digest(text)
         if key in _clean:
             return text
-        clean = self._behind_breaks(text, names=names)
+        clean = self._clean_shown(text, names=names)
         if clean == text:
             _clean.add(key)
         return clean
 
-    def _behind_breaks(self, text: str, *, names: bool) -> str:
+    def _clean_shown(self, text: str, *, names: bool) -> str:
         def search(text: str, token: Token) -> str:
             text = _piece(text, token, names=names)
             return text if self._hidden is None else self._hidden.replace(text, token)
@@ -127,10 +127,10 @@ class KeywordSearch:
 
 def _piece(text: str, token: Token, *, names: bool) -> str:
     hits = Hits(text)
-    if hits.none:
+    if hits.is_empty:
         return text
-    # A token may be glued to another one, and begin where that was taken out.
-    while (changed := _issued(text, hits, token, names=names)) != text:
+    # A token may directly follow another one, and is found once that is replaced.
+    while (changed := _replace_issued(text, hits, token, names=names)) != text:
         text, hits = changed, Hits(changed)
     for number, pattern in enumerate(TEXT_PATTERNS):
         if number in hits.shaped and not (names and pattern.may_name):
@@ -150,13 +150,13 @@ def _piece(text: str, token: Token, *, names: bool) -> str:
     return text
 
 
-def _issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
+def _replace_issued(text: str, hits: Hits, token: Token, *, names: bool) -> str:
     spans: list[tuple[int, int]] = []
     for number in sorted(hits.issued):
         pattern = ISSUED[number]
         if not (names and pattern.may_name):
             for start, end in pattern.spans_at(text, hits.issued[number]):
-                # An earlier pattern keeps what it has taken.
+                # Earlier patterns take precedence.
                 at = bisect_left(spans, (start, end))
                 free = (at == 0 or spans[at - 1][1] <= start) and (at == len(spans) or end <= spans[at][0])
                 if free:
@@ -220,12 +220,12 @@ def _assignments(text: str, hits: Hits) -> Iterator[Window]:
         if match["after"] == ",":
             continue
         if match["quote"] is not None and not match["after"]:
-            # A sign that only some languages know may follow a quoted name, and the value that.
+            # An equals sign may follow a quoted name, as in some languages, and then the value.
             if _SIGN.match(text, match.end("quote")) is not None:
                 yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
         elif opened is None:
             word = PLAIN_WORD.match(text, match.end())
-            # Without quotes a value has a digit, unless it is given to a variable.
+            # A value without quotes has a digit, unless it is assigned to a variable.
             variable = match["sign"] == "=" and text[at].isupper()
             if word is not None and len(word[0]) >= _SHORTEST_BARE and (variable or has_digit(word[0])):
                 yield at - LONGEST_NAME, word.end() + 2
@@ -244,8 +244,8 @@ def _end_of_line_value(text: str, start: int, most: int) -> int:
 def _parameters(text: str, hits: Hits) -> Iterator[Window]:
     covered = 0
     for at, match in hits.names:
-        asked = match["sign"] == "=" and not match["blanks"] and at >= covered
-        if asked and _MARKS_OF_QUERIES.search(text, max(0, at - LONGEST_NAME - 8), at) is not None:
+        is_parameter = match["sign"] == "=" and not match["blanks"] and at >= covered
+        if is_parameter and _MARKS_OF_QUERIES.search(text, max(0, at - LONGEST_NAME - 8), at) is not None:
             end = _WORD_END.search(text, match.end())
             covered = len(text) if end is None else end.end()
             yield at - LONGEST_NAME - 8, covered
@@ -337,11 +337,11 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterable[Window]], _Replace], ...] = (
     (_laid_out, replace_spans),
     (lambda text, hits: beside_names.strings_of(text, hits.strings), replace_spans),
 )
-"""Where each part looks in a text, and what it does there."""
+"""For each kind of place: the windows of a text to search, and the function that replaces the secrets there."""
 
 
 def texts_to_search(texts: Iterable[str]) -> list[str]:
-    """The texts in which a secret may begin; looking at them together takes a fraction of the time."""
+    """The texts in which a secret may begin. Examining them together takes a fraction of the time."""
     found, keys, batch, size = list[str](), dict[str, bytes](), list[str](), 0
     for text in texts:
         if len(text) > _PIECE:

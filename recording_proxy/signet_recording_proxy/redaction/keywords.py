@@ -1,6 +1,6 @@
-"""Finds where secrets may be in long text: the keywords that announce them, with what surrounds these.
+"""Finds the places in a text where secrets may be: keywords that announce a secret, with their surroundings.
 
-One pass finds all keywords. Of the names, only those stay that name a secret and that a value may follow.
+One pass finds all keywords. Only names that mean a secret, and that a value may follow, are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from signet_recording_proxy.redaction.spans import Span
 from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
 
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
-"""What follows the last word of a name that a value may follow. `path`, `author` and `design` go on otherwise."""
+"""What may follow the last word of a secret's name. So the beginnings of `path`, `author` and `design` are no names."""
 _OF_QUERIES = tuple(name + after for name in (*NAMES.query_always, *NAMES.query_mixed) for after in "=[")
 """Whole names that only queries and forms have, each with a sign that may follow."""
 _LAST_WORDS = (
@@ -49,7 +49,7 @@ _TAGGED = re.compile(rf"{_LAST_WORDS}[\w:.-]{{0,63}}+(?:\s[^<>]{{0,200}})?>", re
 _PART_OF_A_NAME = re.compile(r"[A-Za-z0-9_.\-\[\]]*+")
 _NAME_GOES_ON = re.compile(r"[A-Za-z0-9_.-]*+")
 _LONGEST_ELEMENT = 800
-_SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + vendor_kinds.GATE_SIGN)
+_SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + vendor_kinds.PREFILTER_SIGN)
 PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
 _QUOTING = ("'", '"', "`", "|", ">")
 _DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile("[0-9]")
@@ -62,7 +62,7 @@ HOLDS_HOME = "agentsDir"
 class Hits:
     """The places of keywords, in the order of the text; those of shapes by the number of the pattern.
 
-    What is around them is looked at on demand, since a pattern that is applied before may change the text.
+    Their surroundings are examined on demand, since a pattern that is applied earlier may change the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -101,12 +101,12 @@ class Hits:
             self.addresses = list(_addresses(text, schemes))
             if self.addresses:
                 self.shaped.update({number: [] for number in ADDRESS_NUMBERS})
-        # Text with neither quotes nor a digit is no secret, unless it is given to a variable.
+        # Text with neither quotes nor a digit holds no secret, unless a variable is set.
         self._digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
         if self._names and not self._digits and not any(mark in text for mark in _QUOTING):
             self._names = [] if text.islower() else [at for at in self._names if text[at].isupper()]
         self._nouns = [*self._nouns, *nouns_in_other_scripts(text)] if self._digits else []
-        self.none = not any((self.issued, self.shaped, self.others, self._vendors, self._nouns, self._names))
+        self.is_empty = not any((self.issued, self.shaped, self.others, self._vendors, self._nouns, self._names))
 
     @cached_property
     def vendors(self) -> list[int]:
@@ -119,22 +119,22 @@ class Hits:
         return [noun for noun in self._nouns if may_state(self._text, noun)]
 
     @cached_property
-    def _small(self) -> str:
+    def _lowered_text(self) -> str:
         return self._lowered.decode("ascii") if self._names else ""
 
     @cached_property
     def labels(self) -> list[re.Match[str]]:
         """The names at the end of a line, a cell or an element."""
         names = self._names if self._digits else ()
-        return [label for at in names if (label := ENDS_LABEL.match(self._small, at)) is not None]
+        return [label for at in names if (label := ENDS_LABEL.match(self._lowered_text, at)) is not None]
 
     @cached_property
     def _behind(self) -> tuple[list[int], list[Span]]:
-        return _followed(self._text, self._small, self._names if self._digits else ())
+        return _find_followed(self._text, self._lowered_text, self._names if self._digits else ())
 
     @property
     def followed(self) -> list[int]:
-        """Where the names begin that a value may follow, including the hyphens before them."""
+        """The beginnings of the names that a value may follow, including the hyphens before them."""
         return self._behind[0]
 
     @property
@@ -145,32 +145,33 @@ class Hits:
     @cached_property
     def names(self) -> list[tuple[int, re.Match[str]]]:
         """The names that something follows, each with what follows."""
-        return list(_verified(self._text, self._small, self._names))
+        return list(_find_with_values(self._text, self._lowered_text, self._names))
 
     @cached_property
     def tagged(self) -> list[re.Match[str]]:
         """The names of elements, with the tags."""
-        return list(_tagged(self._text, self._names, self._closings))
+        return list(_find_tags(self._text, self._names, self._closings))
 
 
-def _add(of: dict[int, list[int]], number: int, starts: list[int]) -> None:
-    of[number] = sorted([*of[number], *starts]) if number in of else starts
+def _add(by_number: dict[int, list[int]], number: int, starts: list[int]) -> None:
+    by_number[number] = sorted([*by_number[number], *starts]) if number in by_number else starts
 
 
-def _followed(text: str, small: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
+def _find_followed(text: str, lowered: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
     beside, before_strings = list[int](), list[Span]()
     digit, searched = -1, 0
     most = beside_names.MOST_FOLLOWED
     for at in names:
         if digit < at:
-            found = _ASCII_DIGIT.search(small, max(at, searched), at + most)
+            found = _ASCII_DIGIT.search(lowered, max(at, searched), at + most)
             if found is None:
                 searched = at + most
                 continue
             digit = found.start()
         if digit - at > most:
             continue
-        followed, string_follows = beside_names.FOLLOWED.match(small, at), beside_names.STRING_FOLLOWS.match(small, at)
+        followed = beside_names.FOLLOWED.match(lowered, at)
+        string_follows = beside_names.STRING_FOLLOWS.match(lowered, at)
         if followed is None and string_follows is None:
             continue
         before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
@@ -188,7 +189,7 @@ _OTHERS = (*LAID_OUT, "form-data", _SCHEME, _CLOSING, *_ELEMENTS, 'value"', "val
 
 
 class _Uses(NamedTuple):
-    """The searches that a keyword calls for."""
+    """The searches that a keyword starts."""
 
     ends_name: bool
     other: str | None
@@ -228,14 +229,14 @@ def _keywords() -> _Keywords:
 
 
 def _by_stem(patterns: Sequence[TextPattern]) -> defaultdict[str, list[int]]:
-    of = defaultdict[str, list[int]](list)
+    by_number = defaultdict[str, list[int]](list)
     for number, pattern in enumerate(patterns):
         for stem in pattern.stems:
-            of[stem].append(number)
-    return of
+            by_number[stem].append(number)
+    return by_number
 
 
-# Made before the recorder listens, as the gate is; otherwise all connections would wait for it.
+# Made before the recorder listens, as the prefilter is; otherwise all connections would wait for it.
 _KEYWORDS = _keywords()
 
 
@@ -258,7 +259,7 @@ _DOTTED_NUMBERS = [number for number, pattern in enumerate(ISSUED) if "." in pat
 
 
 def secret_names_among(names: Collection[str]) -> set[str]:
-    """Those of many names of members whose value may be a secret."""
+    """Those of these names of members whose value may be a secret."""
     listed = list(names)
     lowered = "\n".join(listed).lower().encode("utf-8", "surrogatepass")
     if lowered.count(b"\n") < len(listed):
@@ -283,18 +284,18 @@ def _lines_at(places: Sequence[int], text: bytes) -> set[int]:
 
 @cache
 def _endings_of_names() -> BytesAhoCorasick:
-    """How names of secrets end, in lower case and without the marks between their words."""
+    """Finds the endings of secrets' names, in lower case and without the marks between their words."""
     return BytesAhoCorasick([*NAME_ENDINGS, HOLDS_HOME.lower().encode()], implementation=Implementation.DFA)
 
 
-def _verified(text: str, small: str, names: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
-    passed = 0
+def _find_with_values(text: str, lowered: str, names: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
+    harmless_until = 0
     for at in names:
-        if at >= passed and (match := _VERIFIED.match(small, at)) is not None:
+        if at >= harmless_until and (match := _VERIFIED.match(lowered, at)) is not None:
             if match["sign"] and not match["opened"]:
-                passed = _without_digit(text, match)
+                harmless_until = _without_digit(text, match)
             end = match.start("marks")
-            if _may_be_given(_name(text, at, match.start("blanks") if end < 0 else end)):
+            if _may_mean_secret(_name(text, at, match.start("blanks") if end < 0 else end)):
                 yield at, match
 
 
@@ -305,12 +306,12 @@ def _name(text: str, at: int, end: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _may_be_given(name: str) -> bool:
+def _may_mean_secret(name: str) -> bool:
     """Whether some value of this name is a secret, in a member, a parameter or a setting."""
     return is_secret_parameter(name, SAMPLE) or name.endswith("KEY")
 
 
-def _tagged(text: str, names: Sequence[int], closings: Sequence[int]) -> Iterator[re.Match[str]]:
+def _find_tags(text: str, names: Sequence[int], closings: Sequence[int]) -> Iterator[re.Match[str]]:
     following = iter(closings)
     closing = next(following, None)
     for at in names:
@@ -323,7 +324,7 @@ def _tagged(text: str, names: Sequence[int], closings: Sequence[int]) -> Iterato
 
 
 def _without_digit(text: str, match: re.Match[str]) -> int:
-    """Up to where a bare word holds no secret: it has neither a digit nor a variable's name. Its end may be a name."""
+    """The place before which a bare word in small letters without a digit holds no secret. Its end may be a name."""
     word = PLAIN_WORD.match(text, match.end())
     if word is None or has_digit(word[0]) or word[0] != word[0].lower():
         return 0

@@ -11,21 +11,21 @@ from urllib.parse import quote, quote_plus
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from signet_recording_proxy.redaction.spans import replace_spans, without_halves
+from signet_recording_proxy.redaction.spans import replace_spans, without_surrogates
 
 REMEMBERED = 4096
-"""How many of the learned secrets are looked for; beyond that, the oldest is dropped."""
+"""How many of the learned secrets are searched for; beyond that, the oldest is dropped."""
 _ESCAPE_DEPTH = 4
 _GRAM = 8
-# So many searches take as long as cutting a usual line into grams does.
-_CROWD = 256
+# As many searches take as long as cutting a usual line into grams.
+_MOST_WITHOUT_GRAMS = 256
 _INNER_END = re.compile(r"[\s\"'<>,;]")
 
 
 def forms(secret: str) -> tuple[str, ...]:
     r"""`secret` as it is, JSON-escaped up to four times, URL-encoded, in hexadecimal, UTF-16 and base64; longest first.
 
-    URL-encoded means where it must be, and every byte; `\u` escapes likewise.
+    URL encodings and `\u` escapes are of the necessary characters only, and of all.
     """
     spellings = {secret}
     for plain in (True, False):
@@ -34,8 +34,8 @@ def forms(secret: str) -> tuple[str, ...]:
             escaped = _escaped(escaped, plain)
             spellings.add(escaped)
     raw, units = secret.encode("utf-8", "surrogatepass"), secret.encode("utf-16-be", "surrogatepass")
-    everything = "".join(f"%{byte:02X}" for byte in raw)
-    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), everything):
+    all_escaped = "".join(f"%{byte:02X}" for byte in raw)
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw), all_escaped):
         spellings |= {encoded, _lower_hex(encoded)}
     pairs = [units[at : at + 2].hex() for at in range(0, len(units), 2)]
     spellings |= {"".join(f"\\u{pair}" for pair in pairs), "".join(f"\\u{pair.upper()}" for pair in pairs)}
@@ -50,7 +50,7 @@ def forms(secret: str) -> tuple[str, ...]:
 
 
 class KnownSecrets:
-    """The secrets that are looked for. A line costs the same for a hundred known secrets as for thousands."""
+    """Searches for known secrets. A line takes as long with thousands of them as with a few hundred."""
 
     def __init__(self) -> None:
         self._needles: dict[str, _Needle] = {}
@@ -63,8 +63,8 @@ class KnownSecrets:
     def __contains__(self, secret: str) -> bool:
         return secret in self._needles
 
-    def add(self, secret: str, token: str, *, for_ever: bool = False) -> None:
-        """Look for `secret`, which `token` replaces."""
+    def add(self, secret: str, token: str, *, permanent: bool = False) -> None:
+        """Search for `secret` from now on, and replace it by `token`."""
         self.count += 1
         self._automaton = None
         new = [_Needle(form, token) for form in forms(secret) if form not in self._needles]
@@ -72,7 +72,7 @@ class KnownSecrets:
             self._needles[needle.form] = needle
             for gram in needle.grams():
                 self._by_gram.setdefault(gram, []).append(needle)
-        if for_ever:
+        if permanent:
             return
         self._learned[secret] = new
         if len(self._learned) > REMEMBERED:
@@ -83,32 +83,32 @@ class KnownSecrets:
         if not self._needles:
             return []
         # Every line of a recording passes here: a generator for each needle would take longer than the search.
-        held = {n.form: n.token for n in self._candidates(encoded) for form in n.encoded if form in encoded}
-        return sorted(held.items(), key=lambda item: -len(item[0]))
+        found = {n.form: n.token for n in self._candidates(encoded) for form in n.encoded if form in encoded}
+        return sorted(found.items(), key=lambda item: -len(item[0]))
 
-    def replaced(self, text: str) -> str:
-        """Text with the tokens in place of the secrets, the longest form first; as long as it likes."""
+    def replace_in(self, text: str) -> str:
+        """`text`, of any length, with the tokens in place of the secrets, the longest form first."""
         if not self._needles:
             return text
         if self._automaton is None:
             forms = list(self._needles)
-            whole = [without_halves(form) for form in forms]
+            whole = [without_surrogates(form) for form in forms]
             self._automaton = AhoCorasick(whole, matchkind=MatchKind.LeftmostLongest), forms
         automaton, forms = self._automaton
-        matches = automaton.find_matches_as_indexes(without_halves(text))
+        matches = automaton.find_matches_as_indexes(without_surrogates(text))
         found = iter([self._needles[forms[number]].token for number, _, _ in matches])
         return replace_spans(text, [(start, end) for _, start, end in matches], lambda _form: next(found))
 
-    def taken_out(self, raw: bytes) -> bytes:
+    def replace_in_bytes(self, raw: bytes) -> bytes:
         """`raw` with the tokens in place of the secrets."""
         for needle in sorted(self._candidates(raw), key=lambda needle: -len(needle.form)):
             raw = raw.replace(needle.raw, needle.token.encode())
         return raw
 
-    def begun_at_the_end(self, text: str) -> int:
+    def partial_at_end(self, text: str) -> int:
         """How many characters at the end of `text` begin a secret of several words without completing it.
 
-        A one-word secret is gone when the caller cuts off the last word.
+        The caller cuts off the last word, and with it any secret of one word.
         """
         longest = 0
         for needle in self._needles.values():
@@ -118,7 +118,7 @@ class KnownSecrets:
         return longest
 
     def _candidates(self, encoded: bytes) -> list[_Needle]:
-        if len(self._needles) <= _CROWD:
+        if len(self._needles) <= _MOST_WITHOUT_GRAMS:
             return list(self._needles.values())
         grams = self._by_gram.keys() & {encoded[at : at + _GRAM] for at in range(len(encoded) - _GRAM + 1)}
         return list({id(needle): needle for gram in grams for needle in self._by_gram[gram]}.values())
@@ -160,6 +160,6 @@ def _lower_hex(encoded: str) -> str:
 
 
 def _base64_core(raw: bytes, offset: int) -> str:
-    """The base64 characters that `raw` alone determines when it stands `offset` bytes after a multiple of three."""
+    """The base64 characters that `raw` alone determines if it begins `offset` bytes after a multiple of three."""
     text = base64.b64encode(b"\0" * offset + raw).decode("ascii")
     return text[math.ceil(offset * 8 / 6) : (offset + len(raw)) * 8 // 6]

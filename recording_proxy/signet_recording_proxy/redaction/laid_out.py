@@ -20,7 +20,7 @@ STEMS: Final = (
     *("codes:", "codes\n", "codes\x0b"),
 )
 """Keywords beside the names, in lower case: statements of SQL, sections of YAML, members of keys, headings."""
-GATE: Final = (
+PREFILTER: Final = (
     r"insert into |stringdata:|kind: secret|secrets:|kty|codes"
     r"|(?:passw|passphrase|secret|token|key|pass|pwd|pw|pat|code|credential|auth|senha)"
     r"[a-z_]{0,8}(?:\\+[\"t]|[ :*_`>)\]'=.|-])*(?:\\+[nrt]|[,;|<]| {2})"

@@ -1,8 +1,8 @@
-"""Secrets that running text names: JSON inside strings, query strings, forms.
+"""Finds secrets that running text names: JSON inside strings, query strings, forms.
 
-A name is looked for first, and its value only when the name means a secret. So a value that is not secret is searched
-for further names, and no text is walked twice. In JSON inside a string the name may also be apart from the value: in
-lists, objects and pairs, as `secret_walk` knows them in JSON itself, up to four strings deep.
+Names are found first, and only a name that means a secret has its value examined. So a value that is not secret is
+itself searched for names, and no text is searched twice. In JSON inside a string the name may also be apart from the
+value: in lists, objects and pairs, as `secret_walk` knows them in JSON itself, up to four strings deep.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NamedValue(Struct, frozen=True):
     is_secret: Callable[[str, str], bool]
 
     def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
+        """`text` with each secret replaced by its token."""
         return replace_spans(text, self._spans(text), token)
 
     def _spans(self, text: str) -> Iterator[Span]:
@@ -50,10 +50,10 @@ class NamedValue(Struct, frozen=True):
 
 
 def end_of_string(text: str, start: int, depth: int) -> int:
-    """Where the JSON string that begins at `start` ends, given the number of backslashes before its quotes."""
+    """The end of the JSON string that begins at `start`, given the number of backslashes before its quotes."""
     for quote in _QUOTES.finditer(text, start):
         marks = len(quote[1])
-        # Fewer end the string around it; a whole number of escaped backslashes may stand before the last of ours.
+        # Fewer backslashes end the string around it. Escaped backslashes may precede those of the quote.
         if marks < depth or marks % (2 * depth + 2) == depth:
             return quote.end() - 1 - min(marks, depth)
     return len(text)
@@ -82,7 +82,7 @@ PARAMETERS = NamedValue(
 )
 """Query strings and fragments in text. A question mark belongs to the value, unless it begins a query of its own."""
 QUERY_REST = NamedValue(re.compile(f"[;?]({_PARAMETER})="), PARAMETERS.end, is_secret_parameter)
-"""What follows a semicolon in the value of a query's field."""
+"""Parameters after a semicolon or question mark in the value of a query's field."""
 PATH = NamedValue(re.compile(f"[/;&#]({_PARAMETER})="), _end_of(re.compile(r"[^/;?&#]++")), is_secret_parameter)
 """`/x;token=…` in a path."""
 FORM = NamedValue(
@@ -136,7 +136,7 @@ _MOST = 256
 
 
 def replace_nested(text: str, windows: Iterable[Span], token: Token) -> str:
-    """Replace secrets that are apart from their names: the names are in these windows, the secrets perhaps behind."""
+    """Replace secrets that are apart from their names: the names are in the windows, the secrets perhaps after them."""
     spans = {
         span for window in windows for find in (_under_names, _values_beside_names) for span in find(text, *window)
     }
@@ -162,12 +162,12 @@ def _pair(text: str, opening: re.Match[str]) -> Iterator[Span]:
         return
     span = value.end(), end_of_string(text, value.end(), len(value["marks"]))
     after = span[1] + len(value["marks"]) + 1
-    if _PAIR_ENDS.match(text, after) and _is_said_beside(opening["name"], text[slice(*span)]):
+    if _PAIR_ENDS.match(text, after) and _is_named_beside(opening["name"], text[slice(*span)]):
         yield span
 
 
 def _items(text: str, opening: re.Match[str], name: str) -> list[Span]:
-    """The strings of a list; none of a list that holds more than strings and numbers."""
+    """The secrets in a list of strings and numbers; nothing for a list that holds other values."""
     at, marks = opening.end() + 1, opening["marks"]
     spans: list[Span] = []
     for _ in range(_MOST):
@@ -185,7 +185,7 @@ def _items(text: str, opening: re.Match[str], name: str) -> list[Span]:
         if after is None:
             break
         at = after.end()
-    # A list that the text breaks off may go on with anything.
+    # If the text ends within the list, its strings count.
     return spans if at >= len(text) or _ENDS.match(text, at) or len(spans) == _MOST else []
 
 
@@ -210,12 +210,12 @@ def _values_beside_names(text: str, first: int, last: int) -> Iterator[Span]:
     for named in _NAMED.finditer(text, first, last):
         if secret_names.names_secret(named["name"]):
             span = named.end(), end_of_string(text, named.end(), len(named["marks"]))
-            if span[0] < span[1] and _is_said_beside(named["name"], text[slice(*span)]):
+            if span[0] < span[1] and _is_named_beside(named["name"], text[slice(*span)]):
                 yield span
     for value in _VALUE.finditer(text, first, last):
         span = value.end(), end_of_string(text, value.end(), len(value["marks"]))
         name = _name_after(value["marks"]).match(text, span[1])
-        if span[0] < span[1] and name is not None and _is_said_beside(name["name"], text[slice(*span)]):
+        if span[0] < span[1] and name is not None and _is_named_beside(name["name"], text[slice(*span)]):
             yield span
 
 
@@ -227,6 +227,6 @@ def _name_after(marks: str) -> re.Pattern[str]:
     )
 
 
-def _is_said_beside(name: str, value: str) -> bool:
+def _is_named_beside(name: str, value: str) -> bool:
     # Several words only follow such a name, as in a list of tags.
     return is_secret_member(name, value) and (len(value.split()) == 1 or name.lower().endswith("authorization"))

@@ -93,7 +93,7 @@ class Redactor:
         """Headers whose names do not make them secret; most lines repeat them."""
         self._canary_tokens = {self._token(value): name for name, value in canaries.items()}
         for value in canaries.values():
-            self._known.add(value, self._token(value), for_ever=True)
+            self._known.add(value, self._token(value), permanent=True)
             if not value.strip("0123456789.-+eE"):
                 self._numeric.append((value, self._token(value)))
 
@@ -170,7 +170,7 @@ class Redactor:
         """Encode a line and search it for secrets, if a quick look finds anything suspect."""
         encoded = b"" if is_long else _encoded(line)
         if is_long or len(encoded) > LONG_LINE:
-            return _encoded(Cleaner(self._token, self._known.replaced, self._numeric).line(line))
+            return _encoded(Cleaner(self._token, self._known.replace_in, self._numeric).line(line))
         cleaner = self._cleaner(_looked_at(encoded, credentials))
         return encoded if cleaner is None else _encoded(cleaner.line(line))
 
@@ -340,7 +340,7 @@ class Redactor:
         return body if text == body["text"] else {**body, "text": text}
 
     def _bytes(self, raw: bytes) -> bytes:
-        raw = self._known.taken_out(raw)
+        raw = self._known.replace_in_bytes(raw)
         if not is_suspected(raw):
             return raw
         try:
@@ -353,7 +353,7 @@ class Redactor:
         """Drop the end of a text that was cut, which may be the beginning of a secret."""
         for form, token in self._known.in_line(encode({"": text})):
             text = text.replace(form, token)
-        text = text[: len(text) - self._known.begun_at_the_end(text)]
+        text = text[: len(text) - self._known.partial_at_end(text)]
         return text[: -len(match[0])] if (match := _UNFINISHED_WORD.search(text, max(0, len(text) - 4096))) else text
 
 

@@ -1,4 +1,4 @@
-"""Which names mark their value as a secret: the whole decision.
+"""Decides which names mark their value as a secret.
 
 Names are compared in lower case, without the marks between their words and without digits at their end: `GITHUB_TOKEN`,
 `githubToken2` and `x-github-token` are one name. A secret in a request fails SIG-HTTP-009, so a name that ordinary
@@ -51,7 +51,7 @@ class NoSecrets(Struct, frozen=True):
 NAMES: Final = read_table("secret_names.json", SecretNames)
 NO_SECRETS: Final = read_table("no_secrets.json", NoSecrets)
 IDENTIFYING_HEADERS = "x-signet-"
-"""The beginnings of headers that identify the caller, as the `identifying_members` do."""
+"""The beginning of the names of headers that identify the caller, as the `identifying_members` do."""
 KEY_TYPE = "kty"
 """The member that identifies a JSON Web Key."""
 
@@ -133,7 +133,7 @@ def is_secret_parameter(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _rule(name: str) -> _Accepts | None:
-    # What has blanks is a sentence, such as those of a catalogue of messages.
+    # A name with blanks is a sentence, such as those of a catalogue of messages.
     if len(name) > _LONGEST or any(map(str.isspace, name)):
         return None
     plain = _squeezed(name)
@@ -145,7 +145,7 @@ def _rule(name: str) -> _Accepts | None:
         return _any
     if plain.endswith(NAMES.one_word):
         return _one_word
-    # `SSHPASS` and `storepass`, where no mark and no letter of another case tells the last word.
+    # `SSHPASS` and `storepass`, whose last word neither a mark nor a capital letter sets apart.
     if plain.endswith(NAMES.mixed_keys) or (plain.endswith("pass") and not plain.endswith(NAMES.no_passes)):
         return _mixed
     word = _LAST_WORD.search(name.rstrip("0123456789_-."))
@@ -163,7 +163,7 @@ def _any(_value: str) -> bool:
 
 
 def _no_variable(value: str) -> bool:
-    # The NAME of a secret is not secret; digits among its letters are none of a name.
+    # The NAME of a secret is not secret. A code, with digits among its letters, is not a name.
     return _VARIABLE_NAME.match(value) is None or _CODE.fullmatch(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Shapes of secrets in running text.
+"""Finds secrets in running text by their shape.
 
 Every pattern takes time in proportion to the text, whatever the text: repetitions are bounded, possessive, or anchored
 to a mark that they cannot contain. Passwords have no shape of their own; they are known by their place in addresses,
@@ -17,7 +17,7 @@ from signet_recording_proxy.redaction.secret_names import is_placeholder, is_val
 from signet_recording_proxy.redaction.spans import Span, Token, replace_spans
 from signet_recording_proxy.redaction.tables import Expression, read_table
 
-# A port, or what stands for one in documents and templates.
+# A port, or a placeholder for it in documents and templates.
 _PORT = re.compile(
     r"(?:[0-9]{1,5}|[$%]?[a-z_]{0,16}port|%[ds]|\*|[^/?#]{0,256}[{}][^/?#]{0,256})(?:[/?#]|\Z)", re.IGNORECASE
 )
@@ -52,7 +52,7 @@ def _in_authority(rest: str, authority: str) -> int:
     before_host = _BEFORE_HOST.search(rest)
     end = authority.rfind("@") if before_host is None or before_host.start() >= len(authority) else before_host.start()
     tail = rest[end + 1 :]
-    # `p@ss/w#rd@host`: nobody names a host `ss` and goes on to a fragment with an `@`.
+    # `p@ss/w#rd@host`: an address with the host `ss` and an `@` in its fragment is unlikely.
     name = _NAME_ALONE.match(tail)
     if name is not None and tail[: name.end() - 1] != "localhost" and "#" in tail:
         last = rest.rfind("@")
@@ -65,7 +65,7 @@ def _in_authority(rest: str, authority: str) -> int:
 _START = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 
 
-# In tokens that do not begin with the text that identifies them.
+# How far a token that does not begin with its stem extends before and behind the stem.
 _MOST_BEFORE, _MOST_BEHIND = 96, 300
 
 
@@ -106,11 +106,11 @@ class TextPattern(Struct, frozen=True):
     """
 
     def occurs(self, text: str) -> bool:
-        """Whether text holds the shape, whatever stands before it: what does may be taken out before."""
+        """Whether text holds the shape, whatever precedes it: that may be a secret, which is replaced earlier."""
         return re.search(self.expression.removeprefix(_START), text) is not None
 
     def spans_at(self, text: str, stems: Sequence[int]) -> Iterator[Span]:
-        """Where the secrets are whose stems begin at these places, in order."""
+        """The places of the secrets whose stems begin at these places, in order."""
         expression, done = self.expression.compiled, 0
         for at in stems:
             if at < done:
@@ -127,11 +127,11 @@ class TextPattern(Struct, frozen=True):
                 yield found.span(group)
 
     def replace_at(self, stems: Sequence[int], text: str, token: Token) -> str:
-        """As `replace`, where the stems are known to stand; for a pattern that begins with one."""
+        """As `replace`, given the places of the stems; for a pattern that begins with its stem."""
         return replace_spans(text, self.spans_at(text, stems), token)
 
     def replace(self, text: str, token: Token) -> str:
-        """`text` with each secret replaced by what `token` gives for it."""
+        """`text` with each secret replaced by its token."""
         return replace_spans(text, self._spans(text), token)
 
     def _spans(self, text: str) -> Iterator[Span]:
@@ -143,7 +143,7 @@ class TextPattern(Struct, frozen=True):
 
 
 class SecretKind(Struct, frozen=True):
-    """A token with a shape of its issuer: a run of fifteen characters or more that follows no letter or digit."""
+    """A token whose shape its issuer chose: a run of fifteen characters or more that follows no letter or digit."""
 
     issuer: str
     stems: tuple[str, ...]
@@ -169,17 +169,17 @@ class _TextPatterns(Struct):
 
 
 KINDS: Final = read_table("secret_kinds.json", _Kinds).kinds
-"""Written from what issuers publish. What ordinary text may look like is left to the names in `secret_names`."""
+"""From what issuers publish. Tokens that look like ordinary text are left out: `secret_names` finds them by name."""
 _PATTERNS: Final = read_table("text_patterns.json", _TextPatterns, START=_START)
 
 ISSUED: Final = (*(kind.pattern for kind in KINDS), *_PATTERNS.issued)
-"""Tokens with a shape of their issuer: runs of fifteen or more of `A-Za-z0-9_.~+/=@:-`.
+"""Tokens whose shape their issuer chose: runs of fifteen or more of `A-Za-z0-9_.~+/=@:-`.
 
-In the order in which they are applied, before all others: so they keep one token in any context.
+They are applied in this order, before all others, so that a secret has the same token in any context.
 """
 
 BLOCKS: Final = _PATTERNS.blocks
 """Private keys in several lines."""
 
 TEXT_PATTERNS: Final = (*BLOCKS, *_PATTERNS.others)
-"""What surrounds a secret, in the order in which they are applied."""
+"""Patterns for a secret with its surroundings, in the order in which they are applied."""

@@ -1,4 +1,4 @@
-"""Replace the secrets of one trace line, found by names and values. Only parts that may hold one are walked."""
+"""Replaces the secrets of one trace line, found by names and values. Only parts that may hold one are walked."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ENOUGH_FOUND = 4
 """Once this many texts hold a secret, the others are left to the walk, which searches each text itself."""
 _HOME = re.compile(r"([/\\](?:home|Users)[/\\])([^/\\]+)", re.IGNORECASE)
 _PROBE = KeywordSearch(lambda _secret: "<redacted:0>", HIDDEN)
-"""Tells whether a text holds a secret, without making a new token."""
+"""Shows whether a text holds a secret, without making a new token."""
 
 
 class Cleaner:
     """Replaces secrets by tokens, and walks only what may hold one.
 
-    `token` makes a token, `without_known` takes known secrets out of a text, `numeric` are known secrets that JSON may
-    write as numbers.
+    `token` makes a token, `without_known` replaces the known secrets of a text, `numeric` are known secrets that JSON
+    may write as numbers.
     """
 
     def __init__(self, token: Token, without_known: Callable[[str], str], numeric: Sequence[tuple[str, str]]) -> None:
@@ -35,25 +35,25 @@ class Cleaner:
         self._without_known = without_known
         self._numeric = numeric
         self._search = KeywordSearch(token, HIDDEN)
-        self._looked_at: Mapping[str, None] = {}
-        """The texts that were looked at; those in `_unsure` may hold a secret."""
+        self._examined: Mapping[str, None] = {}
+        """The texts that were examined; those in `_unsure` may hold a secret."""
         self._unsure = set[str]()
         self._secret_names: AbstractSet[str] = frozenset()
         self._suspected: AbstractSet[int] | None = None
         """The ids of the parts of a line that may hold a secret; None: any may."""
 
     def line(self, line: dict[str, Any]) -> dict[str, Any]:
-        """The line of an exchange without its secrets."""
+        """Redact the line of an exchange."""
         parts = _Parts(line)
-        self._looked_at = dict.fromkeys(parts.texts)
-        unknown = texts = [text for text in self._looked_at if len(text) >= _SHORTEST]
+        self._examined = dict.fromkeys(parts.texts)
+        unknown = texts = [text for text in self._examined if len(text) >= _SHORTEST]
         if self._without_known(joined := "\n".join(texts)) != joined:
             unknown = [text for text in texts if self._without_known(text) == text]
             self._unsure.update([text for text in texts if self._without_known(text) != text])
         self._unsure.update(self._not_known_clean(texts_to_search(unknown)))
         self._secret_names = parts.secret_names
         if not self._numeric:
-            self._suspected = parts.holding(self._unsure)
+            self._suspected = parts.ids_holding(self._unsure)
         return self._line(line)
 
     @staticmethod
@@ -99,7 +99,7 @@ class Cleaner:
         return {**message, "headers": headers, "body": body}
 
     def value(self, value: Any) -> Any:
-        """Any JSON value."""
+        """Redact any JSON value."""
         if self._suspected is not None and id(value) not in self._suspected:
             return value
         if isinstance(value, str):
@@ -116,7 +116,7 @@ class Cleaner:
 
     def text(self, text: str, *, names: bool = False) -> str:
         """Redact running text; `names` marks a member that identifies a person or a program."""
-        if text in self._looked_at and text not in self._unsure:
+        if text in self._examined and text not in self._unsure:
             return text
         text = self._without_known(text)
         return self._search.clean(text, names=names) if len(text) >= _SHORTEST else text
@@ -142,7 +142,7 @@ class Cleaner:
         }
 
     def _value_beside_name(self, name: str, value: Any) -> Any:
-        """A value whose name stands beside it; words that only follow such a name, as in tags, do not count."""
+        """Redact a value whose name is another value beside it; several words, as in tags, do not count as named."""
         if isinstance(value, str) and len(value.split()) > 1 and not name.lower().endswith("authorization"):
             return self.text(value)
         return self._member(name, value)
@@ -178,7 +178,7 @@ class Cleaner:
 
 
 class _Parts:
-    """The texts of a JSON value, names of members among them, and which of those names mean a secret."""
+    """The texts of a JSON value, including names of members, and which of those names mean a secret."""
 
     def __init__(self, value: Any) -> None:
         self.texts: list[str] = []
@@ -187,14 +187,14 @@ class _Parts:
         # A level at a time, for a megabyte may hold a hundred thousand values.
         level = [value]
         while level:
-            of = defaultdict[type, list[Any]](list)
+            by_type = defaultdict[type, list[Any]](list)
             for part in level:
-                of[type(part)].append(part)
+                by_type[type(part)].append(part)
             objects, lists = (
-                of[dict],
-                [part for part in (*of[list], *of[tuple]) if not _BARE.issuperset(map(type, part))],
+                by_type[dict],
+                [part for part in (*by_type[list], *by_type[tuple]) if not _BARE.issuperset(map(type, part))],
             )
-            self.texts += of[str]
+            self.texts += by_type[str]
             self._levels.append((objects, lists))
             names.update(chain.from_iterable(objects))
             level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(lists)]
@@ -221,17 +221,17 @@ class _Parts:
                     names = [members[name] for name in NAMES.name_members if isinstance(members.get(name), str)]
                     yield from ((name, members) for name in names)
 
-    def holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:
-        """The ids of the suspected texts, and of what holds one, or the name of a secret, at any depth."""
-        hot = self.secret_names | suspected
-        ids = {id(holder) for name, holder in self._value_beside_name if name in hot}
-        if not hot:
+    def ids_holding(self, suspected: AbstractSet[str]) -> AbstractSet[int]:
+        """The ids of the suspected texts, and of what holds one, or a secret's name, at any depth."""
+        triggers = self.secret_names | suspected
+        ids = {id(holder) for name, holder in self._value_beside_name if name in triggers}
+        if not triggers:
             return ids
         ids.update([id(text) for text in self.texts if text in suspected])
         for objects, lists in reversed(self._levels):
             ids.update([
                 id(members) for members in objects
-                if not hot.isdisjoint(members) or not ids.isdisjoint(map(id, members.values()))
+                if not triggers.isdisjoint(members) or not ids.isdisjoint(map(id, members.values()))
             ])  # fmt: skip
             ids.update([id(items) for items in lists if not ids.isdisjoint(map(id, items))])
         return ids

@@ -1,8 +1,7 @@
-r"""What a text shows: without the escapes of a string, the colours of a terminal and the numbers of lines around it.
+r"""Searches a text as a reader sees it: without escapes of strings, colours of terminals and numbers of lines.
 
-To a pattern, `\nmysql -p…` in a transcript holds a program named `nmysql`, `\u0070assword` names nothing, and the value
-that a heading promises stands behind `  12  | `. A text is searched as it shows, and its secrets are taken out where
-they stand.
+These would mislead patterns: `\nmysql -p…` in a transcript seems to run a program named `nmysql`, `\u0070assword` is no
+name of a secret, and `  12  | ` may precede the value below a heading. The secrets are replaced in the original text.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _MARKED = re.compile(r"\n[+>]")
 
 
 def _without_numbers(text: str, *, places: bool = False) -> str:
-    """Blanks in place of the numbers of lines, or the `places` at which they are, where one line follows the other."""
+    """Replace the numbers of consecutive lines by blanks; with `places`, beginnings such as `src/app.py:12:`."""
     numbered = _places_in_files(text) if places else _numbers_of_lines(text)
     lines = list(numbered)
     follows = [after[2] - before[2] == 1 for before, after in pairwise(lines)]
@@ -83,7 +82,7 @@ _PATH = re.compile(r"[^\s:]+")
 
 
 def decode(text: str) -> str:
-    """`text` with the characters that escapes of JSON stand for, except those that a string has to escape."""
+    """`text` with JSON escapes replaced by their characters, except those that a string has to escape."""
     return _UNIT.sub(_decoded, text) if _UNIT_BEGINS.search(text) else text
 
 
@@ -93,37 +92,37 @@ def _decoded(escape: re.Match[str]) -> str:
 
 
 def search_shown(text: str, token: Token, search: Callable[[str, Token], str]) -> str:
-    """`text` without the secrets that `search` finds in what it shows."""
+    """`text` without the secrets that `search` finds in it as shown."""
     shown = show(decode(text))
     if shown == text:
         return search(text, token)
-    given: dict[str, dict[str, None]] = {}
+    words_by_token: dict[str, dict[str, None]] = {}
 
     def token_for(secret: str) -> str:
-        # What was taken up to the end of a line may hold a part of an escape, which stays.
+        # A secret that ends with its line may include a part of an escape, which stays.
         tail = _TAIL.search(secret)
         word = secret if tail is None else secret[: tail.start()]
-        instead = token(word.translate(_NO_MARKS))
-        if instead != word:
-            given.setdefault(instead, {})[word] = None
-        return instead + secret[len(word) :]
+        replacement = token(word.translate(_NO_MARKS))
+        if replacement != word:
+            words_by_token.setdefault(replacement, {})[word] = None
+        return replacement + secret[len(word) :]
 
     clean = search(shown, token_for)
     if clean == shown:
         return text
-    return clean if "" in given else _put_back(text, shown, clean, given)
+    return clean if "" in words_by_token else _insert_tokens(text, shown, clean, words_by_token)
 
 
-def _put_back(text: str, shown: str, clean: str, given: dict[str, dict[str, None]]) -> str:
-    """`text` with the tokens of `clean`, which is `shown` with tokens in the place of secrets."""
+def _insert_tokens(text: str, shown: str, clean: str, words_by_token: dict[str, dict[str, None]]) -> str:
+    """`text` with the tokens of `clean`, which is `shown` with tokens in place of secrets."""
     place = _places(text)
     pieces: list[str] = []
     done = at_clean = at_shown = 0
-    tokens = re.compile("|".join(map(re.escape, sorted(given, key=len, reverse=True))))
+    tokens = re.compile("|".join(map(re.escape, sorted(words_by_token, key=len, reverse=True))))
     for match in tokens.finditer(clean):
         at_shown += match.start() - at_clean
         at_clean = match.end()
-        words = [_without_tokens(word, tokens, given) for word in given[match[0]]]
+        words = [_without_tokens(word, tokens, words_by_token) for word in words_by_token[match[0]]]
         word = next((word for word in words if shown.startswith(word, at_shown)), None)
         if word is None:  # a token of an earlier recording
             at_shown += len(match[0])
@@ -134,9 +133,9 @@ def _put_back(text: str, shown: str, clean: str, given: dict[str, dict[str, None
     return "".join((*pieces, text[done:]))
 
 
-def _without_tokens(word: str, tokens: re.Pattern[str], given: dict[str, dict[str, None]]) -> str:
-    """A secret without tokens of others in it."""
-    return tokens.sub(lambda match: next(iter(given[match[0]])), word)
+def _without_tokens(word: str, tokens: re.Pattern[str], words_by_token: dict[str, dict[str, None]]) -> str:
+    """A secret in which tokens of other secrets are replaced by these again."""
+    return tokens.sub(lambda match: next(iter(words_by_token[match[0]])), word)
 
 
 def _places(text: str) -> Callable[[int], int]:

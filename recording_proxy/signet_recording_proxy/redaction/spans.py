@@ -1,4 +1,4 @@
-"""Puts tokens in the place of parts of a text."""
+"""Replaces parts of a text by tokens."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 Token = Callable[[str], str]
 Span = tuple[int, int]
 LONGEST: Final = 512
-"""How much of a word is looked at."""
+"""How many characters of a word are examined."""
 _REST = re.compile(r"[^\s\"'`<>,;&|(){}\[\]\\]*+")
-_HALF = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def flags_of(characters: str) -> bytes:
@@ -20,7 +20,7 @@ def flags_of(characters: str) -> bytes:
 
 
 def long_runs(flags: bytes, least: int) -> Iterator[Span]:
-    """Where `least` flags or more follow each other."""
+    """The places of runs of at least `least` flags."""
     find, run = flags.find, b"x" * least
     start = find(run)
     while start >= 0:
@@ -31,21 +31,21 @@ def long_runs(flags: bytes, least: int) -> Iterator[Span]:
 
 
 def end_of_word(text: str, start: int, end: int) -> int:
-    """The end of the word from `start`, of which a part up to `end` was looked at: `end`, unless it was cut there."""
+    """The end of the word from `start`, examined up to `end`: beyond that if the examined part reached its limit."""
     rest = _REST.match(text, end) if end - start >= LONGEST else None
     return end if rest is None else rest.end()
 
 
-def without_halves(text: str) -> str:
-    """A text of the same length without halves of characters, which an automaton does not take.
+def without_surrogates(text: str) -> str:
+    """A text of the same length without lone surrogates, which an automaton does not accept.
 
     JSON and headers may hold them.
     """
-    return text if text.isascii() else _HALF.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def replace_spans(text: str, spans: Iterable[Span], token: Token) -> str:
-    """`text` with `token(part)` in the place of each part.
+    """`text` with each part replaced by `token(part)`.
 
     The spans come in order; one that overlaps the one before is skipped.
     """
@@ -55,8 +55,8 @@ def replace_spans(text: str, spans: Iterable[Span], token: Token) -> str:
         if start < done:
             continue
         part = text[start:end]
-        given = token(part)
-        if given != part:
-            pieces += (text[done:start], given)
+        replacement = token(part)
+        if replacement != part:
+            pieces += (text[done:start], replacement)
             done = end
     return "".join((*pieces, text[done:])) if pieces else text

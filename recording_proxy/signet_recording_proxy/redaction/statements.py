@@ -15,7 +15,7 @@ from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
 from signet_recording_proxy.redaction import appearance
-from signet_recording_proxy.redaction.spans import Span, end_of_word, without_halves
+from signet_recording_proxy.redaction.spans import Span, end_of_word, without_surrogates
 from signet_recording_proxy.redaction.tables import any_of, read_table
 
 
@@ -71,7 +71,7 @@ STEMS: Final = {
 
 _HELD = r"(?:[^\"\\]|\\.)*"
 _NOUN = any_of(_NOUNS)
-GATE: Final = rf"{_NOUN}{_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}{_NOUN}"
+PREFILTER: Final = rf"{_NOUN}{_HELD}[0-9!#$%^&+?=~]|[0-9]{_HELD}{_NOUN}"
 """Matches a string in an encoded line that may hold one; an expression of Rust's."""
 
 _QUOTE = r"[\"'`“”„‚‘’«»「」『』]"
@@ -109,7 +109,7 @@ def nouns_in_other_scripts(text: str) -> list[Noun]:
     if text.isascii() or not any(map(text.__contains__, _FIRST_LETTERS)):
         return []
     spelled = list(_OTHERS)
-    found = _others().find_matches_as_indexes(without_halves(text), overlapping=True)
+    found = _others().find_matches_as_indexes(without_surrogates(text), overlapping=True)
     return [Noun(start, _OTHERS[spelled[number]]) for number, start, _ in found]
 
 

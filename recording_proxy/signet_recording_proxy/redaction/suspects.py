@@ -1,7 +1,7 @@
-"""Decides whether a line, or text, has to be searched: cheap looks at the whole spare most lines the search.
+"""Decides whether a line, or a text, has to be searched for secrets.
 
-Each look passes everything that the search could find, and takes microseconds: most lines of a recording hold no
-secret, and are written unchanged.
+Most lines of a recording hold no secret, and are written unchanged. Quick checks, of microseconds, let them skip the
+search; no check misses anything that the search could find.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from signet_conformance.trace import encode
 from signet_recording_proxy.redaction import arguments
-from signet_recording_proxy.redaction.beside_names import GATE, STRING_GATE
-from signet_recording_proxy.redaction.hidden_text import Hidden, may_hide, shows_escapes
+from signet_recording_proxy.redaction.beside_names import PREFILTER, STRING_PREFILTER
+from signet_recording_proxy.redaction.hidden_text import HiddenTextSearch, may_hide, shows_escapes
 from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.keywords import HOLDS_HOME
-from signet_recording_proxy.redaction.laid_out import GATE as LAID_OUT
+from signet_recording_proxy.redaction.laid_out import PREFILTER as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS, NAMES_BEFORE_SIGN, SQUEEZED_OUT
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS
 from signet_recording_proxy.redaction.spans import flags_of, long_runs
-from signet_recording_proxy.redaction.statements import GATE as STATED
+from signet_recording_proxy.redaction.statements import PREFILTER as STATED
 from signet_recording_proxy.redaction.tables import any_of
-from signet_recording_proxy.redaction.vendor_kinds import gate as vendor_gate
+from signet_recording_proxy.redaction.vendor_kinds import prefilter as vendor_prefilter
 
 _ISSUED = [(stem.encode(), pattern) for pattern in ISSUED for stem in pattern.stems]
 _ISSUED_STEMS = BytesAhoCorasick([stem for stem, _ in _ISSUED], implementation=Implementation.DFA)
@@ -42,16 +42,16 @@ _BACKSLASH = b"\\"[0]
 _BREAKS = b"nrt"
 _CODE_UNIT = re.compile(rb"u[0-9a-fA-F]{4}")
 _LONG_TAILS = {b"secretkeybase": (b"key_base", b"keybase", b"key-base", b"key.base")}
-# Three letters tell a name from most others, but for those that end as `database` and `release` do.
+# Three letters tell a name from most others; more are needed to exclude `database` and `release`.
 _LAST_LETTERS = {tail for ending in (*NAME_ENDINGS, b"key") for tail in _LONG_TAILS.get(ending, (ending[-3:],))}
 
 
 def is_suspected(encoded: bytes) -> bool:
-    """Whether an encoded JSON line, or text, may hold a secret that nothing but a search knows.
+    """Whether an encoded JSON line, or text, may hold a secret that only a search can find.
 
-    The looks are made for the output of our encoder. A raw body that spells a character otherwise, or has blanks at
-    the end of the line, may hide from them, and so is suspected. So is a number beyond a float, which no
-    reader could parse.
+    The checks are made for the output of our encoder. They could miss a secret in a raw body that spells a character
+    otherwise, or has line breaks between values: so it is suspected. So is a number beyond a float, which no reader
+    could parse.
     """
     return _holds_a_token(_token_runs(encoded)) or shows_escapes(encoded) or may_name_or_show(encoded)
 
@@ -62,21 +62,21 @@ def may_name_or_show(encoded: bytes) -> bool:
         text = encoded.decode()
     except UnicodeDecodeError:
         text = encoded.decode("latin-1")
-    return bool(_GATE.is_valid(text))
+    return bool(_PREFILTER.is_valid(text))
 
 
 _UNITS_SPELLED = r"\\\\u[0-9a-f]{4}"
 _SPELLED_OTHERWISE = r"[\x00-\x1f]|[^\\](?:\\\\)*\\(?:(?-i:u)|/)"
-"""Of our encoder's output that are the characters without a form of their own, such as those of terminals' colours."""
+"""Spellings that our encoder does not use, except for some control characters, such as those of terminals' colours."""
 _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 
 
-def _gate() -> str:
-    """All that those looks search for, as one expression.
+def _prefilter_expression() -> str:
+    """All patterns of the check by names, places and shapes, as one expression.
 
-    A pattern of a JSON Schema is an expression of Rust's: it looks at a whole line in the time in which one of
-    Python's looks at its first tenth, and takes time in proportion to the line whatever stands there. Two expressions
-    would have half the states, which are made as it meets new text, and take twice the time once these are there.
+    The pattern of a JSON Schema is an expression of Rust's. It searches ten times as fast as one of Python's, and its
+    time is proportional to the length of the line, whatever that holds. Two expressions would have half the states,
+    which are made when new text needs them, but take twice the time afterwards.
     """
     squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
 
@@ -84,7 +84,7 @@ def _gate() -> str:
         return any_of(map(bytes.decode, names), squeezed)
 
     last = any_of(map(bytes.decode, _LAST_LETTERS))
-    looks = (
+    patterns = (
         f'{_spaced(NAME_ENDINGS)}{squeezed}["=]',
         f"{_spaced(NAMES_BEFORE_SIGN)}{squeezed}=",
         rf"{last}[0-9_.\-]{{0,63}}(?:\\{{0,40}}'|\\+\")?(?: |\t|\\+t){{0,40}}[:=]",
@@ -92,35 +92,35 @@ def _gate() -> str:
         "</|<(?:input|add|property|setting|param)|form-data|-pass",
         rf"{HOLDS_HOME}.*(?:home|users)",
         _UNITS_SPELLED,
-        GATE,
-        STRING_GATE,
+        PREFILTER,
+        STRING_PREFILTER,
         STATED,
         LAID_OUT,
-        arguments.gate(),
-        vendor_gate(),
+        arguments.prefilter(),
+        vendor_prefilter(),
         _SPELLED_OTHERWISE,
         _BEYOND_A_FLOAT,
     )
-    return "|".join(looks)
+    return "|".join(patterns)
 
 
-_GATE_BYTES = 64 << 20
+_PREFILTER_BYTES = 64 << 20
 
 
 def _in_rust(expression: str) -> Any:
-    """An expression of Rust's without regard to case; `is_valid(text)` of it says whether the text holds it."""
-    options = jsonschema_rs.RegexOptions(size_limit=_GATE_BYTES, dfa_size_limit=_GATE_BYTES)
+    """An expression of Rust's without regard to case; its `is_valid(text)` returns whether it matches in the text."""
+    options = jsonschema_rs.RegexOptions(size_limit=_PREFILTER_BYTES, dfa_size_limit=_PREFILTER_BYTES)
     return jsonschema_rs.validator_for({"type": "string", "pattern": f"(?i)(?:{expression})"}, pattern_options=options)
 
 
 # Made before the recorder listens: otherwise the first line would hold up all connections for as long.
-_GATE = _in_rust(_gate())
+_PREFILTER = _in_rust(_prefilter_expression())
 
 
 def _token_runs(encoded: bytes) -> list[bytes]:
     """The runs of characters that tokens and encoded text are made of, in JSON.
 
-    Backslashes begin escapes, and the letters of those are no part of what follows them.
+    Backslashes begin escapes, whose letters do not belong to the run.
     """
     runs = []
     for start, end in long_runs(encoded.translate(_IN_RUN), _SHORTEST_RUN):
@@ -169,7 +169,7 @@ def _issued(runs: list[bytes]) -> bool:
 
 
 def shows_secret(text: str) -> bool:
-    """Whether text that an encoding hid holds a secret."""
+    """Whether decoded text holds a secret."""
     if len(text) <= _LONG_TEXT:
         encoded = encode({"": text})
         if not (may_name_or_show(encoded) or _issued(_token_runs(encoded))):
@@ -178,5 +178,5 @@ def shows_secret(text: str) -> bool:
 
 
 _LONG_TEXT = 1024
-"""In longer text it is quicker to look for keywords at once."""
-HIDDEN = Hidden(shows_secret)
+"""Longer text is searched for keywords at once, which is quicker."""
+HIDDEN = HiddenTextSearch(shows_secret)

@@ -25,7 +25,7 @@ class Expression(str):
 
     @property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed: most never are, and all take as long as half of a start."""
+        """The pattern, compiled when first needed: most never are, and all would take half of the start-up."""
         return _compile(self)
 
 
@@ -37,7 +37,7 @@ class _Parts(msgspec.Struct):
 
 
 def read_table(name: str, table: type[Table], **parts: str) -> Table:
-    """The file `name` as a `table`; `parts` are those that are not in the file."""
+    """Read the file `name` as a `table`; `parts` are further parts, which the file does not define."""
     raw = Path(__file__).with_name(name).read_bytes()
 
     def _fill(pieces: str | list[str] | dict[str, str]) -> str:
@@ -55,7 +55,7 @@ def read_table(name: str, table: type[Table], **parts: str) -> Table:
 def any_of(words: Iterable[str], between: str = "") -> str:
     """An expression for any of these words, with `between` between their letters.
 
-    It is a tree: what begins alike stands there once, since matchers follow each of its branches at every place.
+    It is a tree, in which common beginnings occur once, since matchers try each of its branches at every place.
     """
     tree: dict[str, Any] = {}
     for word in sorted(words):

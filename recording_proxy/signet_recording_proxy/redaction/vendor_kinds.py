@@ -1,7 +1,7 @@
-"""Secrets that their vendor's name gives away, with a value of its length: kinds of gitleaks' public rules, as data.
+"""Finds secrets by the name of their vendor and the form of their value, with data from gitleaks' public rules.
 
-`gitleaks.json` holds them with their version, `gitleaks.LICENSE` whose they are, and `ci/tools/renew_secret_kinds.py`
-renews them. Its kinds with a beginning of their own are among those of `secret_kinds.json`, as a test shows.
+`gitleaks.json` holds the rules and their version, `gitleaks.LICENSE` their licence; `ci/tools/renew_secret_kinds.py`
+renews them. Its kinds that a prefix identifies are also in `secret_kinds.json`, as a test shows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from signet_recording_proxy.redaction.spans import Token, replace_spans
 _DATA = Path(__file__).with_name("gitleaks.json")
 _SIGN = r"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}"
 _ENDS = r"(?=[`'\"\s;\\,)}\]<&]|\Z)"
-GATE_SIGN = r"[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
+PREFILTER_SIGN = r"[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
 
 
 class VendorKind(msgspec.Struct, dict=True, eq=False):
-    """One kind: what its secrets look like and, for the `sort` named, what its vendor is called."""
+    """One kind: the form of its secrets and, for the `sort` "named", the names of its vendor."""
 
     id: str
     sort: str
@@ -38,7 +38,7 @@ class VendorKind(msgspec.Struct, dict=True, eq=False):
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """Of these, text that names the kind holds one. Some begin the secret, or are part of a longer name."""
+        """Text that names the kind contains one of these. Some begin the secret, or are part of a longer name."""
         words = tuple(word for word in self.keywords if re.search(self.names, word, re.IGNORECASE))
         return words or ((self.names,) if self.names.isalpha() else self.keywords)
 
@@ -70,7 +70,7 @@ def kinds() -> tuple[VendorKind, ...]:
 
 @cache
 def _stems() -> tuple[tuple[str, VendorKind], ...]:
-    """Parts of vendors' names in lower case: beginnings where the stems are those of secrets."""
+    """Parts of vendors' names in lower case; for kinds whose stems are those of secrets, the names' beginnings."""
     return tuple(
         (part, kind)
         for kind in kinds()
@@ -88,14 +88,14 @@ _BEGINS = re.compile(r"(?:\A|\|)([a-z]+)")
 
 
 @cache
-def gate() -> str:
-    """What stands where one may be, for an expression of Rust's."""
+def prefilter() -> str:
+    """An expression in Rust's syntax that matches where such a secret may be."""
     names = "|".join(sorted({kind.names.replace("(?-i:", "(?:") for kind in kinds()}))
-    return rf"(?:{names})[ \t\w.-]{{0,20}}{GATE_SIGN}"
+    return rf"(?:{names})[ \t\w.-]{{0,20}}{PREFILTER_SIGN}"
 
 
 def replace_vendor_secrets(text: str, token: Token) -> str:
-    """`text` with each secret replaced by what `token` gives for it."""
+    """`text` with each secret replaced by its token."""
     lowered = text.lower()
     for kind in kinds():
         if any(stem in lowered for stem in kind.stems):
@@ -107,8 +107,8 @@ def replace_vendor_secrets(text: str, token: Token) -> str:
 
 
 def is_secret_member(name: str, value: str) -> bool:
-    """Whether a member of this name is one of them."""
-    for kind, found in _of_name(name):
+    """Whether a member of this name and value is such a secret."""
+    for kind, found in _kinds_of_name(name):
         match = kind.pattern.match(f"{found}={value}")
         if match is not None and match["value"] == value and kind.accepts(value):
             return True
@@ -116,8 +116,8 @@ def is_secret_member(name: str, value: str) -> bool:
 
 
 def may_name(name: str) -> bool:
-    """Whether some value of a member of this name is one of them."""
-    return bool(_of_name(name))
+    """Whether some value of a member of this name is such a secret."""
+    return bool(_kinds_of_name(name))
 
 
 def places(lowered: bytes) -> list[int]:
@@ -126,7 +126,7 @@ def places(lowered: bytes) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def _of_name(name: str) -> tuple[tuple[VendorKind, str], ...]:
+def _kinds_of_name(name: str) -> tuple[tuple[VendorKind, str], ...]:
     """The kinds that a name gives away, each with the part that does."""
     if len(name) > _LONGEST_NAME:
         return ()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from signet_recording_proxy.redaction import keyword_search, keywords
-from signet_recording_proxy.redaction.keyword_search import KeywordSearch, Remembered
+from signet_recording_proxy.redaction.keyword_search import DigestCache, KeywordSearch
 from signet_recording_proxy.redaction.redactor import Redactor
 from signet_recording_proxy.redaction.secret_names import SAMPLE
 from signet_recording_proxy.redaction.suspects import HIDDEN
@@ -112,7 +112,7 @@ def test_a_text_that_was_clean_is_searched_for_what_is_learned_later() -> None:
 
 def test_what_was_clean_is_forgotten_in_the_end() -> None:
     """Only what is looked for again stays."""
-    remembered = Remembered(2)
+    remembered = DigestCache(2)
     for key in (b"a", b"b", b"c"):
         remembered.add(key)
     assert b"a" in remembered

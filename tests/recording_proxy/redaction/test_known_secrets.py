@@ -51,7 +51,7 @@ def test_many_secrets_are_all_found() -> None:
         known.add(f"secret-{number:04d}", f"<{number}>")
     line = json.dumps({"a": "x\nsecret-0007y", "b": b"secret-0299".hex()}).encode()
     assert {token for _, token in known.in_line(line)} == {"<7>", "<299>"}
-    assert known.taken_out(b"secret-0000, secret-0150") == b"<0>, <150>"
+    assert known.replace_in_bytes(b"secret-0000, secret-0150") == b"<0>, <150>"
 
 
 WITH_HALVES = "ab1é☃\ud83d\udcff"
@@ -62,13 +62,13 @@ def test_halves_of_characters_hide_no_secret(before: str, secret: str, after: st
     """JSON can write half of a surrogate pair, and stray bytes of headers become such: beside a secret, or in it."""
     known = KnownSecrets()
     known.add(secret, "<1>")
-    assert secret not in known.replaced(f"{before} {secret} {after}").replace("<1>", "")
+    assert secret not in known.replace_in(f"{before} {secret} {after}").replace("<1>", "")
 
 
 def test_the_oldest_that_was_learned_is_given_up() -> None:
     """Memory is bounded; what was planted is looked for as long as the recorder lives."""
     known = KnownSecrets()
-    known.add("planted-secret", "<p>", for_ever=True)
+    known.add("planted-secret", "<p>", permanent=True)
     for number in range(REMEMBERED + 1):
         known.add(f"secret-{number:05d}", f"<{number}>")
     assert "planted-secret" in known
@@ -83,5 +83,5 @@ def test_what_begins_at_the_end_of_text() -> None:
     known.add("a canary of words", "<1>")
     known.add("one-word-only", "<2>")
     known.add("f, which begins as that ends", "<3>")
-    assert known.begun_at_the_end("see a canary of") == len("a canary of")
-    assert known.begun_at_the_end("see one-word") == 0
+    assert known.partial_at_end("see a canary of") == len("a canary of")
+    assert known.partial_at_end("see one-word") == 0

@@ -53,7 +53,7 @@ def cleaner() -> Cleaner:
     tokens: dict[str, str] = {}
     known = KnownSecrets()
     known.add(KNOWN, "<redacted:0>")
-    return Cleaner(lambda secret: tokens.setdefault(secret, f"<redacted:{len(tokens) + 1}>"), known.replaced, ())
+    return Cleaner(lambda secret: tokens.setdefault(secret, f"<redacted:{len(tokens) + 1}>"), known.replace_in, ())
 
 
 @settings(max_examples=300)

@@ -28,7 +28,7 @@ PIECES = st.sampled_from([*WORDS, *STEMS, *BETWEEN, "agentsdir", "form-data"])
 @example(["key", "\\\\'", "\\t", ":", SAMPLE], True)
 @example(["password", " ", '"', SAMPLE], False)
 @settings(max_examples=400)
-def test_what_a_search_finds_passes_the_gate(pieces: list[str], upper: bool) -> None:
+def test_what_a_search_finds_passes_the_prefilter(pieces: list[str], upper: bool) -> None:
     """Names before quotes and signs, assignments, markup, shapes: in any case, between anything."""
     text = "".join(pieces)
     text = text.upper() if upper else text
@@ -36,7 +36,7 @@ def test_what_a_search_finds_passes_the_gate(pieces: list[str], upper: bool) -> 
         assert suspects.is_suspected(encode({"": text}))
 
 
-def test_plain_text_does_not_pass_the_gate() -> None:
+def test_plain_text_does_not_pass_the_prefilter() -> None:
     """What connectors and daemons mostly say calls for no search."""
     assert not suspects.may_name_or_show(
         b'{"harness":"pi","sessionKey":"s-1","userMessage":"Round half to even - always."}'
@@ -44,14 +44,14 @@ def test_plain_text_does_not_pass_the_gate() -> None:
     assert not suspects.may_name_or_show(b'{"userMessage":"Why does invoice_total() round? See memory.lookup(1)."}')
 
 
-def test_no_number_of_a_line_passes_the_gate() -> None:
+def test_no_number_of_a_line_passes_the_prefilter() -> None:
     """Ports of databases are digits too, and every line counts."""
     frame = b'{"kind":"exchange","seq":%d,"conn":%d,"t0":%d.644571,"t1":0.%d,"request":{}}'
     suspected = [number for number in range(1 << 16) if suspects.may_name_or_show(frame % ((number,) * 4))]
     assert suspected == []
 
 
-def test_gate_is_compiled_before_the_first_line() -> None:
+def test_prefilter_is_compiled_before_the_first_line() -> None:
     """Compiling it takes as long as hundreds of lines, and every connection would wait for it."""
     program = (
         "import jsonschema_rs\n"
