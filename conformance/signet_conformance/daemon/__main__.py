@@ -12,7 +12,7 @@ from signet_conformance.errors import SignetConformanceError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve as the arguments say; the exit status."""
+    """Serve as the arguments say; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m signet_conformance.daemon",
         description="Serve an embedded Signet daemon for tests. Prints one JSON line with its url when it is ready.",
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--frozen", action="store_true", help="refuse changes of memories, as with the kill switch")
     parser.add_argument("--shutting-down", action="store_true", help="refuse everything but /health")
     parser.add_argument(
-        "--claims-expire", action="store_true", help="know no session of before, as after more than four hours"
+        "--claims-expire", action="store_true", help="forget earlier sessions, as after more than four hours"
     )
     try:
         serve(DaemonSettings(**vars(parser.parse_args(arguments))))

@@ -1,4 +1,4 @@
-"""How the versions of the contract differ, as data: each field is one difference, and handlers branch on no other."""
+"""The differences between the versions of the contract, as data: handlers depend on the version only through these."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Behaviour:
     body_limit: int | None = 10 * 1024 * 1024
     """Larger bodies are refused with 413; None takes any."""
     api_keys: bool = True
-    """There are API keys, and routes that need no credential; before, every request needs a signed token."""
+    """API keys exist, and some routes need no credential; without this trait every request needs a signed token."""
     open_to_origins: bool = False
-    """Answers may be read by pages of every origin."""
+    """Pages of every origin may read the answers."""
     tombstone_takes_claim_path: bool = False
     """The tombstone bears the claim's runtime path when the end had none."""
     claims_by_agent: bool = False
@@ -33,7 +33,7 @@ class Behaviour:
     claims_persist: bool = False
     """Claims survive a restart of the daemon."""
     start_marks_are_key_only: bool = False
-    """A repeated start is recognised by its session key alone, and an end makes it new again."""
+    """A repeated start is recognised by its session key alone, and a start after an end counts as new."""
     start_has_envelope: bool = False
     """Start answers carry stableSystemPrompt, dynamicContext and the context hash."""
     claim_only: bool = False
@@ -51,15 +51,15 @@ class Behaviour:
     saving_is_plain: bool = False
     """Duplicates are found across agents; idempotency keys, windows of validity and structure go unchecked."""
     agents_are_strangers: bool = False
-    """Hooks and saves make no agent known: all but the default one read their own rows only."""
+    """Hooks and saves do not register agents: all but the default one read their own rows only."""
     agents_share_rows: bool = False
     """Every agent reads every row, private ones too."""
     row_is_short: bool = False
     """GET memory/:id leaves out source path, runtime path and idempotency key."""
     prompt_says_engine: bool = True
-    """Prompt answers that found nothing name the engine that looked."""
+    """Prompt answers without results name the engine that searched."""
     end_says_queued: bool = True
-    """Session-end says ``queued`` even when nothing is."""
+    """Session-end answers contain ``queued`` even when nothing is queued."""
     end_has_capture_job: bool = False
     """Session-end answers with transcriptCaptureJobId and checks capturedAt."""
     context_epochs: bool = True

@@ -28,7 +28,7 @@ _FLAGS: Final = {"1": True, "true": True, "0": False, "false": False}
 
 
 class ScriptError(Exception):
-    """Raised where the real daemon would throw a TypeError: it calls a method on a value of the wrong type."""
+    """Raised where the real daemon would throw a TypeError, as it calls a method on a value of the wrong type."""
 
 
 class UnreadableJsonError(Exception):
@@ -205,7 +205,7 @@ def _complaint(text: str, problem: ValueError) -> str:
         return "Unexpected EOF"
     if rest[0] == "'":
         return "Single quotes (') are not allowed in JSON"
-    # "Illegal trailing comma before end of …" is what Python says since 3.13.
+    # "Illegal trailing comma before end of …" is Python's message since 3.13.
     if problem.msg.endswith("before end of object"):
         return _UNQUOTED_NAME
     if problem.msg.endswith("before end of array"):

@@ -24,9 +24,9 @@ class Claims:
     expires: int = FAR_FUTURE
 
     def to_wire(self) -> dict[str, Any]:
-        """The claims as the wire has them."""
-        shown = {"sub": self.subject, "scope": self.scope, "role": self.role, "iat": self.issued, "exp": self.expires}
-        return {**shown, **({"permissions": list(self.permissions)} if self.permissions else {})}
+        """The claims as JSON members of an answer."""
+        members = {"sub": self.subject, "scope": self.scope, "role": self.role, "iat": self.issued, "exp": self.expires}
+        return {**members, **({"permissions": list(self.permissions)} if self.permissions else {})}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DaemonRequest:
             return {}
 
     def json_record(self, otherwise: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
-        """The body's JSON object; where it is `optional`, an empty one for a blank body.
+        """The body's JSON object; if `optional`, an empty one for a blank body.
 
         Raises `RefusedError` with the text `otherwise` for anything else.
         """
@@ -98,9 +98,9 @@ class RefusedError(Exception):
         self.answer = answer
 
 
-def demand(met: object, error: str, status: int = 400) -> None:
-    """Raise `RefusedError` unless `met`."""
-    if not met:
+def demand(condition: object, error: str, status: int = 400) -> None:
+    """Raise `RefusedError` unless the `condition` is true."""
+    if not condition:
         raise RefusedError(refusal(status, error))
 
 

@@ -1,1 +1,1 @@
-"""What each route answers."""
+"""The handlers of the routes, which answer the requests."""

@@ -1,4 +1,4 @@
-"""The agents that were seen, the sessions that say they are at work, and the messages that they send, as requests."""
+"""Handlers for agents: the known ones, the presence of their sessions, and the messages between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES: Final = ("assist_request", "decision_update", "info", "question")
 
 
 def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST cross-agent/presence: a session says that it is at work."""
+    """POST cross-agent/presence: register a session as present."""
     body = call.json_record("invalid request body", optional=True)
     harness = js.text_or_none(body.get("harness"))
     demand(harness, "harness is required")
@@ -30,12 +30,12 @@ def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def delete_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """DELETE cross-agent/presence/:sessionKey: a session has gone."""
+    """DELETE cross-agent/presence/:sessionKey: remove a session."""
     return DaemonAnswer({"removed": daemon.presence.leave(call.params["sessionKey"])})
 
 
 def post_message(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST cross-agent/messages: accepted and not kept, as every inbox here is empty. Relays are refused."""
+    """POST cross-agent/messages: accept a message without storing it: inboxes are empty here. Relays are refused."""
     body = call.json_record("invalid request body", optional=True)
     content, kind = js.text_or_none(body.get("content")) or "", js.text_or_none(body.get("type"))
     demand(content, "content is required")

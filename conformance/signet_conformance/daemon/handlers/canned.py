@@ -1,4 +1,4 @@
-"""Answers that need no memory of earlier requests; the table of routes holds those that never change."""
+"""Handlers that keep no state of their own. Answers that never change are in the table of routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, demand, 
 
 @dataclass(frozen=True)
 class CannedHandler:
-    """A handler that says the same to every request."""
+    """A handler that gives every request the same answer."""
 
     answer: DaemonAnswer
     scoped: bool = False
@@ -39,7 +39,7 @@ def call_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def heartbeat(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST diagnostics/openclaw/heartbeat: noted."""
+    """POST diagnostics/openclaw/heartbeat: accept the heartbeat."""
     try:
         body = call.json()
     except js.UnreadableJsonError:
@@ -67,14 +67,14 @@ def notifications(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def search_marketplace(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET marketplace/mcp/search: nothing is found."""
     query = call.query.get("q", "").strip()
-    nothing = {"query": query, "count": 0, "results": []}
+    empty = {"query": query, "count": 0, "results": []}
     if len(query) < 2:
-        return DaemonAnswer({**nothing, "error": "query must be at least 2 characters"}, 400)
-    return DaemonAnswer({**nothing, "context": {}})
+        return DaemonAnswer({**empty, "error": "query must be at least 2 characters"}, 400)
+    return DaemonAnswer({**empty, "context": {}})
 
 
 def hygiene(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET knowledge/hygiene: nothing to tidy up for the agent that is named."""
+    """GET knowledge/hygiene: always an empty report, for the agent of the query."""
     return DaemonAnswer(
         {
             "agentId": js.text_or_none(call.query.get("agent_id")) or "default",
@@ -87,7 +87,7 @@ def hygiene(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def skill_invocation(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/skill-invocation: noted."""
+    """POST hooks/skill-invocation: accept the report of a skill's use."""
     if hooks.is_internal(call):
         return DaemonAnswer({"recorded": False})
     body = call.json()
@@ -102,7 +102,7 @@ def skill_invocation(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def health(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
-    """GET /health: whether the daemon is well; what stands beside it depends on the version."""
+    """GET /health: the daemon's status; further members depend on the version."""
     stopping = daemon.settings.shutting_down
     body: dict[str, Any] = {
         "status": "shutting_down" if stopping else "healthy",
@@ -124,7 +124,7 @@ def health(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 
 
 def status(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
-    """GET status: what runs where."""
+    """GET status: the daemon's process and addresses."""
     body = {
         "status": "running", "version": daemon.behaviour.reported, "pid": os.getpid(),
         "uptime": daemon.clock() - daemon.started_at,

@@ -22,12 +22,12 @@ _PROVIDERS: Final = (
 def whoami(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """GET auth/whoami: the claims of the bearer's token. API keys have no effect here."""
     known, mode = call.claims is not None, daemon.auth.mode
-    shown = {"authenticated": known, "claims": call.claims.to_wire() if call.claims else None, "mode": mode}
+    identity = {"authenticated": known, "claims": call.claims.to_wire() if call.claims else None, "mode": mode}
     if not daemon.behaviour.api_keys:
-        return DaemonAnswer(shown)
+        return DaemonAnswer(identity)
     near = daemon.auth.is_near(call) and not known
     access = {"trustedLocal": near, "effectiveAccess": mode == "local" or known or near}
-    return DaemonAnswer({**shown, **access, "providers": _PROVIDERS})
+    return DaemonAnswer({**identity, **access, "providers": _PROVIDERS})
 
 
 def auth_methods(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:

@@ -14,7 +14,7 @@ from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 _VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07")
 """The versions of the protocol that the SDK of a real daemon speaks, the newest first."""
 _EXACT: Final = 2**53
-"""From this number on JavaScript does not tell an integer from its neighbours."""
+"""From here on, JavaScript's numbers do not represent every integer."""
 
 
 _TOOLS: Final = json.loads(Path(__file__).with_name("mcp_tools.json").read_bytes())
@@ -22,7 +22,7 @@ _TOOLS: Final = json.loads(Path(__file__).with_name("mcp_tools.json").read_bytes
 
 
 def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """Answer a request; POST brings JSON-RPC messages: initialize, ping or tools/list, no other method is found."""
+    """Answer a request. Of the JSON-RPC methods in a POST, only initialize, ping and tools/list exist."""
     match call.method:
         case "GET":
             return _stream(call)
@@ -35,7 +35,7 @@ def mcp(_daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def _stream(call: DaemonRequest) -> DaemonAnswer:
-    """The stream of events that is open to a client: a real daemon closes it at once."""
+    """The answer to a request for a stream of events: it ends at once, as with a real daemon."""
     if "text/event-stream" not in (call.header("accept") or ""):
         return _error(406, -32000, "Not Acceptable: Client must accept text/event-stream")
     headers = {"content-type": "text/event-stream", "cache-control": "no-cache, no-transform"}
@@ -92,7 +92,7 @@ def _is_id(value: object) -> bool:
 
 
 def _version_problem(call: DaemonRequest) -> DaemonAnswer | None:
-    """The refusal of a request whose header names a version of the protocol that is not spoken here, else None."""
+    """The refusal of a request whose header names an unsupported version of the protocol, else None."""
     version = call.header("mcp-protocol-version")
     if version is None or version in _VERSIONS:
         return None
@@ -104,7 +104,7 @@ def _outcome(message: dict[str, Any]) -> dict[str, Any]:
     """The result of a request, or its error."""
     match message.get("method"):
         case "initialize":
-            return _initialized(message.get("params"))
+            return _initialize(message.get("params"))
         case "ping":
             return {"result": {}}
         case "tools/list":
@@ -113,8 +113,8 @@ def _outcome(message: dict[str, Any]) -> dict[str, Any]:
             return {"error": {"code": -32601, "message": "Method not found"}}
 
 
-def _initialized(params: object) -> dict[str, Any]:
-    """The version that the client asks for, or the newest where that is not spoken here."""
+def _initialize(params: object) -> dict[str, Any]:
+    """The outcome of initialize: the version that the client requests, or the newest if that is not supported."""
     version = params.get("protocolVersion") if isinstance(params, dict) else None
     if not isinstance(version, str):
         return {"error": {"code": -32603, "message": "params.protocolVersion: Invalid input: expected string"}}

@@ -1,4 +1,4 @@
-"""Secrets and the commands that run with them, as requests."""
+"""Handlers for secrets, and for commands that run with them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.secrets import NAME, SecretError, bad_name
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest, RefusedError, demand, refusal
 
-_PATIENCE_MS: Final = 300_000
+_DEFAULT_MS: Final = 300_000
 
 
 def _timeout(value: Any) -> int:
     """`value` in milliseconds within 1 s and 30 min; 5 min for anything but a number."""
-    return (
-        min(1_800_000, max(1_000, int(value))) if js.is_number(value) and abs(value) != float("inf") else _PATIENCE_MS
-    )
+    return min(1_800_000, max(1_000, int(value))) if js.is_number(value) and abs(value) != float("inf") else _DEFAULT_MS
 
 
 def _fields(call: DaemonRequest, member: str, status: int) -> dict[str, Any]:
-    """The fields of the body. Raises `RefusedError` for one that is not JSON, or null: it has no `member`."""
+    """The fields of the body. Raises `RefusedError` if it is not JSON, or null, which has no `member`."""
     try:
         body = call.json()
     except js.UnreadableJsonError as problem:
@@ -31,7 +29,7 @@ def _fields(call: DaemonRequest, member: str, status: int) -> dict[str, Any]:
 
 
 async def exec_secrets(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST secrets/exec: a job that runs a command with secrets in its environment; before 0.145 its output at once."""
+    """POST secrets/exec: run a command with secrets in its environment, as a job; before 0.145, return its output."""
     fields = _fields(call, "command", 500)
     named = call.params.get("name")
     return await (_job if daemon.behaviour.exec_is_job else _at_once)(daemon, fields, named)
@@ -53,7 +51,7 @@ async def _job(daemon: Daemon, fields: dict[str, Any], named: str | None) -> Dae
 
 
 async def _at_once(daemon: Daemon, fields: dict[str, Any], named: str | None) -> DaemonAnswer:
-    """The output of the command, without any check of types but those that its own code trips over."""
+    """The output of the command. Types are checked only where the real daemon's code fails on them."""
     command, references = fields.get("command"), fields.get("secrets")
     demand(js.truthy(command), "command is required")
     if named:
@@ -75,7 +73,7 @@ def _entries(references: Any) -> dict[str, Any]:
 
 
 def exec_status(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET secrets/exec/:jobId: how far a job is."""
+    """GET secrets/exec/:jobId: the status of a job."""
     job = daemon.secrets.job(call.params["jobId"])
     return DaemonAnswer(job.to_wire()) if job else refusal(404, "secret exec job not found")
 
@@ -87,7 +85,7 @@ def list_secrets(daemon: Daemon, _call: DaemonRequest) -> DaemonAnswer:
 
 
 def put_secret(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST secrets/:name: keep a value."""
+    """POST secrets/:name: store a value."""
     value = _fields(call, "value", 400).get("value")
     if not isinstance(value, str) or not value:
         return refusal(400, "value is required")

@@ -17,9 +17,9 @@ def _session_entry(daemon: Daemon, key: str, path: str, since: float, **more: An
 
 
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
-    """The sessions of `agent`: claimed ones, and those that are only known to be at work, newest first.
+    """The sessions of `agent`: claimed ones, and those that are only present, newest first.
 
-    0.58 lists the claimed ones of all agents, and neither their agents nor when they expire.
+    0.58 lists the claimed ones of all agents, without their agents and times of expiry.
     """
     claims = daemon.sessions.active()
     if daemon.behaviour.early:
@@ -41,7 +41,7 @@ def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
 
 
 def _asking_agent(daemon: Daemon, call: DaemonRequest) -> str:
-    """The agent that the query names. 0.58 passes it over."""
+    """The agent that the query names; 0.58 ignores it."""
     return "" if daemon.behaviour.early else daemon.auth.scoped_agent(call.claims, call.query.get("agent_id"))
 
 
@@ -66,7 +66,7 @@ def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST sessions/:key/bypass: hooks of the session answer with nothing, or again as usual."""
+    """POST sessions/:key/bypass: switch the bypass of a session, whose hooks then answer with nothing, on or off."""
     key = _named_session(daemon, call)[0]["key"]
     otherwise = "enabled (boolean) is required"
     enabled = call.json_record(otherwise, optional=True).get("enabled")
@@ -86,7 +86,7 @@ def renew_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def get_transcript(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET sessions/:key/transcript: what is stored of a session."""
+    """GET sessions/:key/transcript: the stored transcript of a session."""
     key = daemon.sessions.normal(call.params["key"])
     named = call.query.get("agent_id")
     agent = daemon.auth.scoped_agent(
@@ -111,8 +111,8 @@ def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     resolved = resolve_agent(named, first("sessionKey") if current is None else current)
     agent = daemon.auth.scoped_agent(call.claims, resolved)
     project = daemon.auth.scoped_project(call.claims, first("project") or call.query.get("project"))
-    asked = body.get("limit")
-    wanted = js.number_or_none(asked if js.is_number(asked) else call.query.get("limit"))
+    sent = body.get("limit")
+    wanted = js.number_or_none(sent if js.is_number(sent) else call.query.get("limit"))
     limit = 10 if wanted is None else max(1, min(20, math.trunc(wanted)))
     key = js.text_or_none(first("sessionKey", "session_key"))
     hits = daemon.transcripts.search(query, agent, key=key, current=current, project=project, limit=limit)
@@ -120,7 +120,7 @@ def search_sessions(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """GET sessions/summaries: what compactions left, newest first."""
+    """GET sessions/summaries: the summaries of compactions, newest first."""
 
     def first(header: str, *names: str) -> str | None:
         given = (*map(call.query.get, names), call.header(header))
@@ -151,7 +151,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST sessions/summaries/expand: one summary with what belongs to it."""
+    """POST sessions/summaries/expand: one summary with its relatives, of which there are none here."""
     fields = js.fields_of(call.json_or_empty())
     node = js.text_or_none(fields.get("id"))
     demand(node, "id is required")

@@ -1,4 +1,4 @@
-"""HTTP: the server, the application, the table of routes with the rights that they ask for."""
+"""The HTTP server of the daemon; its application and its table of routes are modules of this package."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def serve(settings: DaemonSettings) -> None:
     _check_host(settings)
     listener = _listen(settings)
     try:
-        stands_at = settings.clock_stands_at
-        app = create_app(settings) if stands_at is None else create_app(settings, lambda: stands_at)
+        fixed_time = settings.clock_stands_at
+        app = create_app(settings) if fixed_time is None else create_app(settings, lambda: fixed_time)
     except UsageError:
         listener.close()
         raise
@@ -55,8 +55,8 @@ def _check_host(settings: DaemonSettings) -> None:
 
 def _listen(settings: DaemonSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Named explicitly: asyncio turns Nagle's algorithm off only for sockets that say they are TCP, and with
-    # it on every answer on a kept connection waits 40 ms for an acknowledgement.
+    # The protocol is named because asyncio sets TCP_NODELAY only on such a socket. Without that, each answer on a kept
+    # connection waits 40 ms for an acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -74,7 +74,7 @@ def _listen(settings: DaemonSettings) -> socket.socket:
 
 
 def server_config(app: ASGIApp) -> uvicorn.Config:
-    """How a daemon of the kit serves, broken or not."""
+    """The server's configuration, which the kit's broken daemons use too."""
     return uvicorn.Config(
         app,
         log_level="critical",
@@ -100,7 +100,7 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
         try:
             loop.add_reader(sys.stdin.fileno(), _drain_stdin, server.stop)
         except (AttributeError, OSError, ValueError):
-            # A standard input that cannot be waited for, such as a file, is as good as closed.
+            # An event loop cannot wait for some kinds of standard input, such as a file: they count as closed.
             loop.call_soon(server.stop)
     await server.serve(sockets=[listener])
     await daemon.close()
@@ -120,12 +120,12 @@ class _QuietServer(uvicorn.Server):
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """End at once: uvicorn itself looks ten times a second whether it is to."""
+        """End at once; uvicorn alone would notice up to a tenth of a second later."""
         self.should_exit = True
         self._stopped.set()
 
     async def main_loop(self) -> None:
-        """Serve until it is to end."""
+        """Serve until `stop` is called."""
         ticking = asyncio.create_task(super().main_loop())
         await self._stopped.wait()
         ticking.cancel()
@@ -138,7 +138,7 @@ class _QuietServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
 

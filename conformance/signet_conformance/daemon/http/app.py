@@ -61,7 +61,7 @@ class DaemonApp:
         await response(scope, receive, send)
 
     async def _respond(self, request: Request) -> Response:
-        # Browsers always say a host; a client of HTTP/1.0 need not.
+        # Browsers always send a Host; a client of HTTP/1.0 need not.
         host = request.headers.get("host")
         if not self.daemon.settings.allow_remote and host is not None and not _is_this_machine(host):
             return _response(refusal(403, "host not allowed"), request.method)
@@ -109,7 +109,7 @@ class DaemonApp:
         for route, pattern in self._routes:
             path_match = pattern.fullmatch(call.path) if route.method == method else None
             if path_match:
-                params = {name: _decoded(text) for name, text in path_match.groupdict().items()}
+                params = {name: _decode(text) for name, text in path_match.groupdict().items()}
                 return await self._handle(route, dataclasses.replace(call, params=params))
         return plain(404, _NOT_FOUND)
 
@@ -156,7 +156,7 @@ def _path(raw: bytes) -> str:
     return unquote_to_bytes(protected).decode("utf-8", "replace")
 
 
-def _decoded(segment: str) -> str:
+def _decode(segment: str) -> str:
     return unquote_to_bytes(segment).decode("utf-8", "replace")
 
 
@@ -172,10 +172,10 @@ def _preflight(request: Request, behaviour: Behaviour) -> Response:
     # The releases before API keys also offer QUERY.
     methods = _METHODS if behaviour.api_keys else f"{_METHODS},QUERY"
     headers = _cors(request, behaviour) | {"access-control-allow-methods": methods, "content-type": _TEXT}
-    asked = request.headers.get("access-control-request-headers")
-    if asked:
+    requested = request.headers.get("access-control-request-headers")
+    if requested:
         vary = [name for name in (headers.get("vary"), "Access-Control-Request-Headers") if name]
-        headers |= {"access-control-allow-headers": re.sub(r"\s*,\s*", ",", asked), "vary": ", ".join(vary)}
+        headers |= {"access-control-allow-headers": re.sub(r"\s*,\s*", ",", requested), "vary": ", ".join(vary)}
     return Response(status_code=204, headers=headers)
 
 

@@ -71,7 +71,7 @@ def _endpoint(row: Mapping[str, Any]) -> Endpoint:
 
 
 def _handler(row: Mapping[str, Any]) -> Handler:
-    """The function below `handlers` that a row names; without one, what gives the answer that the row holds."""
+    """The function below `handlers` that a row names, else a handler that gives the answer in the row."""
     if "handler" not in row:
         answer = {name: row[name] for name in ("body", "status", "headers", "text") if name in row}
         return canned.CannedHandler(DaemonAnswer(**answer), row.get("scoped", False))
@@ -80,12 +80,11 @@ def _handler(row: Mapping[str, Any]) -> Handler:
     return handler
 
 
-#: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon. Where the
-#: answer is data, no server is registered here, no entity is known outside the memories that name it, and no agent has
-#: met or written to another.
+#: Every route; the first that matches answers. memory/:id hides a GET memory/search, as in the real daemon. The answers
+#: in the table are those of a daemon without marketplace servers, standalone entities and messages between agents.
 ROUTES: Final = tuple(_endpoint(row) for row in _TABLE["routes"])
 
-#: The rights that hold for more than one route, asked after those of the routes.
+#: The rights that hold for more than one route, checked after those of the routes.
 AREAS: Final = tuple(GuardedArea(**{**row, "right": _RIGHTS[row["right"]]}) for row in _TABLE["areas"])
 
 #: The expression of each path. Compiled with this module, which the fork server imports once for all its daemons.

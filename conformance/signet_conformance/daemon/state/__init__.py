@@ -1,4 +1,4 @@
-"""The state of one daemon: its settings, its clock, and all that it stores."""
+"""The state of one daemon: its settings, its clock, and its stored data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Daemon:
         self.secrets = Secrets(self.store, clock, shell=self.behaviour.early)
         self.captures = Captures()
         self.prompted: dict[str, deque[set[str]]] = {}
-        """By session, the rows that its last prompts showed, in versions that remember them."""
+        """By session, the rows that its last prompts showed, for versions that do not show them again."""
         self.agents.register("default")
 
     def now(self) -> str:

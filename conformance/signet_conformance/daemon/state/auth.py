@@ -1,4 +1,4 @@
-"""Who may do what: modes local, team and hybrid; API keys and signed tokens; roles, scopes and rate limits."""
+"""Authentication and authorisation: modes, API keys and signed tokens, roles, scopes and rate limits."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Auth:
         store.run("INSERT OR IGNORE INTO settings VALUES ('auth-secret', ?)", self._secret)
 
     def admit(self, call: DaemonRequest) -> tuple[Claims | None, DaemonAnswer | None]:
-        """The bearer's claims, and the 401 for a request that may not pass."""
+        """The bearer's claims, and the 401 for a request without a valid credential."""
         token = _bearer(call.header("authorization"))
         if self._api_keys and _is_open(call):
-            claims, _ = self._signed(token) if token else (None, None)
+            claims, _ = self._check_token(token) if token else (None, None)
             return claims, None
         if self.mode == "local":
             return None, None
@@ -59,10 +59,10 @@ class Auth:
         if not token:
             return None, None if near else _unauthorised("authentication required")
         is_key = self._api_keys and token.startswith(_PREFIX)
-        claims, problem = self._key(token) if is_key else self._signed(token)
+        claims, problem = self._check_key(token) if is_key else self._check_token(token)
         return claims, None if near or claims else _unauthorised(problem or "invalid token")
 
-    def _key(self, token: str) -> tuple[Claims | None, str | None]:
+    def _check_key(self, token: str) -> tuple[Claims | None, str | None]:
         prefix, mark, _ = token.removeprefix(_PREFIX).partition("_")
         if not mark or not re.fullmatch(r"[A-Za-z0-9]+", prefix):
             return None, "malformed api key"
@@ -77,16 +77,16 @@ class Auth:
         self._store.run("UPDATE api_keys SET last_used_at = ? WHERE id = ?", now, row["id"])
         return _claims_of(row), None
 
-    def _signed(self, token: str) -> tuple[Claims | None, str | None]:
+    def _check_token(self, token: str) -> tuple[Claims | None, str | None]:
         payload, mark, signature = token.partition(".")
         if not mark or not signature:
             return None, "malformed token"
-        if not hmac.compare_digest(self._signature(payload), _unpadded(signature)):
+        if not hmac.compare_digest(self._signature(payload), _decode_base64(signature)):
             return None, "invalid signature"
         try:
-            said = json.loads(_unpadded(payload))
+            sent = json.loads(_decode_base64(payload))
             claims = Claims(
-                str(said["sub"]), said["role"], dict(said["scope"]), issued=said["iat"], expires=said["exp"]
+                str(sent["sub"]), sent["role"], dict(sent["scope"]), issued=sent["iat"], expires=sent["exp"]
             )
         except (ValueError, KeyError, TypeError):
             return None, "malformed payload"
@@ -101,11 +101,11 @@ class Auth:
         """A signed token for `role`, valid for `seconds`."""
         now = int(self._clock())
         claims = Claims(subject, role, scope, issued=now, expires=now + int(seconds)).to_wire()
-        payload = _padded(json.dumps(claims).encode())
-        return f"{payload}.{_padded(self._signature(payload))}"
+        payload = _encode_base64(json.dumps(claims).encode())
+        return f"{payload}.{_encode_base64(self._signature(payload))}"
 
     def is_near(self, call: DaemonRequest) -> bool:
-        """Whether a caller needs no credential, as it is on this machine and the mode trusts that."""
+        """Whether a caller needs no credential, because it is on this machine and the mode trusts such callers."""
         return self.mode == "hybrid" and call.peer in _LOOPBACK
 
     def permission_problem(self, call: DaemonRequest, permission: str) -> DaemonAnswer | None:
@@ -136,7 +136,7 @@ class Auth:
         return None
 
     def demand_write(self, claims: Claims | None, agent: str, project: Any) -> None:
-        """Raise RefusedError unless the bearer may save for `agent` in `project`; one with a project must name it."""
+        """Raise RefusedError unless the bearer may save for `agent` in `project`: in its own, if it has one."""
         if claims is None:
             return
         own = claims.scope.get("project")
@@ -145,13 +145,13 @@ class Auth:
         self._demand_scope(claims, agent=agent, project=project)
 
     def scoped_agent(self, claims: Claims | None, requested: str | None) -> str:
-        """The agent of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
+        """The agent of a request, else of the credential. Raises RefusedError if the credential does not cover it."""
         agent = js.text_or_none(requested) or (claims.scope.get("agent") if claims else None) or "default"
         self._demand_scope(claims, agent=agent)
         return agent
 
     def scoped_project(self, claims: Claims | None, requested: str | None) -> str | None:
-        """The project of a request, if only of the credential. Raises RefusedError for one that that does not cover."""
+        """The project of a request, else of the credential. Raises RefusedError if the credential does not cover it."""
         project = js.text_or_none(requested) or (claims.scope.get("project") if claims else None)
         if project:
             self._demand_scope(claims, project=project)
@@ -168,19 +168,19 @@ class Auth:
                 raise RefusedError(refusal(403, f"scope restricted to {name} '{own}'"))
 
     def make_key(self, name: str, **traits: Any) -> dict[str, Any]:
-        """A new API key with everything known of it; `key` is shown this once. Raises ValueError for a bad expiry."""
+        """A new API key with its traits; no other answer shows its `key`. Raises ValueError for a bad expiry."""
         expires = js.text_or_none(traits.get("expiresAt"))
         moment = js.read_moment(expires)
         if expires and moment is None:
             raise ValueError("expiresAt must be a valid ISO timestamp")
         prefix, salt = secrets.token_hex(6), secrets.token_hex(16)
-        key = f"{_PREFIX}{prefix}_{_padded(secrets.token_bytes(32))}"
+        key = f"{_PREFIX}{prefix}_{_encode_base64(secrets.token_bytes(32))}"
         connector = js.text_or_none(traits.get("connector"))
         harness = js.text_or_none(traits.get("harness")) or connector
         given = [item for item in traits.get("permissions") or () if item in PERMISSIONS["admin"]]
         self._store.run(
             f"INSERT INTO api_keys VALUES ({','.join('?' * 16)})",
-            f"key_{_padded(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt,
+            f"key_{_encode_base64(secrets.token_bytes(12))}", prefix, name, _hash(key, salt), salt,
             traits.get("role") or "agent",
             json.dumps(traits.get("scope") or {}), json.dumps(given or (_CONNECTOR if connector or harness else ())),
             connector, harness, js.text_or_none(traits.get("agentId")), json.dumps(traits.get("allowedProjects") or []),
@@ -239,11 +239,11 @@ def _hash(key: str, salt: str) -> str:
     return hashlib.sha256(f"{salt}:{key}".encode()).hexdigest()
 
 
-def _padded(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def _unpadded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:

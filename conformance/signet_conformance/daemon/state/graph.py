@@ -1,4 +1,4 @@
-"""The entity graph: what a structured save writes, which entities a text names, and what is known about them."""
+"""The entity graph: stores structured saves, finds the entities that a text names, and what is known about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from signet_conformance.daemon import js
 from signet_conformance.daemon.state.store import Store
 from signet_conformance.daemon.state.texts import WORDS, decides, graph_words, names_in
 
-#: Types that an entity may have; with any other it is not kept.
+#: Types that an entity may have; those of other types are not stored.
 ENTITY_TYPES: Final = WORDS["entity_types"]
 _NO_ENTITIES: Final = WORDS["no_entities"]
 _MOST_BLOCK: Final = 1000
@@ -36,7 +36,7 @@ def _key(value: Any) -> str | None:
     return text[:120] if len(text) >= 3 else None
 
 
-def _worth_keeping(name: Any, kind: str | None) -> bool:
+def _is_storable(name: Any, kind: str | None) -> bool:
     if not isinstance(name, str):
         raise js.ScriptError("an entity name is not a string")
     bare = canonical(name)
@@ -53,7 +53,7 @@ class Graph:
         self._store = store
 
     def save(self, structured: dict[str, Any], *, memory: str, content: str, agent: str, now: str) -> int:
-        """Write the `structured` part of a save; how many mentions of entities it made.
+        """Store the `structured` part of a save; return how many mentions of entities it added.
 
         Raises `ScriptError` for parts of a wrong type; the caller's transaction then undoes all of it.
         """
@@ -80,7 +80,7 @@ class Graph:
     def _save_triple(self, triple: dict[str, Any], memory: str, agent: str, now: str) -> int:
         kinds = _entity_type(triple.get("sourceType")), _entity_type(triple.get("targetType"))
         names = triple.get("source"), triple.get("target")
-        if not all(_worth_keeping(name, kind) for name, kind in zip(names, kinds, strict=True)):
+        if not all(_is_storable(name, kind) for name, kind in zip(names, kinds, strict=True)):
             return 0
         ids = [self._entity(str(name), kind, agent, now) for name, kind in zip(names, kinds, strict=True)]
         return sum(self._mention(memory, entity) for entity in ids)
@@ -94,7 +94,7 @@ class Graph:
         )
         if row:
             return str(row["id"])
-        return self._entity(name, kind, agent, now) if _worth_keeping(name, kind) else None
+        return self._entity(name, kind, agent, now) if _is_storable(name, kind) else None
 
     def _entity(self, name: str, kind: str | None, agent: str, now: str) -> str:
         row = self._store.row(
@@ -148,8 +148,8 @@ class Graph:
                 " group_key, claim_key, confidence, importance, updated_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 str(uuid.uuid4()), row["id"], agent, memory, kind, content, normal, _key(attribute.get("groupKey")),
-                _key(attribute.get("claimKey")), _or(attribute.get("confidence"), 0.7),
-                _or(attribute.get("importance"), weight), now,
+                _key(attribute.get("claimKey")), _or_default(attribute.get("confidence"), 0.7),
+                _or_default(attribute.get("importance"), weight), now,
             )  # fmt: skip
 
     def drop_facts_of_deleted(self, agent: str) -> None:
@@ -161,7 +161,7 @@ class Graph:
         )  # fmt: skip
 
     def link(self, memory: str, content: str, agent: str, now: str) -> int:
-        """Mention every known entity of `agent` that `content` names; how many there were."""
+        """Record a mention of every known entity of `agent` that `content` names; return how many were new."""
         linked = 0
         for name in names_in(content):
             row = self._store.row(
@@ -224,7 +224,7 @@ class Graph:
         return [(name, attributes) for name, attributes in named if attributes]
 
     def block_about(self, entity: sqlite3.Row, agent: str) -> tuple[str, int] | None:
-        """A text of what is known about `entity` and how many facts it holds; None when nothing is known."""
+        """A text about `entity` and how many facts it holds; None if nothing is known."""
         aspects = self.aspects_of(entity["id"], agent, constraints=False)
         lines = [f"- {name}: {'; '.join(row['content'] for row in attributes)}" for name, attributes in aspects]
         rules = self._store.rows(
@@ -254,7 +254,7 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _or(value: Any, default: float) -> Any:
+def _or_default(value: Any, default: float) -> Any:
     return default if value is None else value
 
 

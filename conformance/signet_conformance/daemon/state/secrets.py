@@ -1,7 +1,7 @@
-"""Secrets and the commands that run with them: no shell, output redacted, children always reaped.
+"""Stores secrets, and runs commands with them: without a shell, with redacted output; children are always reaped.
 
-Values are kept in the daemon's own database, for tests; they never leave it but in the environment of the command
-that names them.
+Values are kept in the daemon's own database, for tests; they leave it only in the environment of the
+command that names them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEPT_SECONDS: Final = 3600
 _GRACE_SECONDS: Final = 2.0
 
 
-#: What the daemon's own code says when it meets a value of the wrong type.
+#: The messages of the real daemon's code for values of the wrong type.
 _NO_WORDS: Final = (
     "command.match is not a function. (In 'command.match(/(?:[^\\s\"']+|\"[^\"]*\"|'[^']*')+/g)', "
     "'command.match' is undefined)"
@@ -46,7 +46,7 @@ _LONGEST_MS: Final = 1_800_000
 
 
 class SecretError(Exception):
-    """Raised for a secret that cannot be had, with the text the daemon tells."""
+    """Raised if a secret is missing or a command cannot run, with the daemon's error text."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Secrets:
     """The secrets of one daemon and the jobs that use them: four at a time, 64 waiting, kept for an hour."""
 
     def __init__(self, store: Store, clock: Clock, *, shell: bool = False) -> None:
-        """With `shell` the release runs commands in a shell; those that need none are answered as a shell would."""
+        """`shell` is for releases that run commands in a shell: failures to start are answered as a shell would."""
         self._shell = shell
         self._store = store
         self._clock = clock
@@ -90,7 +90,7 @@ class Secrets:
         return [row["name"] for row in self._store.rows("SELECT name FROM secrets ORDER BY name")]
 
     def store(self, name: str, value: str) -> None:
-        """Keep `value` under `name`. Raises `SecretError` for a bad name."""
+        """Store `value` under `name`. Raises `SecretError` for a bad name."""
         _check(name)
         self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
 
@@ -119,27 +119,27 @@ class Secrets:
         return self._jobs.get(job_id)
 
     def start(self, command: str, references: dict[str, str], timeout_ms: int) -> Job | None:
-        """A new job, running at once when there is room; None when too many wait already."""
+        """A new job, which runs at once if fewer than four run; None if too many wait already."""
         if len(self._waiting) >= _MOST_WAITING:
             return None
         job = Job(command, dict(references), timeout_ms, self._clock())
         self._jobs[job.id] = job
         self._waiting.append(job)
-        self._drain()
+        self._start_waiting()
         return job
 
-    def _drain(self) -> None:
+    def _start_waiting(self) -> None:
         while self._waiting and len(self._running) < _MOST_RUNNING:
             job = self._waiting.pop(0)
             job.status, job.started = "running", self._clock()
             task = asyncio.get_running_loop().create_task(self._run(job))
             self._running.add(task)
-            task.add_done_callback(self._finished)
+            task.add_done_callback(self._end_job)
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _end_job(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled():
-            self._drain()
+            self._start_waiting()
 
     async def _run(self, job: Job) -> None:
         try:
@@ -259,7 +259,7 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
 
 
 async def _read_stream(stream: asyncio.StreamReader | None) -> str:
-    """Everything that `stream` yields; of more than twice the limit only the beginning is kept."""
+    """Everything that `stream` yields; beyond twice the limit, it is dropped."""
     kept = bytearray()
     while stream and (piece := await stream.read(65_536)):
         if len(kept) <= 2 * _MOST_OUTPUT:

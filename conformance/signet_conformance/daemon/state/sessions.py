@@ -1,7 +1,7 @@
-"""Who owns a session: claims, tombstones of ended sessions, bypass, starts already answered, epochs, presence.
+"""The state of sessions: claims, tombstones of ended sessions, bypass, answered starts, epochs, presence.
 
-All state is in memory and moves with the clock that is handed in. Where the version keeps its claims over a
-restart, they are also written to the store.
+Times come from the clock that is passed in. Epochs are in the store, and claims also there if the version keeps them
+over a restart; all else is in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ START_MEMORY_SECONDS: Final = 7 * 24 * 3600
 
 
 def _name_of(key: object) -> str:
-    """A name that no string equals, for a key of another type; an object or a list is never the same key twice."""
+    """A name that no string equals, for a key of another type; each object and list gets a new one."""
     return f"\0{uuid.uuid4() if isinstance(key, dict | list) else key}"
 
 
@@ -71,7 +71,7 @@ class SessionClaims:
                 )
 
     def normal(self, key: object) -> str:
-        """`key` as it counts. Raises `ScriptError` for anything but a string."""
+        """The normal form of `key`. Raises `ScriptError` for anything but a string, unless keys are raw."""
         if self._behaviour.keys_are_raw:
             return key if isinstance(key, str) else _name_of(key)
         text = js.trimmed(key) or ""
@@ -82,7 +82,7 @@ class SessionClaims:
         return f"{agent}\0{normal}" if self._behaviour.claims_by_agent else normal
 
     def claim(self, key: object, path: str, agent: str) -> str | None:
-        """Claim the session for `path`; None when that worked, else the path that holds it."""
+        """Claim the session for `path`; return None on success, else the path that holds it."""
         slot = self._slot(key, agent)
         now = self._clock()
         self._ended.pop(slot, None)
@@ -93,10 +93,10 @@ class SessionClaims:
             return held.path
         else:
             held = self._claims[slot] = Claim(self.normal(key), agent, path, now, now + CLAIM_SECONDS)
-        self._keep(slot, held)
+        self._persist(slot, held)
         return None
 
-    def _keep(self, slot: str, claim: Claim | None) -> None:
+    def _persist(self, slot: str, claim: Claim | None) -> None:
         if not self._behaviour.claims_persist:
             return
         if claim is None:
@@ -116,7 +116,7 @@ class SessionClaims:
 
     def _forget(self, slot: str, key: str) -> None:
         if self._claims.pop(slot, None):
-            self._keep(slot, None)
+            self._persist(slot, None)
         self._bypassed.pop(key, None)
         self._warned.discard(key)
 
@@ -144,7 +144,7 @@ class SessionClaims:
         held = self._claims.get(slot)
         if path is None and held and self._behaviour.tombstone_takes_claim_path:
             path = held.path
-        # The daemon takes a leading session: off twice here, so a claim on "session:session:x" outlives its end.
+        # The daemon removes a leading session: twice here, so a claim on "session:session:x" outlives its end.
         self.release(self.normal(key), agent)
         self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
 
@@ -174,11 +174,11 @@ class SessionClaims:
         if held.key in self._bypassed:
             self._bypassed[held.key] = held.expires
         self._warned.discard(held.key)
-        self._keep(slot, held)
+        self._persist(slot, held)
         return js.iso(held.expires)
 
     def warnings(self, key: object, agent: str) -> list[str] | None:
-        """One warning when the claim has 30 minutes or less to live, said once until it is renewed; else None."""
+        """One warning when the claim expires within 30 minutes, given once until it is renewed; else None."""
         held = self._claims.get(self._slot(key, agent))
         if not held or self.bypassed(key):
             return None
@@ -193,7 +193,7 @@ class SessionClaims:
 
 
 class StartedSessions:
-    """The starts of the last 7 days that were answered in full; another one with the same marks gets a stub."""
+    """The starts of the last 7 days that were answered in full; another start with the same marks gets a stub."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -235,7 +235,7 @@ class Epochs:
         return epoch
 
     def already_shown(self, key: str, agent: str, ids: Sequence[str]) -> set[str]:
-        """Those of `ids` that the session was shown in its present epoch."""
+        """Those of `ids` that the session was shown in its current epoch."""
         rows = self._store.rows(
             f"""SELECT item_id FROM recall_events WHERE session_key = ? AND agent_id = ? AND context_epoch = ?
                 AND item_id IN ({",".join("?" * len(ids))})""",
@@ -244,7 +244,7 @@ class Epochs:
         return {row["item_id"] for row in rows}
 
     def show(self, key: str, agent: str, ids: Sequence[str]) -> None:
-        """Note that the session was shown `ids` in its present epoch."""
+        """Note that the session was shown `ids` in its current epoch."""
         epoch = self.current(key, agent)
         self._store.run_many(
             "INSERT OR IGNORE INTO recall_events VALUES (?, ?, ?, ?)", [(key, agent, epoch, item) for item in ids]
@@ -270,7 +270,7 @@ class AgentPresence:
     def meet(
         self, *, session: str | None, agent: str, harness: Any, project: str | None, path: str | None
     ) -> dict[str, Any]:
-        """Note that `agent` is at work; `harness` must be a string (`ScriptError`). Returns the public entry."""
+        """Register a session as present; return its public entry. Raises `ScriptError` if `harness` is no string."""
         self._prune()
         name = js.trimmed(harness) or "unknown"
         slot = (
@@ -284,7 +284,7 @@ class AgentPresence:
         return _public(entry)
 
     def touch(self, session: str, agent: str | None = None) -> bool:
-        """Note that the session (of `agent`, when given) is still at work; False when it is not known."""
+        """Note that the session (of `agent`, if given) is still present; return False if it is not known."""
         self._prune()
         entry = self._sessions.get(f"session:{session}")
         if not entry or (agent and entry["agent"] != agent):
@@ -293,11 +293,11 @@ class AgentPresence:
         return True
 
     def leave(self, session: Any) -> bool:
-        """Forget the session; False when it was not known."""
+        """Remove the session; return False if it was not known."""
         return self._sessions.pop(f"session:{js.trimmed(session)}", None) is not None
 
     def entries(self) -> list[dict[str, Any]]:
-        """Every known session as kept (session, agent, path, since), the last seen first."""
+        """The internal entries of all present sessions (session, agent, path, since), the last seen first."""
         self._prune()
         return sorted(self._sessions.values(), key=lambda entry: -entry["seen"])
 

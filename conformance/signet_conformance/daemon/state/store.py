@@ -1,7 +1,7 @@
 """The SQLite file of one daemon: memories with their full-text index, the entity graph, transcripts and keys.
 
-One file a daemon, in its own workspace. The file is marked as the kit's own, so that a workspace which
-holds a database of another program is refused rather than written to.
+Each daemon has one file in its own workspace. A mark in it says that the kit made it, so that a database of another
+program is refused rather than written to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Store:
 
     @classmethod
     def open(cls, workspace: Path) -> Store:
-        """The store in `workspace`, made when it is missing. Raises `UsageError` for what it may not use."""
+        """The store in `workspace`, created if missing. Raises `UsageError` for a foreign or unreadable file."""
         path = workspace / DATABASE_NAME
         try:
             if path.exists() and not _may_be_database(path):
@@ -74,7 +74,7 @@ class Store:
         return int(self._connection.execute(sql, values).fetchone()[0] or 0)
 
     def run(self, sql: str, *values: Any) -> int:
-        """Execute a change; how many rows it touched."""
+        """Execute a change; return how many rows it affected."""
         return self._connection.execute(sql, values).rowcount
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All changes inside take place, or none. Nested ones belong to the outermost."""
+        """Make all changes within the context, or none. A nested transaction is part of the outermost."""
         if self._connection.in_transaction:
             yield
             return

@@ -1,4 +1,4 @@
-"""Texts of memories and queries: normal form, chunks, marks, type; the words that count, and names."""
+"""Reads texts of memories and queries: normal form, chunks, marks and type; significant words, and names."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def infer_type(text: str) -> str:
 
 
 def decides(text: str) -> bool:
-    """Whether `text` tells of a decision: its attributes then count as constraints."""
+    """Whether `text` states a decision: its attributes then count as constraints."""
     return bool(_DECISION.search(text))
 
 
@@ -109,8 +109,8 @@ def read_tags(value: Any) -> Any:
 def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> list[str]:
     """`text` cut at sentence ends into pieces of about `size` characters, each with the beginning of the next one.
 
-    A sentence of more than twice that size is cut wherever it must be. `plain` pieces, as 0.58 makes them, take lists
-    for sentences like any other and hold nothing of the next piece.
+    A sentence of more than twice that size is cut anywhere. `plain` pieces, as 0.58 makes them, are not cut at list
+    items and headings, and hold nothing of the next piece.
     """
     pieces: list[str] = []
     closed = True
@@ -130,7 +130,7 @@ def chunks_of(text: str, size: int = CHUNK_TARGET, *, plain: bool = False) -> li
     return [f"{piece} {start}".strip(js.BLANKS) for piece, start in zip(pieces, following, strict=True)]
 
 
-#: Lists of words by what they are for, as the real daemon has them.
+#: The real daemon's lists of words, by their purpose.
 WORDS: Final = {
     name: frozenset(words) for name, words in json.loads(Path(__file__).with_name("words.json").read_bytes()).items()
 }
@@ -141,7 +141,7 @@ _SMALL_TALK: Final = WORDS["small_talk"]
 _NO_NAMES: Final = _COMMON | WORDS["no_names"]
 """These are no names, though they may be capitalised."""
 
-#: No more different words than these are asked of the index, which takes long over more.
+#: The most different words in one query of the index, which is slow with more.
 _MOST_WORDS: Final = 1024
 _MOST_NAMES: Final = 256
 
@@ -151,7 +151,7 @@ _ENVELOPE: Final = re.compile(
     r"(?:conversation info \(untrusted metadata\)|sender \(untrusted[^)]*\)|chat history since last reply)\s*:\s*",
     re.IGNORECASE,
 )
-_OF_ENVELOPES: Final = ("untrusted", "chat history since last reply")
+_ENVELOPE_WORDS: Final = ("untrusted", "chat history since last reply")
 """Each envelope has one of them."""
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _PLAIN_WORD: Final = re.compile(r"[a-z0-9]+")
@@ -160,7 +160,7 @@ _NAME: Final = re.compile(r"[A-Z][a-z]|[A-Z]{2,6}$")
 
 
 def index_words(text: str) -> Counter[str]:
-    """The words of `text` that the full-text index can be asked for, in order, and how often each occurs."""
+    """The words of `text` that the full-text index contains, in order, and how often each occurs."""
     counts: Counter[str] = Counter()
     for word, times in Counter(text.translate(_INDEX_SYNTAX).lower().split()).items():
         if len(word) >= 2 and word not in _COMMON:
@@ -169,7 +169,7 @@ def index_words(text: str) -> Counter[str]:
 
 
 def index_query(text: str) -> str:
-    """The full-text expression for `text`: up to three words must all occur, of more any; empty when none counts.
+    """The full-text expression for `text`: up to three words must all occur, of more any; empty without such words.
 
     Each word occurs in it once: a real daemon repeats them, and a word sent 166,000 times stalls it for minutes.
     """
@@ -187,7 +187,7 @@ def graph_words(text: str) -> list[str]:
 def without_envelope(text: str) -> str:
     """`text` without the blocks that a host puts around a message and calls untrusted."""
     folded = text.casefold()
-    if not any(mark in folded for mark in _OF_ENVELOPES):
+    if not any(mark in folded for mark in _ENVELOPE_WORDS):
         return text.strip()
     while match := _ENVELOPE.search(text):
         end = match.end()
@@ -199,7 +199,7 @@ def without_envelope(text: str) -> str:
 
 @lru_cache(maxsize=16)
 def subject_words(text: str) -> tuple[str, ...]:
-    """The words that a prompt is about: hyphenated ones first, then the others of three or more characters.
+    """The words that may name the subject of a prompt: hyphenated ones, then others of three or more characters.
 
     Cached, since an answer asks several times about one prompt, which may be long.
     """
@@ -212,7 +212,7 @@ def subject_words(text: str) -> tuple[str, ...]:
 
 
 def phrase(text: str) -> str:
-    """`text` as entity names are compared: lower case, possessives and punctuation gone."""
+    """`text` in the form in which entity names are compared: lower case, without possessives and punctuation."""
     text = text.lower().replace("\u2019", "'")
     if "'s" in text:
         text = re.sub(r"\b([a-z0-9]+)'s\b", r"\1", text)

@@ -1,4 +1,4 @@
-"""Transcripts: the plain lines that become of a harness's own format, their storage and the search over them."""
+"""Transcripts: converts a harness's own format to plain lines, stores them, and searches them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXCERPT: Final = 360
 
 
 def plain_lines(harness: object, raw: object) -> str:
-    """`raw` as ``User: …`` and ``Assistant: …`` lines when it is JSON lines; any other text as it is.
+    """`raw` as ``User: …`` and ``Assistant: …`` lines when it is JSON lines; any other text unchanged.
 
     Raises `ScriptError` when either is not a string.
     """
@@ -40,7 +40,7 @@ def flat_lines(harness: str, raw: str) -> str:
 
 
 def _read_lines(raw: str, read: Callable[[dict[str, Any]], str], *, codex: bool) -> str:
-    """The turns that `read` finds in lines of JSON; of codex the special ones only. Raw when few lines are JSON."""
+    """The turns that `read` finds in lines of JSON; for codex only special ones. `raw` if few lines are JSON."""
     records = [_json_object(line) for part in re.split(r"\r?\n", raw) if (line := part.strip(js.BLANKS))]
     if not codex and sum(record is not None for record in records) < -(-len(records) * 6 // 10):
         return raw
@@ -144,7 +144,7 @@ class Transcripts:
         )  # fmt: skip
 
     def drop(self, key: str, agent: str) -> None:
-        """Forget the transcript and how far it was extracted."""
+        """Delete the transcript, and the record of how far it was extracted."""
         self._store.run("DELETE FROM session_transcripts WHERE session_key = ? AND agent_id = ?", key, agent)
         self._store.run("DELETE FROM extract_cursors WHERE session_key = ? AND agent_id = ?", key, agent)
 
@@ -207,13 +207,13 @@ def _excerpt(content: str, words: list[str]) -> str:
 
 
 class Captures:
-    """The captures of one daemon. They are done at once: a stand-in has nothing to wait for."""
+    """The transcript captures of one daemon. They complete at once, as nothing is captured here."""
 
     def __init__(self) -> None:
         self._agents: dict[str, str] = {}
 
     def add(self, agent: str) -> str:
-        """Capture a transcript of `agent`; the job's id."""
+        """Add a completed capture for `agent`; return the job's id."""
         job = str(uuid.uuid4())
         self._agents[job] = agent
         return job

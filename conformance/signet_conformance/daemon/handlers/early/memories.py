@@ -1,4 +1,4 @@
-"""Memories in release 0.58: all agents share them. Words alone find them, forgotten rows too."""
+"""Memories in release 0.58: all agents share them, and only words find them, even deleted ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers.early import AGENT, AcceptedRequest, Gate
 from signet_conformance.daemon.handlers.memories import saving
 from signet_conformance.daemon.handlers.memories.reading import read_query
-from signet_conformance.daemon.handlers.memories.recall import shown_row
+from signet_conformance.daemon.handlers.memories.recall import row_to_wire
 from signet_conformance.daemon.handlers.memories.search import conjunction, given_filters
 from signet_conformance.daemon.state import Daemon
 from signet_conformance.daemon.state.texts import CRITICAL, chunks_of, infer_type, normalise, read_marks
@@ -25,21 +25,20 @@ _HOOK: Final = Gate(("harness", "content"), {"success": True, "memories": []})
 
 
 def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/remember: a new row unless its idempotency key is known. One that cannot be stored gets a 200 too."""
-    visit = _HOOK.admit(daemon, call)
-    text = js.trimmed(visit.fields["content"]) or ""
+    """POST hooks/remember: a new row unless its idempotency key is known. A failure to store also gets a 200."""
+    request = _HOOK.admit(daemon, call)
+    text = js.trimmed(request.fields["content"]) or ""
     try:
-        return DaemonAnswer({"saved": True, "id": _hook_row(daemon, visit, text)})
+        return DaemonAnswer({"saved": True, "id": _hook_row(daemon, request, text)})
     except sqlite3.Error:
         return DaemonAnswer({"saved": False, "id": ""})
 
 
-def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
+def _hook_row(daemon: Daemon, request: AcceptedRequest, text: str) -> str:
     pinned = text.lower().startswith(CRITICAL)
     tags, text = _heading(text[len(CRITICAL) :].strip(js.BLANKS) if pinned else text)
-    given = {
-        name: visit.fields[name] for name in ("idempotencyKey", "who", "project") if js.truthy(visit.fields.get(name))
-    }
+    fields = request.fields
+    given = {name: fields[name] for name in ("idempotencyKey", "who", "project") if js.truthy(fields.get(name))}
     key = given.get("idempotencyKey")
     known = daemon.store.row("SELECT id FROM memories WHERE idempotency_key = ?", key) if key is not None else None
     if known:
@@ -47,13 +46,13 @@ def _hook_row(daemon: Daemon, visit: AcceptedRequest, text: str) -> str:
     draft = _draft(
         daemon,
         text,
-        who=given.get("who", visit.fields["harness"]),
+        who=given.get("who", fields["harness"]),
         project=given.get("project"),
         importance=1 if pinned else 0.8,
         pinned=pinned,
         tags=tags,
         source_type="explicit",
-        runtime_path=visit.path or visit.fields.get("runtimePath"),
+        runtime_path=request.path or fields.get("runtimePath"),
         key=key,
     )
     # Without a hash: no later save counts as a duplicate of this row.
@@ -84,12 +83,12 @@ def _save(daemon: Daemon, fields: Mapping[str, Any]) -> DaemonAnswer:
     demand(raw, "content is required")
     saving.demand_thawed(daemon)
     marks = read_marks(raw)
-    said = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
-    said |= {name: fields[name] for name in said if fields.get(name) is not None}
+    given = {"who": "daemon", "importance": marks.importance, "pinned": marks.pinned, "tags": marks.tags}
+    given |= {name: fields[name] for name in given if fields.get(name) is not None}
     draft = _draft(
         daemon,
         raw,
-        **{**said, "pinned": js.truthy(said["pinned"])},
+        **{**given, "pinned": js.truthy(given["pinned"])},
         project=fields.get("project"),
         source_type=js.trimmed(fields.get("sourceType")) or "manual",
         source_id=js.trimmed(fields.get("sourceId")) or None,
@@ -104,9 +103,9 @@ def _flat(text: str) -> str:
     return re.sub(rf"[{js.BLANKS}]+", " ", text)
 
 
-def _draft(daemon: Daemon, raw: str, *, project: Any, **said: Any) -> saving.Draft:
+def _draft(daemon: Daemon, raw: str, *, project: Any, **given: Any) -> saving.Draft:
     now = daemon.now()
-    return saving.Draft(raw, AGENT, "global", project, None, created=now, now=now, **said)
+    return saving.Draft(raw, AGENT, "global", project, None, created=now, now=now, **given)
 
 
 def _chunked(daemon: Daemon, draft: saving.Draft) -> DaemonAnswer:
@@ -130,14 +129,14 @@ _SYNTAX: Final = re.compile(r'[":()^*]')
 
 
 def all_of(text: str) -> str:
-    """The query of the index for all words of `text`; capital AND, OR and NOT are operators, repeats are dropped."""
+    """The full-text query for all words of `text`, without repeats. With a capital AND, OR or NOT, it is as written."""
     words = dict.fromkeys(text.split()) if not _OPERATORS & set(text.split()) else text.split()
     quoted = (word if word in _OPERATORS else _quoted(word) for word in words)
     return " ".join(filter(None, quoted))
 
 
 def any_of(words: Iterable[str]) -> str:
-    """The query of the index for any of `words`."""
+    """The full-text query for any of `words`."""
     return " OR ".join(filter(None, map(_quoted, words)))
 
 
@@ -164,16 +163,16 @@ def search_rows(daemon: Daemon, expression: str, filters: Mapping[str, Any]) -> 
 
 def _conditions(filters: Mapping[str, Any]) -> tuple[str, list[Any]]:
     # Values are compared as sent: one of another type finds nothing.
-    asked = given_filters(filters, "type", "who", "since", "until")
+    conditions = given_filters(filters, "type", "who", "since", "until")
     tags = filters.get("tags")
     if js.truthy(tags):
         if not isinstance(tags, str):
             raise js.ScriptError("tags are no text")
-        asked += [("m.tags LIKE ?", f"%{tag}%") for part in tags.split(",") if (tag := part.strip(js.BLANKS))]
+        conditions += [("m.tags LIKE ?", f"%{tag}%") for part in tags.split(",") if (tag := part.strip(js.BLANKS))]
     if js.is_number(filters.get("importance_min")):
-        asked.append(("m.importance >= ?", filters["importance_min"]))
+        conditions.append(("m.importance >= ?", filters["importance_min"]))
     fixed = ["m.pinned"] if js.truthy(filters.get("pinned")) else []
-    return conjunction(asked, "1", *fixed)
+    return conjunction(conditions, "1", *fixed)
 
 
 _DEFAULT_LIMIT: Final = 10
@@ -194,7 +193,7 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     rows = rows[: js.slice_end(fields.get("limit"), _DEFAULT_LIMIT)]
     daemon.count_reads([row["id"] for row in rows])
     results = [
-        {name: value for name, value in shown_row(row, row["score"], "keyword").items() if name not in _LATER_MEMBERS}
+        {name: value for name, value in row_to_wire(row, row["score"], "keyword").items() if name not in _LATER_MEMBERS}
         for row in rows
     ]
     return DaemonAnswer({"results": results, "query": query, "method": "keyword" if rows else "hybrid"})
@@ -202,9 +201,9 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/recall: rows with one of the query's words, else those whose text contains the query."""
-    visit = _RECALL_HOOK.admit(daemon, call)
+    request = _RECALL_HOOK.admit(daemon, call)
     try:
-        rows = _hook_rows(daemon, visit.fields)
+        rows = _hook_rows(daemon, request.fields)
     except sqlite3.Error:
         rows = []
     daemon.count_reads([row["id"] for row in rows])

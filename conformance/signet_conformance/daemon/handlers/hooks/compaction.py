@@ -1,4 +1,4 @@
-"""The hooks around a compaction, and the checkpoint of a session that goes on."""
+"""The hooks around a compaction, and the checkpoint of a running session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASK: Final = "Before the context is compacted, write a summary of what must not
 
 
 def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/pre-compaction: how the host should sum up the session."""
+    """POST hooks/pre-compaction: return the instructions for summing up the session."""
     body = call.json()
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
     demand(js.truthy(fields.get("harness")), "harness is required")
@@ -46,7 +46,7 @@ def summary_request(daemon: Daemon, agent: str) -> dict[str, Any]:
 
 
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/compaction-complete: the summary is filed and the session's context epoch moves on."""
+    """POST hooks/compaction-complete: store the summary, and begin the session's next context epoch."""
     fields = hooks.read_fields(call, None, "harness", "summary")
     key = fields.get("sessionKey")
     hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"success": True})
@@ -58,7 +58,7 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     project = (row["project"] if row else None) or js.text_or_none(fields.get("project"))
     project = daemon.auth.scoped_project(call.claims, project if scoped else None)
     noise = hooks.is_noise(project=project, key=key, harness=fields["harness"])
-    memory = None if noise else _file(daemon, fields, agent, project)
+    memory = None if noise else _store_summary(daemon, fields, agent, project)
     answer: dict[str, Any] = {"success": True, "memoryId": memory}
     if scoped:
         epoch = daemon.epochs.advance(key, agent)
@@ -71,8 +71,8 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     return DaemonAnswer(answer)
 
 
-def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
-    """Write the summary as a memory and as a session summary; the memory's id."""
+def _store_summary(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | None) -> str:
+    """Store the summary as a memory and as a session summary; return the memory's id."""
     key, harness, summary = fields.get("sessionKey"), fields["harness"], fields["summary"]
     now = daemon.now()
     if not isinstance(summary, str) or not isinstance(harness, str):
@@ -91,7 +91,7 @@ def _file(daemon: Daemon, fields: Mapping[str, Any], agent: str, project: str | 
 
 
 def save_summary(daemon: Daemon, fields: Mapping[str, Any], **more: Any) -> str:
-    """Write the summary of a compaction as a memory; its id."""
+    """Store the summary of a compaction as a memory; return its id."""
     if any(isinstance(fields[name], dict | list) for name in ("summary", "harness")):
         raise js.ScriptError("a summary that cannot be stored")
     new, now = str(uuid.uuid4()), daemon.now()
@@ -104,7 +104,7 @@ def save_summary(daemon: Daemon, fields: Mapping[str, Any], **more: Any) -> str:
 
 
 def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/session-checkpoint-extract: what is new in the transcript since the last one is queued."""
+    """POST hooks/session-checkpoint-extract: queue what is new in the transcript since the last checkpoint."""
     fields = hooks.read_fields(call, {"skipped": True}, "harness", "sessionKey")
     key = fields["sessionKey"]
     hooks.claim(daemon, key, hooks.runtime_path(call, fields), plain_agent(fields), {"skipped": True})
@@ -118,7 +118,7 @@ def checkpoint(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def _extract(daemon: Daemon, fields: Mapping[str, Any], key: str, agent: str) -> str | None:
-    """Queue the new part of the transcript when it has 500 bytes or more; the job's id."""
+    """Queue the new part of the transcript if it has 500 bytes or more; return the job's id."""
     sent = ""
     if js.truthy(fields.get("transcript")):
         sent = plain_lines(fields["harness"], fields["transcript"])

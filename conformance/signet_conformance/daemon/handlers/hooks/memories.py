@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from signet_conformance.daemon import js
 from signet_conformance.daemon.handlers import hooks
-from signet_conformance.daemon.handlers.memories.reading import demand_recall, demand_saving, recalled
+from signet_conformance.daemon.handlers.memories.reading import demand_recall, demand_saving, run_recall
 from signet_conformance.daemon.handlers.memories.recall import RecallRequest
 from signet_conformance.daemon.handlers.memories.saving import remember
 from signet_conformance.daemon.state import Daemon
@@ -35,7 +35,7 @@ def hook_remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def _forward(daemon: Daemon, call: DaemonRequest, body: Any, key: Any) -> DaemonAnswer:
-    """The answer of memory/remember, which the daemon asks of itself: only the session key goes along."""
+    """The answer of memory/remember to a request of the daemon itself, which passes on only the session key."""
     if js.truthy(key) and not _HEADER_VALUE.fullmatch(str(key)):
         return DaemonAnswer(None, 500, text="Internal Server Error")
     headers = {"x-signet-session-key": str(key)} if js.truthy(key) else {}
@@ -55,7 +55,7 @@ def remember_alias(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/recall: the answer of memory/recall with the fields of the older hook beside it."""
+    """POST hooks/recall: the answer of memory/recall with the fields of the older hook added."""
     fields = hooks.read_fields(call, _no_recall("", internal=True), "harness", "query")
     demand_recall(fields)
     key = fields.get("sessionKey")
@@ -71,7 +71,7 @@ def hook_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     read = {
         name: value for name, value in fields.items() if name not in ("scope", "pinned", "importance_min", "sourceOnly")
     }
-    answer = recalled(daemon, RecallRequest(fields["query"], agent, {**read, "project": project}, key))
+    answer = run_recall(daemon, RecallRequest(fields["query"], agent, {**read, "project": project}, key))
     rows = answer["results"]
     found = f"Found {len(rows)} {'memory' if len(rows) == 1 else 'memories'} ({answer['method']})."
     lines = [found if rows else _NOTHING_FOUND, *(f"- {row['content']}" for row in rows)]

@@ -1,4 +1,4 @@
-"""A prompt of a session: its claim, and what is known of the entities that it names."""
+"""The prompt hook: claims the session, and answers with what is known of the entities that the prompt names."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     path = hooks.runtime_path(call, fields)
     session, agent = js.text_or_none(fields.get("sessionKey")), plain_agent(fields)
     known = bool(session and daemon.sessions.owner(session, agent))
-    said = {"sessionKnown": known}
-    hooks.claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **said})
+    session_state = {"sessionKnown": known}
+    hooks.claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **session_state})
     if not session or not daemon.presence.touch(session):
         hooks.meet(daemon, fields, path)
     if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memoryCount": 0, "bypassed": True})
     prompt = next((text for sent in texts if (text := without_envelope(sent))), "")
-    return DaemonAnswer({**_prompt(daemon, fields, prompt), **said})
+    return DaemonAnswer({**_prompt(daemon, fields, prompt), **session_state})
 
 
 def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
     key = fields.get("sessionKey")
     agent = resolve_agent(fields.get("agentId"), key)
     if js.truthy(key):
-        _keep_turn(daemon, fields, prompt, agent)
+        _store_turn(daemon, fields, prompt, agent)
     lines, engine = context_for(daemon.store, prompt, agent)
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
     inject = "\n".join([today, "", "## Relevant Entity Context", "", *lines, ""]) if lines else ""
@@ -65,7 +65,7 @@ def _prompt(daemon: Daemon, fields: Mapping[str, Any], prompt: str) -> dict[str,
     return answer
 
 
-def _keep_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: str) -> None:
+def _store_turn(daemon: Daemon, fields: Mapping[str, Any], prompt: str, agent: str) -> None:
     """Store the transcript that came with a prompt, or add the turn to the one stored."""
     key = str(fields["sessionKey"])
     stored = daemon.transcripts.get(key, agent)
@@ -110,9 +110,9 @@ class _Match:
 
 
 def context_for(store: Store, prompt: str, agent: str) -> tuple[Sequence[str], str]:
-    """What `agent` knows about the entities that `prompt` names and asks about: the lines to inject, and what decided.
+    """What `agent` knows about the entities that `prompt` names and asks about: the lines to inject, and the engine.
 
-    That is one of entity-context, low-signal, no-entity and no-aspect-hit.
+    The engine is one of entity-context, low-signal, no-entity and no-aspect-hit.
     """
     if says_little(prompt):
         return (), "low-signal"
@@ -135,7 +135,7 @@ def context_for(store: Store, prompt: str, agent: str) -> tuple[Sequence[str], s
 
 
 def _forms(name: str) -> frozenset[str]:
-    """The words that mean one of a name's words."""
+    """The words that count as this word of a name: itself, and mostly its plural."""
     return frozenset((name, f"{name}s") if len(name) >= 4 and name not in _GENERIC else (name,))
 
 
@@ -149,11 +149,11 @@ def _matches(store: Store, prompt: str, agent: str) -> list[_Match]:
     matches.sort(
         key=lambda match: (-match.score, match.start - match.end, -match.entity["mentions"], match.entity["name"])
     )
-    kept: list[_Match] = []
+    chosen: list[_Match] = []
     for match in matches:
-        if all(match.end <= other.start or other.end <= match.start for other in kept):
-            kept.append(match)
-    return kept[:_MOST_ENTITIES]
+        if all(match.end <= other.start or other.end <= match.start for other in chosen):
+            chosen.append(match)
+    return chosen[:_MOST_ENTITIES]
 
 
 def _match(row: sqlite3.Row, words: list[str], known: frozenset[str]) -> _Match | None:

@@ -1,4 +1,4 @@
-"""The start and the end of a session: its claim, the context that it is handed, its release, its transcript."""
+"""The hooks at the start and the end of a session: claim, injected context, release, transcript."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_MEMORIES: Final = 50
 _INJECT_CHARACTERS: Final = 48_000
 _LEAST_WEIGHT: Final = 0.2
 _DAY_SECONDS: Final = 86_400
-#: What the answer to a start says of each memory.
+#: The fields of each memory in the answer to a start.
 _START_FIELDS: Final = ("id", "content", "type", "importance", "created_at")
 _MARKER: Final = "[memory active | /remember | /recall]"
 _INTRODUCTION: Final = "[signet active]\nAn embedded Signet daemon for tests keeps the memory of this session."
 
 
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/session-start: the context of a new session, or a stub when it was handed out before."""
+    """POST hooks/session-start: return the context of a new session, or a stub if it was returned before."""
     fields = hooks.read_fields(call, {"inject": "", "memories": []}, "harness")
     path = hooks.runtime_path(call, fields)
     key = fields.get("sessionKey")
@@ -55,11 +55,11 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     js.trimmed(fields["harness"])
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
     marks = hooks.start_marks(daemon, agent, fields, project)
-    shown_as = None if marks is None else "\0".join(marks[1:] or marks)
+    epoch_key = None if marks is None else "\0".join(marks[1:] or marks)
     if daemon.behaviour.context_epochs and (js.trimmed(fields.get("source")) or "").lower() == "clear":
         daemon.started.forget(marks)
         if js.text_or_none(key):
-            daemon.epochs.advance(shown_as, agent)
+            daemon.epochs.advance(epoch_key, agent)
             daemon.transcripts.drop(str(key), agent)
     if js.truthy(fields.get("project")) and not isinstance(fields["project"], str):
         raise js.ScriptError("a project is not a path")
@@ -69,11 +69,11 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
         stub = present(**stub_of(today), warnings=warnings)
         return DaemonAnswer(_with_envelope(daemon, stub, "", today))
     memories = memories_for(daemon, agent, fields.get("project"))
-    if shown_as is not None and memories and daemon.behaviour.context_epochs:
+    if epoch_key is not None and memories and daemon.behaviour.context_epochs:
         ids = [memory["id"] for memory in memories]
-        shown = daemon.epochs.already_shown(shown_as, agent, ids)
+        shown = daemon.epochs.already_shown(epoch_key, agent, ids)
         memories = [memory for memory in memories if memory["id"] not in shown]
-        daemon.epochs.show(shown_as, agent, ids)
+        daemon.epochs.show(epoch_key, agent, ids)
     if js.truthy(key):
         daemon.store.run_many(
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",
@@ -182,7 +182,7 @@ _LEAST_TRANSCRIPT: Final = 500
 
 
 def session_end(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST hooks/session-end: the session is released; a transcript of 500 characters or more is queued."""
+    """POST hooks/session-end: release the session, and queue a transcript of 500 characters or more."""
     fields = hooks.read_fields(call, {"memoriesSaved": 0}, "harness")
     if daemon.behaviour.end_has_capture_job and "capturedAt" in fields:
         demand(js.read_moment(fields["capturedAt"]) is not None, "capturedAt must be an ISO timestamp")
@@ -215,7 +215,7 @@ def _close(daemon: Daemon, key: Any, agent: str, path: str | None) -> None:
 
 
 def _dropped_end(daemon: Daemon, key: Any, path: str | None, agent: str) -> DaemonAnswer | None:
-    """The answer to an end that counts for nothing: a repeat within 30 minutes, or one from the other path."""
+    """The answer to an end that has no effect: a repeat within 30 minutes, or one from the other path."""
     if not js.truthy(key) or not (path or daemon.behaviour.tombstone_takes_claim_path):
         return None
     stone = daemon.sessions.tombstone_of(key, agent)

@@ -52,13 +52,13 @@ def _twin_values(row: sqlite3.Row, digest: str) -> tuple[Any, ...]:
     return row["id"], digest, row["agent_id"], row["visibility"], row["project"], row["scope"]
 
 
-def actor_of(call: DaemonRequest, said: str | None) -> Actor:
-    """Who asks for a change: the bearer, else the header's actor, else the body's (`said`), else "daemon"."""
+def actor_of(call: DaemonRequest, named: str | None) -> Actor:
+    """Who requests a change: the bearer, else the header's actor, else the body's (`named`), else "daemon"."""
     session, request = (js.text_or_none(call.header(f"x-signet-{name}-id")) for name in ("session", "request"))
     if call.claims:
         return Actor(call.claims.subject, call.claims.role, session, request)
     kind = js.text_or_none(call.header("x-signet-actor-type"))
-    name = js.text_or_none(call.header("x-signet-actor")) or said or "daemon"
+    name = js.text_or_none(call.header("x-signet-actor")) or named or "daemon"
     return Actor(name, kind if kind in _ACTOR_TYPES else "operator", session, request)
 
 
@@ -152,9 +152,9 @@ def _modify(
         return result
     rewritten = "content" in changes and changes["content"] != row["content"]
     if rewritten:
-        double = daemon.store.row(f"SELECT id FROM memories WHERE {_TWIN}", *_twin_values(row, changes["content_hash"]))
-        if double:
-            return {**result, "status": "duplicate_content_hash", "duplicateMemoryId": double["id"]}
+        twin = daemon.store.row(f"SELECT id FROM memories WHERE {_TWIN}", *_twin_values(row, changes["content_hash"]))
+        if twin:
+            return {**result, "status": "duplicate_content_hash", "duplicateMemoryId": twin["id"]}
     names = {"content"} if rewritten else set()
     names |= {
         name for name in ("type", "tags", "importance", "pinned") if name in changes and changes[name] != row[name]
@@ -237,10 +237,10 @@ def _with_reason(daemon: Daemon, call: DaemonRequest, *, takes_force: bool) -> t
     force = js.flag(body.get("force"))
     demand(not takes_force or "force" not in body or force is not None, "force must be a boolean")
     force = js.flag(call.query.get("force")) if force is None else force
-    version, asked = _version_in(body), _version_in(call.query)
+    version, query_version = _version_in(body), _version_in(call.query)
     demand_thawed(daemon)
     actor = actor_of(call, js.text_or_none(body.get("changed_by")))
-    return memory, reason, bool(force), asked if version is None else version, actor
+    return memory, reason, bool(force), query_version if version is None else version, actor
 
 
 def delete_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -400,10 +400,10 @@ def _by_ids(daemon: Daemon, ids: list[str]) -> list[dict[str, Any]]:
 
 
 def _by_filters(daemon: Daemon, filters: dict[str, str | None], limit: int) -> list[dict[str, Any]]:
-    asked = given_filters(filters, "type", "who", "source_type", "since", "until", "scope")
+    conditions = given_filters(filters, "type", "who", "source_type", "since", "until", "scope")
     tags = filter(None, map(str.strip, (filters["tags"] or "").split(",")))
-    asked += [("m.tags LIKE ?", f"%{tag}%") for tag in tags]
-    where, values = conjunction(asked, "m.is_deleted = 0", *([] if filters["scope"] else ["m.scope IS NULL"]))
+    conditions += [("m.tags LIKE ?", f"%{tag}%") for tag in tags]
+    where, values = conjunction(conditions, "m.is_deleted = 0", *([] if filters["scope"] else ["m.scope IS NULL"]))
     query = filters["query"]
     if not query:
         rows = daemon.store.rows(

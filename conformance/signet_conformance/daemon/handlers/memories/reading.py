@@ -1,4 +1,4 @@
-"""Memories asked for over HTTP: by id, as a list, by recall; and what was said of them."""
+"""The operations that read memories: by id, as a list, by search and recall; also feedback and notes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from signet_conformance.daemon import js
-from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregated, plain, recall
+from signet_conformance.daemon.handlers.memories.recall import RecallRequest, aggregate, plain, recall
 from signet_conformance.daemon.handlers.memories.saving import demand_thawed, read_body
 from signet_conformance.daemon.handlers.memories.search import conjunction, demand_time, given_filters
 from signet_conformance.daemon.state import Daemon
@@ -44,14 +44,14 @@ def get_memory(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     )  # fmt: skip
     if not row:
         return refusal(404, "not found")
-    shown = {name: row[name] for name in _ROW}
+    fields = {name: row[name] for name in _ROW}
     if daemon.behaviour.row_is_short:
-        shown = {name: shown[name] for name in shown if name not in _LATER.values()}
+        fields = {name: fields[name] for name in fields if name not in _LATER.values()}
     else:
-        shown |= {name: row[column] for name, column in _LATER.items()}
+        fields |= {name: row[column] for name, column in _LATER.items()}
     if str(row["source_type"] or "").startswith("session") and row["source_id"]:
-        shown["sessionId"] = row["source_id"]
-    return DaemonAnswer(shown)
+        fields["sessionId"] = row["source_id"]
+    return DaemonAnswer(fields)
 
 
 def list_memories(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
@@ -77,7 +77,7 @@ def search_rows(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     if query.get("distinct") == "who":
         rows = daemon.store.rows("SELECT DISTINCT who FROM memories WHERE who IS NOT NULL ORDER BY who")
         return DaemonAnswer({"values": [row["who"] for row in rows]})
-    # Deleted rows are found too: this older search never learnt to leave them out.
+    # Deleted rows are found too, as by the real daemon's older search.
     where, values = conjunction(given_filters(query, "type", "who", "since"), "1 = 1")
     columns = "m.id, m.content, m.created_at, m.who, m.importance, m.tags, m.type, m.pinned"
     limit = js.leading_integer(query.get("limit"), 20) or 20
@@ -119,11 +119,11 @@ def demand_saving(daemon: Daemon, call: DaemonRequest, fields: Mapping[str, Any]
     daemon.auth.demand_write(call.claims, agent, fields.get("project"))
 
 
-def recalled(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
-    """The answer to a recall, aggregated where it asks for that."""
+def run_recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
+    """The answer to a recall, aggregated if it requests that."""
     if daemon.behaviour.recall_is_plain:
         return plain(daemon, request)
-    return aggregated(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
+    return aggregate(daemon, request) if request.fields.get("aggregate") is True else recall(daemon, request)
 
 
 def read_query(call: DaemonRequest) -> tuple[str, Mapping[str, Any]]:
@@ -149,7 +149,7 @@ def memory_recall(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
             demand_saving(daemon, call, fields, agent)
             js.trimmed(owned or fields.get("project"))
         request = RecallRequest(query, agent, {**fields, **({"project": owned} if owned else {})}, key)
-        return DaemonAnswer(recalled(daemon, request))
+        return DaemonAnswer(run_recall(daemon, request))
     except (js.ScriptError, sqlite3.Error):
         return refusal(500, "Recall failed", results=[])
 

@@ -17,10 +17,10 @@ from signet_conformance.daemon.state import Daemon
 _DEFAULT_LIMIT: Final = 10
 _MOST_ROWS: Final = 50
 _MOST_PLAIN_ROWS: Final = 20
-"""As many rows a recall of 0.109 has at most, whatever its limit."""
+"""The most rows that a recall of 0.109 returns, whatever its limit."""
 _SHOWN_CHARACTERS: Final = 500
 _SHOWN: Final = ("type", "tags", "importance", "who", "project", "created_at", "visibility", "scope")
-_REHEARSAL: Final = 0.1
+_BOOST_PER_READ: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RecallRequest:
 
 
 def limit_of(value: Any) -> int:
-    """How many rows are wanted: 10 unless a number says otherwise, within 1 and 50."""
+    """How many rows are requested: a number within 1 and 50, or 10 for a value that is no number."""
     if not js.is_number(value) or not math.isfinite(value):
         return _DEFAULT_LIMIT
     return max(1, min(_MOST_ROWS, int(value // 1)))
@@ -71,9 +71,9 @@ def recall(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
 
 
 def _cut_from_the_end(rows: list[dict[str, Any]], request: RecallRequest, end: int) -> list[dict[str, Any]]:
-    """Return the rows left by a limit of zero or below: cut from the end by two fifths of it, then by all of it.
+    """The rows that a limit of zero or below leaves: it cuts two fifths of its number from the end, then all of it.
 
-    So the release answered for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
+    The release answered so for up to 30 rows and limits from -1 to -20. Two fifths that round to nothing leave no row.
     """
     if not end:
         return []
@@ -131,17 +131,17 @@ def _finish(
 
 
 def _filter(daemon: Daemon, request: RecallRequest) -> tuple[str, list[Any]]:
-    """The SQL condition on ``m`` that the filters and the agent's rights make."""
+    """The SQL condition on ``m`` for the filters and the agent's rights, with its values."""
     fields = request.fields
     # A recall without a scope finds the rows without one.
-    asked = [("m.scope IS ?", fields.get("scope"))]
-    asked += search.given_filters(fields, "type", "who", "since", "until", "project")
-    asked += [("INSTR(LOWER(m.tags), LOWER(?)) > 0", tag) for tag in _tags(fields.get("tags"))]
+    conditions = [("m.scope IS ?", fields.get("scope"))]
+    conditions += search.given_filters(fields, "type", "who", "since", "until", "project")
+    conditions += [("INSTR(LOWER(m.tags), LOWER(?)) > 0", tag) for tag in _tags(fields.get("tags"))]
     if js.is_number(fields.get("importance_min")):
-        asked.append(("m.importance >= ?", fields["importance_min"]))
+        conditions.append(("m.importance >= ?", fields["importance_min"]))
     if js.truthy(fields.get("pinned")):
-        asked.append(("m.pinned = ?", 1))
-    where, values = search.conjunction(asked, "m.is_deleted = 0")
+        conditions.append(("m.pinned = ?", 1))
+    where, values = search.conjunction(conditions, "m.is_deleted = 0")
     visible, more = daemon.agents.visible(request.agent)
     return f" AND {where}{visible}", [*values, *more]
 
@@ -164,11 +164,11 @@ def _search(
     entities = daemon.graph.named_by(request.query, request.agent)
     keywords = request.fields.get("keywordQuery")
     keywords = request.query if keywords is None else js.trimmed(keywords) or ""
-    asked = search.RecallSearch(request.query, keywords, request.agent, where, values)
-    scores = search.scores_of(daemon, asked, entities)
+    searched = search.RecallSearch(request.query, keywords, request.agent, where, values)
+    scores = search.scores_of(daemon, searched, entities)
     if only is not None:
         scores = {item: score for item, score in scores.items() if item in only}
-    ranked = sorted(scores, key=_rehearsed(daemon, scores), reverse=True)
+    ranked = sorted(scores, key=_boosted_rank(daemon, scores), reverse=True)
     if not ranked or request.fields.get("sourceOnly") is True:
         return _answer([], request.query, "hybrid")
     rows = _rows(daemon, ranked, scores, where, values)
@@ -178,7 +178,7 @@ def _search(
         suppressed, rows = len(shown), [row for row in rows if row["id"] not in shown]
     rows = rows[:limit]
     named = _entities_in(daemon, entities, request, where, values)
-    rows += _constructed(daemon, named, request.agent, rows, limit)
+    rows += _construct_rows(daemon, named, request.agent, rows, limit)
     if key and not repeats:
         blocks = [row["id"] for row in rows if row["id"].startswith("constructed:")]
         shown = daemon.epochs.already_shown(key, request.agent, blocks)
@@ -190,12 +190,12 @@ def _search(
     return answer
 
 
-def _rehearsed(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable[[str], float]:
-    """The rank of each memory: its score, raised a little for every time it was shown before."""
+def _boosted_rank(daemon: Daemon, scores: dict[str, tuple[float, str]]) -> Callable[[str], float]:
+    """A function that ranks a memory: its score, raised a little for every time it was shown before."""
     rows = daemon.store.rows(
         f"SELECT id, access_count FROM memories WHERE id IN ({','.join('?' * len(scores))})", *scores
     )
-    boost = {row["id"]: 1 + _REHEARSAL * math.log(row["access_count"] + 1) for row in rows}
+    boost = {row["id"]: 1 + _BOOST_PER_READ * math.log(row["access_count"] + 1) for row in rows}
     return lambda item: scores[item][0] * boost.get(item, 1.0)
 
 
@@ -206,10 +206,10 @@ def _rows(
         f"SELECT m.* FROM memories m WHERE m.id IN ({','.join('?' * len(ranked))}){where}", *ranked, *values
     )
     by_id = {row["id"]: row for row in rows}
-    return [shown_row(by_id[item], *scores[item]) for item in ranked if item in by_id]
+    return [row_to_wire(by_id[item], *scores[item]) for item in ranked if item in by_id]
 
 
-def shown_row(row: Mapping[str, Any] | sqlite3.Row, score: float, source: str) -> dict[str, Any]:
+def row_to_wire(row: Mapping[str, Any] | sqlite3.Row, score: float, source: str) -> dict[str, Any]:
     """A memory as recall shows it: long content is cut, and `source` names what found it."""
     content, source_id = row["content"], row["source_id"]
     cut = len(content) > _SHOWN_CHARACTERS
@@ -252,10 +252,10 @@ def _describe(daemon: Daemon, entity: sqlite3.Row, agent: str) -> dict[str, Any]
     return {"name": entity["name"], "type": entity["entity_type"], "aspects": aspects}
 
 
-def _constructed(
+def _construct_rows(
     daemon: Daemon, entities: list[sqlite3.Row], agent: str, rows: list[dict[str, Any]], limit: int
 ) -> list[dict[str, Any]]:
-    """Rows made up from what is known about the named entities, below every real row."""
+    """Rows constructed from what is known about the named entities, with scores below those of all real rows."""
     room = min(limit - len(rows), max(3, math.ceil(limit * 0.3)))
     least = min((row["score"] for row in rows), default=0.5)
     blocks = [(entity, block) for entity in entities if (block := daemon.graph.block_about(entity, agent))]
@@ -281,8 +281,8 @@ def _constructed(
     ]
 
 
-def aggregated(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
-    """The answer to an aggregate recall by a daemon without a model: the rows it would have summed up, unsummed."""
+def aggregate(daemon: Daemon, request: RecallRequest) -> dict[str, Any]:
+    """The answer to an aggregate recall by a daemon without a model: the ids of the rows, and no summary."""
     response = recall(daemon, request)
     ids = [row["id"] for row in response["results"] if not row.get("supplementary")]
     budget = request.fields.get("aggregateBudget") or request.fields.get("aggregate_budget") or "small"

@@ -1,4 +1,4 @@
-"""Saving a memory: its checks in the daemon's order, its duplicates, its chunks."""
+"""Saves memories: checks in the daemon's order, duplicates, chunks of long texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOMENTS: Final = ("createdAt", "sourceCreatedAt", "observedAt", "occurredAt", "
 class Draft:
     """The checked fields of a save; `raw` is the trimmed content with its marks.
 
-    Duplicates are looked for in the same place only: that of the agent, the visibility, the project and the scope.
+    Duplicates are searched for in the same place only: the same agent, visibility, project and scope.
     """
 
     raw: str
@@ -72,7 +72,7 @@ def remember(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def demand_thawed(daemon: Daemon) -> None:
-    """Refuse a change of memories while the daemon makes none."""
+    """Raise `RefusedError` while changes of memories are frozen."""
     demand(not daemon.settings.frozen, "Mutations are frozen (kill switch active)", 503)
 
 
@@ -138,7 +138,7 @@ def _in_place(draft: Draft) -> tuple[Any, ...]:
 
 
 def _find_row(daemon: Daemon, draft: Draft, condition: str, *values: Any) -> sqlite3.Row | None:
-    """A row in the place of the draft for which a condition holds."""
+    """A row in the draft's place that meets a condition."""
     return daemon.store.row(
         f"SELECT {_COLUMNS} FROM memories WHERE {condition} AND {_IN_PLACE}", *values, *_in_place(draft)
     )
@@ -178,7 +178,7 @@ def _duplicate(daemon: Daemon, draft: Draft, digest: str) -> sqlite3.Row | None:
 
 
 def insert(daemon: Daemon, draft: Draft, content: texts.Content, kind: str, **own: Any) -> str:
-    """Store a row with the draft's facts, `own` beside or in place of them; its id. Raises `sqlite3.Error`."""
+    """Store a row with the draft's fields, which `own` extends or replaces; return its id. Raises `sqlite3.Error`."""
     new = str(uuid.uuid4())
     row = {
         "id": new, "type": kind, "content": content.stored, "normalized_content": content.normal,
@@ -194,7 +194,7 @@ def insert(daemon: Daemon, draft: Draft, content: texts.Content, kind: str, **ow
 
 
 def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: bool = True) -> DaemonAnswer:
-    """Store the draft as one row, or answer with the row that it repeats; with `links` entities and hints are noted."""
+    """Store the draft as one row, or answer with the row that it repeats; `links`: store entities and hints too."""
     marks = texts.read_marks(draft.raw)
     content = texts.normalise(marks.rest)
     demand(content.stored, "content is required")
@@ -218,7 +218,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
             }
         )  # fmt: skip
     if js.truthy(fields.get("transcript")) and draft.source_id:
-        _keep_transcript(daemon, draft, fields["transcript"])
+        _store_transcript(daemon, draft, fields["transcript"])
     saved = {
         "id": new, "type": kind, "tags": draft.tags, "pinned": draft.pinned, "importance": draft.importance,
         "content": content.stored, "embedded": False,
@@ -231,7 +231,7 @@ def save_one(daemon: Daemon, draft: Draft, fields: Mapping[str, Any], *, links: 
     )
 
 
-def _keep_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
+def _store_transcript(daemon: Daemon, draft: Draft, transcript: Any) -> None:
     if not isinstance(transcript, str):
         raise js.ScriptError("trim is not a function")
     daemon.transcripts.store(
@@ -255,7 +255,7 @@ def _save_moments(daemon: Daemon, fields: Mapping[str, Any], memory: str, agent:
 
 
 def _save_graph(daemon: Daemon, fields: Mapping[str, Any], memory: str, content: str, draft: Draft) -> tuple[int, int]:
-    """How many entities were linked and hints written. A payload of wrong parts links none, without an error."""
+    """Store entities and hints; return how many were linked and written. A malformed payload links none, silently."""
     structured = js.record(fields.get("structured"))
     given = fields.get("hints")
     agent = draft.agent
@@ -312,7 +312,7 @@ def _save_chunks(daemon: Daemon, draft: Draft) -> DaemonAnswer:
 
 
 def fresh_chunks(daemon: Daemon, draft: Draft, pieces: list[str]) -> list[texts.Content]:
-    """Those of `pieces` that are stored nowhere yet, each once."""
+    """Those of `pieces` that are not stored yet, without repeats."""
     chunks = {chunk.digest: chunk for chunk in map(texts.normalise, pieces)}
     return [chunk for chunk in chunks.values() if chunk.stored and not _by_hash(daemon, chunk.digest, draft)]
 

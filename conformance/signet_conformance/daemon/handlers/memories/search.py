@@ -1,4 +1,4 @@
-"""The searches behind a recall: by what speaks for a memory, each channel weighed, and by a span of time.
+"""The searches behind a recall: by words, hints, attributes and entities, which together give a score; and by time.
 
 A ``time`` option, or a day named in the query, turns a recall into a timeline or narrows it.
 """
@@ -34,13 +34,13 @@ class RecallSearch:
 
 
 def given_filters(fields: Mapping[str, Any], *names: str) -> list[tuple[str, Any]]:
-    """The SQL conditions on ``m`` of those of the filters `names` that `fields` give, each with its value."""
+    """The SQL conditions on ``m`` for the filters `names` that `fields` set, each with its value."""
     bounds = {"since": "m.created_at >= ?", "until": "m.created_at <= ?"}
     return [(bounds.get(name, f"m.{name} = ?"), fields[name]) for name in names if js.truthy(fields.get(name))]
 
 
 def conjunction(filters: Sequence[tuple[str, Any]], *others: str) -> tuple[str, list[Any]]:
-    """The SQL condition that all `filters` hold, and the `others`, which take no value; the values of the filters."""
+    """Join the conditions of `filters`, and `others`, which take no value, by AND; also return the filters' values."""
     return " AND ".join([*others, *(condition for condition, _ in filters)]), [value for _, value in filters]
 
 
@@ -82,7 +82,7 @@ class _Evidence:
     traversal: float
 
     def score(self, *, secondary: bool) -> float:
-        """The memory's score: words count little beside the other channels when any of these found something."""
+        """The memory's score: words count little if another channel found something."""
         floor = (0.4 + 0.02 * self.words if secondary else self.words) if self.words else 0.0
         hint = self.hint if self.words or self.path else min(self.hint, _HINT_ALONE)
         score = max(0.25 * self.words + 0.3 * hint + 0.15 * self.traversal + 0.15 * self.path, floor, hint)
@@ -95,7 +95,7 @@ class _Evidence:
         return min(1.0, score)
 
     def channel(self) -> str:
-        """The name that the answer gives to what found the memory."""
+        """The name in the answer of the channel that found the memory."""
         if self.path and self.path >= max(self.words, self.hint):
             return "sec" if self.words or self.hint else "structured"
         if self.words or self.hint:
@@ -104,7 +104,7 @@ class _Evidence:
 
 
 def _ranked(daemon: Daemon, sql: str, expression: str, *values: Any) -> dict[str, float]:
-    """The rows of a full-text query with their scores brought to 0..1; what the index cannot read finds nothing."""
+    """The rows of a full-text query with scores within 0..1; a query that the index cannot read finds nothing."""
     if not expression:
         return {}
     try:
@@ -119,9 +119,9 @@ def _ranked(daemon: Daemon, sql: str, expression: str, *values: Any) -> dict[str
 
 
 def _stem(word: str) -> str:
-    for ending, put, least in (("ies", "y", 4), ("ing", "", 5), ("ed", "", 4), ("s", "", 3)):
+    for ending, replacement, least in (("ies", "y", 4), ("ing", "", 5), ("ed", "", 4), ("s", "", 3)):
         if word.endswith(ending) and len(word) > least:
-            return word[: -len(ending)] + put
+            return word[: -len(ending)] + replacement
     return word
 
 
