@@ -31,6 +31,9 @@ TOLD = [
     ("refused", "No memories found.", Verdict.WARN),
     ("refused", '{"error": "the daemon answered 500"}', Verdict.PASS),
     ("refused", "Signet is not reachable right now", Verdict.PASS),
+    ("refused", "Signet didn't answer: no results.", Verdict.PASS),
+    ("refused", "No answer from Signet, so no memories.", Verdict.PASS),
+    ("refused", "Something went wrong, and nothing was found: try again.", Verdict.PASS),
     ("refused", "Hm.", Verdict.INCONCLUSIVE),
 ]
 
@@ -59,6 +62,8 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
         (200, '{"id": "m-12", "type": "fact", "pinned": false, "embedded": false}', Verdict.WARN),
         (503, "Saved to memory", Verdict.WARN),
         (503, "Could not save: busy", Verdict.PASS),
+        (503, "The daemon did not answer; whether it was saved is not known.", Verdict.PASS),
+        (503, "Saving did not work.", Verdict.PASS),
     ],
 )
 def test_the_result_of_a_save_is_compared_with_the_answer(

@@ -32,8 +32,9 @@ _BY_ID = (facts.GET, facts.PATCH, facts.DELETE, facts.MODIFY, facts.FORGET)
 _NOT_FOUND = 404
 _FAILURE = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ure)?|unavailable|unreachable|offline|refused|rejected|denied|forbidden|unauthori[sz]ed"
-    r"|could not|couldn t|cannot|can t|unable|not (?:available|reachable|running|saved|stored|respond\w*)|timed? ?out"
-    r"|timeout|aborted|invalid|conflict|busy|exception|false|econn\w+|[45]\d\d)\b"
+    r"|could not|couldn t|cannot|can t|unable|(?:not|didn t) (?:available|reachable|running|saved|stored|respond\w*"
+    r"|answer\w*|work\w*)|no (?:answer|reply|response)|unexpected|unsuccessful\w*|went wrong|problem|try again"
+    r"|timed? ?out|timeout|aborted|invalid|conflict|busy|exception|false|econn\w+|[45]\d\d)\b"
 )
 _SUCCESS = re.compile(r"\b(?:saved|stored|remembered|recorded|noted|added|kept|success\w*|done|ok|true)\b")
 _CHANGED = re.compile(
