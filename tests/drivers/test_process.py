@@ -14,6 +14,7 @@ import pytest
 
 import signet_conformance
 from signet_conformance import targets
+from signet_conformance.children.environment import MARK, new_mark
 from signet_conformance.drivers import process
 from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent, WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
@@ -34,14 +35,27 @@ for line in sys.stdin:
 
 
 @contextmanager
-def driver(program: str, folder: Path, timeout_s: float = 60.0, kind: str = "reference") -> Iterator[DriverProcess]:
+def driver(
+    program: str, folder: Path, timeout_s: float = 60.0, kind: str = "reference", mark: str = ""
+) -> Iterator[DriverProcess]:
     """A program behind the driver, as that of the target `kind`."""
     target = replace(targets.load(kind), name="mine", command=(sys.executable, "-c", program))
-    driven = DriverProcess(target, {}, str(folder), timeout_s)
+    driven = DriverProcess(target, {MARK: mark} if mark else {}, str(folder), timeout_s)
     try:
         yield driven
     finally:
         driven.close()
+
+
+@pytest.mark.parametrize("step", ["end", "close"])
+def test_step_that_leaves_a_session_lasts_as_long_as_the_processes_started_in_it(tmp_path: Path, step: str) -> None:
+    """A connector may leave the end to a process of its own, and a user takes longer to go on than that."""
+    child = "import pathlib; pathlib.Path('told').touch()"
+    program = f"import subprocess; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True)"
+    with driver(ANSWERS % program, tmp_path, mark=new_mark()) as driven:
+        driven.hello()
+        driven.perform({"step": step, "session": "s1"}, lambda _event: None)
+        assert (tmp_path / "told").exists()
 
 
 def broken(program: str, folder: Path, timeout_s: float = 60.0) -> BrokenOffError:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from signet_conformance.children.deadline import Deadline
-from signet_conformance.children.environment import MARK
+from signet_conformance.children.environment import MARK, marked_ids
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
 from signet_conformance.files.json_values import list_in, object_in, pointer
@@ -36,6 +36,7 @@ from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.scenarios.steps import ConnectorStep
 from signet_conformance.targets import Target
+from signet_conformance.trace.marks import StepName
 
 if TYPE_CHECKING:
     from signet_recording_proxy.redaction.redactor import Redactor
@@ -58,6 +59,8 @@ HANDOVER = "handover"
 """The event that says what a host hands to the connector in a step, before it does."""
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
+_LEAVING_S = 3.0
+"""The most seconds that a step which leaves a session waits for the processes that the connector started in it."""
 NOTED_S = 20.0
 """Seconds without an answer after which a run says what it waits for; of a long step, a sixth of its bound."""
 _MOST = 64 * 1024
@@ -166,7 +169,14 @@ class DriverProcess:
         # Programs that send `handover` send it at a start and at a tool only.
         if HANDOVER not in self._tells or step.get("step") in ("resume", "restart_host"):
             on_event({"event": HANDOVER})
-        return self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
+        leaves = step.get("step") in (StepName.CLOSE, StepName.END) and self.mark
+        before = set(marked_ids(self.mark)) if leaves else set()
+        answer = self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
+        # The user goes on later: an end that is left to another process has been told by then.
+        deadline = time.monotonic() + _LEAVING_S
+        while leaves and set(marked_ids(self.mark)) - before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return answer
 
     def flush(self) -> None:
         """Wait until the program has finished what it does in the background."""
