@@ -234,6 +234,20 @@ def test_end_of_an_unused_session_has_no_transcript_however_often_it_is_told(
     assert verdict(tmp_path, "SIG-END-003", *items) == expected
 
 
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [((), "PASS"), ((step("prompt", "s1", 1), hook("user-prompt-submit", "k-1")), "WARN")],
+)
+def test_end_of_an_unused_session_that_comes_when_the_harness_quits_has_no_transcript(
+    tmp_path: Path, used: tuple[Item, ...], expected: str
+) -> None:
+    """The user has spoken since, but in a session with another key."""
+    cleared = [step("clear", "s1", 2), hook("session-start", "k-2")]
+    spoken = [step("prompt", "s1", 3), hook("user-prompt-submit", "k-2"), step("end", "s1", 4)]
+    told = [hook("session-end", "k-2", transcript="user: next"), hook("session-end", "k-1")]
+    assert verdict(tmp_path, "SIG-END-003", *STARTED, *used, *cleared, *spoken, *told) == expected
+
+
 def test_end_after_another_hook_is_not_told_again(tmp_path: Path) -> None:
     """It is about what was said since the session was ended before; that was silent, this was not."""
     silent = [step("end", "s1", 1), hook("session-end", "k-1")]

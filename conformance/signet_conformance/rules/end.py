@@ -96,7 +96,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 def was_silent(recording: Recording, end: Call) -> bool:
     """Whether the user said nothing in the session that an end belongs to, since it was opened."""
     timeline, step = recording.timeline, recording.timeline.asked_by(end)
-    left = timeline.host_ids.span_of(timeline.session_of(end.key), end.key)
+    left = timeline.host_ids.span_of(timeline.session_of(end.key), end.key) or _span_of_former_key(recording, end)
     if left is not None:
         # The session has had another id since, so the end may come in any later step.
         said = (mark for mark in timeline.performed if mark.step == StepName.PROMPT and mark.seq in left)
@@ -113,6 +113,21 @@ def was_silent(recording: Recording, end: Call) -> bool:
         done.pop()
     opened = max((place for place, kind in enumerate(done) if kind in OPENING), default=-1)
     return StepName.PROMPT not in done[opened + 1 :]
+
+
+def _span_of_former_key(recording: Recording, end: Call) -> range | None:
+    """The numbers from a key's start until its session was started under another key, before an end; else None.
+
+    A connector may derive its keys from the ids of the host.
+    """
+    session = recording.timeline.session_of(end.key)
+    starts = [call for call in recording.whole.of(START) if call.seq < end.seq and call.key is not None]
+    own = next((call for call in reversed(starts) if call.key == end.key), None)
+    if own is None or session is None:
+        return None
+    others = (call.seq for call in starts if call.seq > own.seq and recording.timeline.session_of(call.key) == session)
+    after = next(others, None)
+    return None if after is None else range(own.seq, after)
 
 
 def _first_told(recording: Recording, end: Call) -> Call:
