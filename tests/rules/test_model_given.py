@@ -163,6 +163,15 @@ def test_an_answer_that_came_in_time_was_given(more: Mapping[str, Any], expected
     assert verdicts(tmp_path, 1, [step("start"), start(**more), said(), asks()]) == expected
 
 
+@pytest.mark.parametrize(("t1", "expected"), [(17.5, []), (14.5, [WARN])])
+def test_an_answer_that_is_read_beyond_its_bound_was_not_given(
+    t1: float, expected: list[object], tmp_path: Path
+) -> None:
+    """A connector that went on without it may leave its reading to a thread."""
+    late = start(fault={"kind": "slow_body", "delay_s": 13.0}, t0=2.0, t1=t1)
+    assert verdicts(tmp_path, 1, [step("start"), late, said(), asks(t0=20.0, t1=21.0)]) == expected
+
+
 @pytest.mark.parametrize(("bounds_s", "expected"), [({"start": 2.0, "prompt": 5.0}, [WARN]), ({"start": 15.0}, [])])
 def test_each_hook_has_a_bound_of_its_own(
     bounds_s: Mapping[str, float], expected: list[object], tmp_path: Path

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.case_traces import KEYED
+
 from .model_requests import ASKED, Item, model
 from .model_turns import (
     FACT,
@@ -28,6 +30,7 @@ from .model_turns import (
 
 AGAIN = "Say it once more."
 CLEARED = {"also": {"source": "clear"}}
+ENDED = call("/api/hooks/session-end", {**KEYED, "sessionKey": "k1"}, {})
 OTHER_NAMES = [("s1", "s2", "k1", "k2"), ("s2", "s1", "k2", "k1")]
 UNREAD = {"side": "model", "request": {"method": "POST", "path": "/v1/messages",
           "raw_body": {"cut": True, "size": 9, "sha256": "0" * 64}}}  # fmt: skip
@@ -47,6 +50,10 @@ STARTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
         [step("start"), start(), said(), asks(), step("clear"), start("", **CLEARED), said(AGAIN), asks("", AGAIN)],
         [WARN],
     ),
+    "ended before the turn, and resumed": (
+        [step("start"), start(), step("end"), ENDED, step("resume"), start(FACT), said(), asks(FACT)], [PASS]
+    ),
+    "ended after the turn": ([step("start"), start(), said(), asks(), step("end"), ENDED], [WARN]),
     "cleared before it was given": ([step("clear"), start("", **CLEARED), start(), said(), asks()], [WARN]),
     "given by the clear itself": ([step("clear"), start(**CLEARED), said(), asks()], [WARN]),
     "started again, not cleared": ([step("start"), start(), start(FACT), said(), asks(FACT)], [WARN, PASS]),

@@ -88,7 +88,7 @@ def _kind(call: Call) -> str:
 
 def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
-        heard = call.accepted or _came_in_time(recording, call)
+        heard = _came_in_time(recording, call) or (call.accepted and not _came_too_late(recording, call))
         inject = call.answer_value("inject") if heard else None
         if not isinstance(inject, str) or any(map(call.body.get, PARENT_MEMBERS)):
             continue
@@ -99,6 +99,12 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
         lines = _unsaid_lines(recording, inject)
         if session is not None and lines:
             yield InjectedText(call, session, lines)
+
+
+def _came_too_late(recording: Recording, call: Call) -> bool:
+    """Whether the kit held an answer back beyond its declared bound: who reads it may have gone on before."""
+    bound = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
+    return call.fault in ("delay", "slow_body") and bound is not None and call.t1 - call.t0 > bound
 
 
 def _came_in_time(recording: Recording, call: Call) -> bool:

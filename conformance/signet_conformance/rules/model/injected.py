@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from signet_conformance.facts import COMPLETE, PROMPT, START, Call, Recording
+from signet_conformance.facts import COMPLETE, END, PROMPT, START, Call, Recording
 from signet_conformance.rules.model import given
 from signet_conformance.rules.model.given import ExpectedText, InjectedText, Standing
 from signet_conformance.rules.model.requests import (
@@ -45,9 +45,10 @@ def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome
 
 
 def _is_cleared(recording: Recording, text: InjectedText, turn: ModelTurn) -> bool:
-    """Whether the user took the context away between the start and the turn, or started once more."""
-    later = (each for each in recording.of(START) if text.call.seq < each.seq < turn.low and each.key == text.call.key)
-    return any(each.body.get("source") == "clear" for each in later)
+    """Whether the context went between the start and the turn: the session was ended, or the user cleared it."""
+    later = (each for each in recording.of(START, END) if text.call.seq < each.seq < turn.low)
+    own = (each for each in later if each.key == text.call.key)
+    return any(each.operation == END or each.body.get("source") == "clear" for each in own)
 
 
 def _in_first(
