@@ -19,7 +19,7 @@ from signet_conformance.rules.outcome import breach_of
 DESCRIBED = {(name, kind): breach for name, entry in catalogue().items() for kind, breach in entry.breaches.items()}
 OPTIONS = {name for name, told in inspect.signature(breach_of).parameters.items() if told.kind is told.KEYWORD_ONLY}
 
-FINDERS = {"breach_of": 0, "forgot": 1}
+FINDERS = {"breach_of": 0, "lost_state": 1}
 """The functions that make a finding of a breach, to the place of the requirement among their arguments."""
 
 

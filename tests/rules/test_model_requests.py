@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.rules.model.requests import (
+    count_lines,
     marker_lines,
     occurrences,
     padded,
     plain_words,
-    presence,
     results,
     says_left_out,
 )
@@ -231,11 +231,11 @@ def test_how_much_of_a_text_stands_in_another() -> None:
     """Whole words count; half of the lines are most of it, none never are, not even of none."""
     lines = tuple(f"line number {word}" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight"))
     for present, mostly in ((0, False), (1, False), (3, False), (4, True), (8, True)):
-        here = presence(lines, padded(lines[:present]))
+        here = count_lines(lines, padded(lines[:present]))
         assert (here.present, here.total, here.absent, here.mostly) == (present, 8, present == 0, mostly)
-    assert presence(lines[:2], padded(lines[:1])).mostly
-    assert not presence((), padded(lines)).mostly
-    assert presence(lines[:1], padded(["line number oneness"])).absent
+    assert count_lines(lines[:2], padded(lines[:1])).mostly
+    assert not count_lines((), padded(lines)).mostly
+    assert count_lines(lines[:1], padded(["line number oneness"])).absent
 
 
 def test_how_often_a_line_stands_in_a_text() -> None:

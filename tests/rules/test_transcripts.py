@@ -85,7 +85,7 @@ def test_transcripts_that_are_no_longer_remembered_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A recording may have more of them than are kept, and tells the same of each."""
-    monkeypatch.setattr(transcripts, "_MOST_HELD", 2)
+    monkeypatch.setattr(transcripts, "_MOST_CACHED", 2)
     items = [transcript(f"u{number} a{number}", sessionKey=f"s-{number}") for number in range(5)]
     recording = Recording(build(tmp_path / "trace.jsonl", items))
     for _ in range(2):

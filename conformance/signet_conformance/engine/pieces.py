@@ -20,7 +20,7 @@ from signet_conformance.rules import builtin_rules, daemon_rules, injected, rule
 from signet_conformance.rules.excuses import excuse_breach
 from signet_conformance.rules.fields import MOST_EXPLAINED
 from signet_conformance.rules.outcome import Rule
-from signet_conformance.rules.prompt import answered_before
+from signet_conformance.rules.prompt import prompts_answered_before
 from signet_conformance.trace import Trace
 from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import StepMark, marks_of
@@ -164,7 +164,7 @@ class PieceNotes(NamedTuple):
 
 def _notes_of(piece: Recording) -> PieceNotes:
     """Note what the rules over the whole need of a piece of whole sessions."""
-    answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in answered_before(piece)]
+    answered = [(prompt.seq, transcript.seq, newer) for prompt, transcript, newer in prompts_answered_before(piece)]
     return PieceNotes(answered, injected.injects_of_piece(piece))
 
 
@@ -175,7 +175,7 @@ def _remember(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
     turn = {key: place for place, key in enumerate(recording.hooks_of)} if any(note.answered for note in notes) else {}
     answered = [(by_seq[prompt], by_seq[shown], newer) for note in notes for prompt, shown, newer in note.answered]
     answered.sort(key=lambda known: turn[str(known[0].key)])
-    recording.memo[answered_before] = tuple(answered)
+    recording.memo[prompts_answered_before] = tuple(answered)
     firsts = [note.injected.first_seq for note in notes if note.injected.first_seq is not None]
     needles = merge(*(note.injected.needles for note in notes), key=attrgetter("place"))
     recording.memo[injected.injects_of] = injected.injects_in_file(recording, min(firsts, default=None), needles)
@@ -193,7 +193,7 @@ def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
 
 def _recalling(piece: Recording, whole: Recording) -> Recording:
     """A piece whose rules have what the whole recording holds."""
-    for fact in (answered_before, injected.injects_of):
+    for fact in (prompts_answered_before, injected.injects_of):
         piece.memo[fact] = whole.memo[fact]
     return piece
 

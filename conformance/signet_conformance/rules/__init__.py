@@ -26,22 +26,22 @@ _added: dict[str, Rule] = {}
 @cache
 def builtin_rules() -> Mapping[str, Rule]:
     """The rule of every requirement on the connector, by id, in the catalogue's order."""
-    return _named_by(requirements())
+    return _rules_of(requirements())
 
 
 @cache
 def daemon_rules() -> Mapping[str, Rule]:
     """The rule of every requirement on the daemon's answers, by id, in the catalogue's order."""
-    return _named_by(daemon_requirements())
+    return _rules_of(daemon_requirements())
 
 
 @cache
 def harness_rules() -> Mapping[str, Rule]:
     """The rule of every requirement on the harness, by id, in the catalogue's order."""
-    return _named_by(harness_requirements())
+    return _rules_of(harness_requirements())
 
 
-def _named_by(entries: Mapping[str, Requirement]) -> Mapping[str, Rule]:
+def _rules_of(entries: Mapping[str, Requirement]) -> Mapping[str, Rule]:
     return {name: _find(entry.rule, name) if entry.rule else check_fields(name) for name, entry in entries.items()}
 
 

@@ -23,8 +23,8 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                 elif before is None and (clear := _unreported_clear(recording, call)) is not None:
                     yield _silent_clear(recording, call, clear)
                 elif before is not None and before.operation == END:
-                    is_told = before.body.get("reason") == "clear"
-                    yield PASS if is_told else _restart(recording, call, before, source)
+                    says_clear = before.body.get("reason") == "clear"
+                    yield PASS if says_clear else _judge_restart(recording, call, before, source)
             elif call.operation == PROMPT and before is not None:
                 yield from _breach_of_going_on(recording, hooks, before, call)
             before = call
@@ -48,12 +48,12 @@ def _breach_of_going_on(recording: Recording, hooks: Sequence[Call], before: Cal
     is_open = bool(starts) and starts[-1].accepted and before.operation != END and before.seq < clear.seq
     if not is_open or timeline.session_of(prompt.key) != step.session or timeline.was_stopped_in(clear):
         return
-    said = any(clear.seq < call.seq < prompt.seq for call in recording.whole.of(START, END, cut=True))
+    is_reported = any(clear.seq < call.seq < prompt.seq for call in recording.whole.of(START, END, cut=True))
     # If the connector keeps the former id after the host gave the session another, that is SIG-SESS-004's.
     former, now = (timeline.host_ids.at(step.session, seq) for seq in (clear.seq, timeline.next_step(clear)))
     is_renamed = former is not None and now is not None and former.id != now.id
-    is_untold = now is not None and now.told_by == ()
-    if said or is_renamed or is_untold or timeline.switches.any_between(before.seq, prompt.seq):
+    is_unannounced = now is not None and now.told_by == ()
+    if is_reported or is_renamed or is_unannounced or timeline.switches.any_between(before.seq, prompt.seq):
         return
     yield breach_of("SIG-START-006", "unheard clear", prompt, before, clear=clear)
 
@@ -108,7 +108,7 @@ def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
     return breach_of("SIG-START-006", "silent clear", call, clear=clear, recording=recording)
 
 
-def _restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
+def _judge_restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, if neither says "clear"."""
     step = recording.timeline.own_step(call)
     if step is None:
@@ -132,15 +132,15 @@ def _restart(recording: Recording, call: Call, end: Call, source: str | None) ->
 
 
 def _is_late(recording: Recording, start: Call, clear: StepMark) -> bool:
-    """Whether a start belongs to the opening before the clear, which had no start; a later start says the clear."""
+    """Whether a start is for the opening before the clear, which had no start, and a later hook reports the clear."""
     hooks = [hook for hook in recording.keyed_hooks if recording.timeline.session_of(hook.key) == clear.session]
     opened = recording.timeline.openings(clear)[:-1]
     if not opened or any(h.operation == START and opened[-1].seq < h.seq < start.seq for h in hooks):
         return False
     until = next((m.seq for m in recording.marks(StepMark) if m.seq > start.seq and m.session == clear.session), inf)
-    said = {START: "source", END: "reason"}
-    later = (hook for hook in hooks if start.seq < hook.seq < until and hook.operation in said)
-    return any(hook.body.get(said[str(hook.operation)]) == "clear" for hook in later)
+    members = {START: "source", END: "reason"}
+    later = (hook for hook in hooks if start.seq < hook.seq < until and hook.operation in members)
+    return any(hook.body.get(members[str(hook.operation)]) == "clear" for hook in later)
 
 
 def clear_means_a_discarded_context(recording: Recording) -> Iterator[Outcome]:
@@ -182,7 +182,9 @@ def _after_its_repeats(recording: Recording, end: Call) -> Call | None:
 
 
 def _is_of_the_clear(recording: Recording, end: Call) -> bool:
-    """Whether an end in the step of the user's own end reports the clear before: no end did, and another end follows.
+    """Whether an end in the step of the user's own end reports the clear before it.
+
+    No earlier end reported the clear, and another end follows.
 
     A connector that sends from a queue reports both in the last step, in any order if they have two keys. The end of an
     earlier key may report an earlier clear.
@@ -192,10 +194,10 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     if step is None or clear is None:
         return False
     ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]
-    told = any(clear.seq < call.seq < step.seq and call.key == end.key for call in ends)
+    was_reported = any(clear.seq < call.seq < step.seq and call.key == end.key for call in ends)
     until = recording.timeline.end_of(step)
     own = (call for call in ends if step.seq < call.seq < until and (call.seq > end.seq or call.key != end.key))
-    return not told and any(call.body.get("reason") != "clear" for call in own)
+    return not was_reported and any(call.body.get("reason") != "clear" for call in own)
 
 
 def _repeats_a_failed_one(recording: Recording, end: Call) -> bool:

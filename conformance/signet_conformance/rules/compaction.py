@@ -121,7 +121,7 @@ def _ended_by_a_compaction(recording: Recording) -> Iterator[Outcome]:
         if recording.may_last(step):
             yield undecided(call, message="the host may give the session another id, and the recording is not complete")
             continue
-        # An end that nobody heard when the user closed or cleared the session is sent when the session goes on.
+        # An end that reached no daemon when the user closed or cleared the session may be sent when it continues.
         if any(end_is_owed(recording, call, kind) for kind in (StepName.END, StepName.CLOSE, StepName.CLEAR)):
             continue
         ends = (timeline.step_at(each.seq) for each in recording.hooks_of[str(call.key)] if each.operation == END)

@@ -33,6 +33,7 @@ _WORD = re.compile(r"[a-z]{5,}")
 _FEWEST_WORDS = 4
 """Fewer such words may be missing by chance."""
 _FORGETS = OPENING | {StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_COMPLETE}
+"""Steps after which a transcript may lack the turns before them."""
 
 
 class Conversations:
@@ -43,62 +44,62 @@ class Conversations:
         self._steps = self._timeline.steps
         # A turn that a handler took away has no answer.
         self._skipped = self._timeline.skipped | {turn.step.index for turn in lost_turns(recording)}
-        self._said: dict[str, Counter[Turn]] = {}
-        self._quoted: dict[str, Counter[Turn]] = {}
+        self._turns: dict[str, Counter[Turn]] = {}
+        self._quotations: dict[str, Counter[Turn]] = {}
         for mark in self._steps:
             if mark.session is None:
                 continue
-            said = self._said.setdefault(mark.session, Counter())
-            quoted = self._quoted.setdefault(mark.session, Counter())
+            turns = self._turns.setdefault(mark.session, Counter())
+            quotations = self._quotations.setdefault(mark.session, Counter())
             for role, text in (("user", mark.text), ("assistant", mark.reply)):
                 if (words := words_of(text)) and mark.step in (StepName.PROMPT, StepName.SESSIONLESS_PROMPT):
-                    said[role, words] += 1
-                    quoted.update((speaker, words_of(told)) for speaker, told in quoted_turns(text))
+                    turns[role, words] += 1
+                    quotations.update((speaker, words_of(quotation)) for speaker, quotation in quoted_turns(text))
 
     def differences(self, transcript: Transcript) -> Sequence[Finding]:
         """The differences between a transcript and the conversation, the first of each kind; empty if none is known."""
         call = transcript.call
         session = self._timeline.session_of(call.key)
-        if session is None or session not in self._said or self._timeline.is_unmarked_sub_agent(call.key):
+        if session is None or session not in self._turns or self._timeline.is_unmarked_sub_agent(call.key):
             return []
-        told = [(role, words_of(text)) for role, text in transcript.turns]
-        if not told or self._only_quoted(told, session):
+        sent = [(role, words_of(text)) for role, text in transcript.turns]
+        if not sent or self._only_quoted(sent, session):
             silent = self._has_no_words(call, session)
             return [] if silent is None else [silent]
         own: Counter[Turn] = Counter()
-        for name, said in self._said.items():
+        for name, turns in self._turns.items():
             if self._timeline.are_related(name, session):
-                own.update(said + self._quoted[name])
+                own.update(turns + self._quotations[name])
         found = (
-            self._foreign(call, told, own, session),
+            self._foreign_turn(call, sent, own, session),
             # A turn with the wrong speaker is not also missing for its own speaker: that is one mistake.
-            _of_the_other_role(call, told, own) or self._missing_turns(call, told, session),
-            _twice(call, told, own),
-            self._repeats_cleared_words(call, told, session),
+            _turn_of_the_other_role(call, sent, own) or self._missing_turns(call, sent, session),
+            _twice(call, sent, own),
+            self._repeats_cleared_words(call, sent, session),
         )
         return [difference for difference in found if difference is not None]
 
-    def _only_quoted(self, told: Sequence[Turn], session: str) -> bool:
+    def _only_quoted(self, sent: Sequence[Turn], session: str) -> bool:
         """Whether each turn is a quotation in a text: a transcript that names no speakers itself has another shape."""
-        quoted = [quote for quote in self._quoted[session] if quote[1]]
-        return all(any(role == whose and words.startswith(said) for whose, said in quoted) for role, words in told)
+        quoted = [quote for quote in self._quotations[session] if quote[1]]
+        return all(any(role == speaker and words.startswith(text) for speaker, text in quoted) for role, words in sent)
 
-    def _foreign(self, call: Call, told: Sequence[Turn], own: Counter[Turn], session: str) -> Finding | None:
+    def _foreign_turn(self, call: Call, sent: Sequence[Turn], own: Counter[Turn], session: str) -> Finding | None:
         known = {words for _, words in own}
         others = {
             words: name
-            for name, said in self._said.items()
+            for name, turns in self._turns.items()
             if not self._timeline.are_related(name, session)
-            for _, words in said
+            for _, words in turns
             if words not in known and len(words) >= SHORTEST_TEXT
         }
-        words = next((words for _, words in told if words in others), None)
+        words = next((words for _, words in sent if words in others), None)
         if words is None:
             return None
         return breach_of("SIG-END-012", "foreign", call, received=words)
 
-    def _missing_turns(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
-        if call.operation != END or any(REDACTION in words for _, words in told):
+    def _missing_turns(self, call: Call, sent: Sequence[Turn], session: str) -> Finding | None:
+        if call.operation != END or any(REDACTION in words for _, words in sent):
             return None
         so_far = self._reported_so_far(call)
         owed: Counter[Turn] = Counter()
@@ -128,7 +129,7 @@ class Conversations:
             return None
         return breach_of("SIG-END-012", "nothing told", call, received=transcript, words=owed[0][1])
 
-    def _repeats_cleared_words(self, call: Call, told: Sequence[Turn], session: str) -> Finding | None:
+    def _repeats_cleared_words(self, call: Call, sent: Sequence[Turn], session: str) -> Finding | None:
         """The breach of a transcript with words from before a clear that an end under another key has already sent.
 
         What no step says, such as a greeting, may be in every transcript. This is judged only if something was said
@@ -155,7 +156,7 @@ class Conversations:
             and self._timeline.session_of(earlier.call.key) == session
             for role, text in earlier.turns
         }
-        turn = next((each for each in told if each[1] in said and each in ended), None)
+        turn = next((each for each in sent if each[1] in said and each in ended), None)
         if turn is None or not any(since):
             return None
         return breach_of("SIG-END-012", "cleared", call, received=turn[1])
@@ -165,11 +166,11 @@ class Conversations:
 
         A connector may send only what is new, and one reply in several turns.
         """
-        told: dict[str, list[str]] = {"user": [], "assistant": []}
+        words_of_role: dict[str, list[str]] = {"user": [], "assistant": []}
         for earlier in self._until(call):
             for role, text in earlier.turns:
-                told[role].append(words_of(text))
-        return {role: " ".join(words) for role, words in told.items()}
+                words_of_role[role].append(words_of(text))
+        return {role: " ".join(words) for role, words in words_of_role.items()}
 
     def _transcripts_until(self, call: Call) -> str:
         """The transcripts of a key up to one of them, as they were sent."""
@@ -197,7 +198,7 @@ class Conversations:
             text, reply = words_of(mark.text), words_of(mark.reply)
             is_skipped = mark.index in self._skipped or self._timeline.was_disturbed_in(mark)
             if not is_skipped and text and reply and not text.startswith("/"):
-                yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_kept(words))
+                yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_whole(words))
 
     def _is_of_a_former_id(self, end: Call, session: str) -> bool:
         """Whether the key of an end stands for an id that the host has replaced since, so that the end comes late.
@@ -218,20 +219,20 @@ class Conversations:
         return before is not None and before.id != now.id and used.seq < changed.seq
 
 
-def _is_kept(words: str) -> bool:
+def _is_whole(words: str) -> bool:
     return len(words) <= LONGEST_TEXT and REDACTION not in words
 
 
-def _of_the_other_role(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
+def _turn_of_the_other_role(call: Call, sent: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
     other = {"user": "assistant", "assistant": "user"}
-    for role, words in told:
+    for role, words in sent:
         if len(words) >= SHORTEST_TEXT and own[other[role], words] and not own[role, words]:
             return breach_of("SIG-END-012", "speaker", call, received=role, speaker=other[role], words=words)
     return None
 
 
-def _twice(call: Call, told: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
-    for turn, count in Counter(told).items():
+def _twice(call: Call, sent: Sequence[Turn], own: Counter[Turn]) -> Finding | None:
+    for turn, count in Counter(sent).items():
         if len(turn[1]) >= SHORTEST_TEXT and 0 < own[turn] < count:
             return breach_of("SIG-END-012", "twice", call, words=turn[1], count=count)
     return None
@@ -241,10 +242,10 @@ def turns_stand_in_order(recording: Recording) -> Iterator[Outcome]:
     """The turns of a transcript stand in the order of the conversation, and are those that took place."""
     marked, conversations = _MarkedOrder(recording), Conversations(recording)
     for transcript in transcripts_of(recording):
-        told_otherwise = conversations.differences(transcript)
-        if len(transcript.turns) < 2 and not told_otherwise:
+        differences = conversations.differences(transcript)
+        if len(transcript.turns) < 2 and not differences:
             continue
-        found = [*_in_opposite_order(recording, marked, transcript), *told_otherwise]
+        found = [*_in_opposite_order(recording, marked, transcript), *differences]
         if found:
             yield from found
         elif not marked.turns and _may_be_reversed(transcript.turns):
@@ -267,7 +268,7 @@ def _in_opposite_order(recording: Recording, marked: _MarkedOrder, transcript: T
 def _reversed_elsewhere(recording: Recording, marked: _MarkedOrder, transcript: Transcript) -> Call | None:
     pairs, once = pairs_of(recording, str(transcript.call.key)), transcript.once
     for turn, following in pairwise(transcript.turns):
-        if (following, turn) in pairs and turn in once and following in once and not marked.repeat(turn, following):
+        if (following, turn) in pairs and turn in once and following in once and not marked.repeats(turn, following):
             # In another transcript; in this one, each of them occurs only once, the other way round.
             return pairs[following, turn][0].call
     return None
@@ -278,23 +279,23 @@ class _MarkedOrder:
 
     def __init__(self, recording: Recording) -> None:
         self._timeline = recording.timeline
-        told = [
+        spoken = [
             ((role, text), mark.session)
             for mark in self._timeline.steps
-            for role, said in (("user", mark.text), ("assistant", mark.reply))
-            if (text := text_or_none(said)) is not None
+            for role, words in (("user", mark.text), ("assistant", mark.reply))
+            if (text := text_or_none(words)) is not None
         ]
         # A quotation in a text may be a turn in a transcript of lines, wherever it was said.
-        quoted = (quote for (_, text), _ in told for quote in quoted_turns(text))
-        seen = Counter([*(turn for turn, _ in told), *quoted])
-        self.turns = {turn: (place, session) for place, (turn, session) in enumerate(told) if seen[turn] == 1}
+        quotations = (quote for (_, text), _ in spoken for quote in quoted_turns(text))
+        counts = Counter([*(turn for turn, _ in spoken), *quotations])
+        self.turns = {turn: (place, session) for place, (turn, session) in enumerate(spoken) if counts[turn] == 1}
         """Place and session of each turn."""
-        self._twice = [said for _, said in seen if seen["user", said] + seen["assistant", said] > 1]
+        self._twice = [words for _, words in counts if counts["user", words] + counts["assistant", words] > 1]
 
-    def repeat(self, *turns: Turn) -> bool:
+    def repeats(self, *turns: Turn) -> bool:
         """Whether one of these turns says words that were said more than once, whatever the harness put around them.
 
-        A transcript from which a compaction took the first such turn still has the second, behind another neighbour.
+        A transcript from which a compaction removed the first such turn still has the second, after another neighbour.
         """
         return any(
             said == text or (said in text and len(said) >= SHORTEST_TEXT) for _, text in turns for said in self._twice

@@ -24,8 +24,8 @@ from signet_conformance.trace.model import NOT_CARRIED
 _INDEX = re.compile(r"/\d+(?=/|$)")
 
 
-def forgot(recording: Recording, requirement: str, name: str, *calls: Call, **details: Any) -> Finding:
-    """Evidence that the daemon lost something it had kept; a breach only if the kit would have marked a restart."""
+def lost_state(recording: Recording, requirement: str, name: str, *calls: Call, **details: Any) -> Finding:
+    """The finding that the daemon lost something it had kept; a breach only if the kit would have marked a restart."""
     breach = breach_of(requirement, name, *calls, **details)
     if recording.marks(StepMark):
         return breach
@@ -64,7 +64,7 @@ def is_served(call: Call) -> bool:
     )
 
 
-def interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
+def was_interrupted(recording: Recording, earlier: Call, later: Call) -> bool:
     """Whether the daemon was, or may have been, another process between two calls, or at the later one."""
     places = _interruptions(recording)
     index = bisect_right(places, earlier.seq)
@@ -96,7 +96,7 @@ def _body(call: Call) -> Any:
 
 
 @cache
-def _shape(version: str, operation: str | None) -> tuple[Mapping[str, Any], Any] | None:
+def _response_schema(version: str, operation: str | None) -> tuple[Mapping[str, Any], Any] | None:
     """The response schema of an operation in a contract version with its validator; None without a schema."""
     entry = version_document(version)["operations"].get(operation, {}).get("response")
     if entry is None:
@@ -109,15 +109,15 @@ def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
     """An answer of success has the shape that the contract gives its operation."""
     version = contract_version_of(recording.daemon_version)
     if version_key(recording.daemon_version)[:2] > version_key(reference_daemon(version))[:2]:
-        # Nobody recorded when each member came between two frozen versions.
+        # It is not known in which release between two frozen versions each member was added.
         return
     for call in whole_answers(recording):
         if call.operation == facts.HEALTH or not call.is_answered(200, 300):
             continue
-        shape = _shape(version, call.operation)
-        if shape is None:
+        compiled = _response_schema(version, call.operation)
+        if compiled is None:
             continue
-        schema, validator = shape
+        schema, validator = compiled
         answer = {"status": call.status, "body": _body(call)}
         if is_valid(validator, answer):
             yield PASS
@@ -205,8 +205,8 @@ def secret_is_not_shown(recording: Recording) -> Iterator[Outcome]:
         return
     for call in whole_answers(recording):
         text = json.dumps(_body(call), ensure_ascii=False)
-        shown = next((token for token in canaries if token and token in text), "")
-        yield pass_if(not shown) or breach_of("SIG-DAEMON-009", "shown", call, received=shown, secret=canaries[shown])
+        leak = next((token for token in canaries if token and token in text), "")
+        yield pass_if(not leak) or breach_of("SIG-DAEMON-009", "shown", call, received=leak, secret=canaries[leak])
 
 
 def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
@@ -215,9 +215,9 @@ def every_patch_is_answered(recording: Recording) -> Iterator[Outcome]:
         patches = call.body.get("patches")
         if call.operation != facts.MODIFY or not call.accepted or not isinstance(patches, list):
             continue
-        asked = [text_or_none(object_in(patch).get("id")) for patch in patches]
-        told = [row.get("id") for row in objects_in(call.answer_value("results"))]
-        match = all(answered in (None, wanted) for wanted, answered in zip(asked, told, strict=False))
-        yield pass_if(match and len(told) == len(asked)) or breach_of(
-            "SIG-DAEMON-012", "other results", call, received=told, count=len(asked)
+        asked_ids = [text_or_none(object_in(patch).get("id")) for patch in patches]
+        answered_ids = [row.get("id") for row in objects_in(call.answer_value("results"))]
+        match = all(answered in (None, wanted) for wanted, answered in zip(asked_ids, answered_ids, strict=False))
+        yield pass_if(match and len(answered_ids) == len(asked_ids)) or breach_of(
+            "SIG-DAEMON-012", "other results", call, received=answered_ids, count=len(asked_ids)
         )

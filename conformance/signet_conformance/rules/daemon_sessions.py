@@ -8,10 +8,10 @@ from itertools import pairwise
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.rules.daemon_answers import (
-    forgot,
-    interrupted,
     is_own_answer,
     is_served,
+    lost_state,
+    was_interrupted,
     whole_answers,
 )
 from signet_conformance.rules.outcome import PASS, Outcome, pass_if, undecided
@@ -22,9 +22,9 @@ TOMBSTONE_S = 30 * 60.0
 
 
 class _Claims:
-    """Which session is certainly claimed at each call: by what call, and on what runtime path.
+    """The claims on sessions that certainly hold at a call, with the calls that made them.
 
-    Anything that may have ended a claim unseen drops it: an end, a restart, a lost exchange, a bypass.
+    Whatever may have ended a claim drops it: an end, a restart, a lost exchange, a bypass.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -38,11 +38,11 @@ class _Claims:
         if claim is None:
             return None
         first, last = claim
-        if call.t0 - last.t1 > CLAIM_S or interrupted(self._recording, first, call):
+        if call.t0 - last.t1 > CLAIM_S or was_interrupted(self._recording, first, call):
             return None
         return first
 
-    def see(self, call: Call) -> None:
+    def record(self, call: Call) -> None:
         """Take a call into account, after it was judged."""
         if call.key is None or call.operation not in facts.LIFECYCLE:
             return
@@ -62,18 +62,18 @@ def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
     skips = recording.at_least("0.109")
     for call in recording.of(*facts.LIFECYCLE, *facts.CLAIM_CHECKING):
         # Before 0.109, an end is accepted whoever holds the session.
-        asks = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != facts.END)
-        owner = claims.claim_at(call) if asks else None
+        due = is_served(call) and None not in (call.key, call.runtime_path) and (skips or call.operation != facts.END)
+        owner = claims.claim_at(call) if due else None
         if owner is not None and owner.runtime_path != call.runtime_path:
-            refused = call.operation == facts.START or call.operation in facts.CLAIM_CHECKING or not skips
+            is_error = call.operation == facts.START or call.operation in facts.CLAIM_CHECKING or not skips
             is_skipped = all(call.answer_value(name) is True for name in ("skipped", "duplicateRuntimePath"))
             names_owner = call.answer_value("claimedBy") == owner.runtime_path
-            told = call.status == 409 if refused else call.status == 200 and is_skipped and names_owner
-            wanted = "409" if refused else f"200 skipped, claimedBy {owner.runtime_path}"
-            yield pass_if(told) or forgot(
+            conforms = call.status == 409 if is_error else call.status == 200 and is_skipped and names_owner
+            wanted = "409" if is_error else f"200 skipped, claimedBy {owner.runtime_path}"
+            yield pass_if(conforms) or lost_state(
                 recording, "SIG-DAEMON-003", "accepted", call, owner, received=call.status, owner=owner, wanted=wanted
             )
-        claims.see(call)
+        claims.record(call)
 
 
 def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
@@ -95,12 +95,12 @@ def repeated_start_gets_the_stub(recording: Recording) -> Iterator[Outcome]:
                 full is None
                 or dedupe_key(full) != dedupe_key(call)
                 or call.body.get("source") == "clear"
-                or interrupted(recording, full, call)
+                or was_interrupted(recording, full, call)
             ):
                 full = None if call.is_stub else call
             else:
                 inject = str(call.answer_value("inject"))[:80]
-                yield pass_if(call.is_stub) or forgot(
+                yield pass_if(call.is_stub) or lost_state(
                     recording, "SIG-DAEMON-004", "whole context", call, full, received=inject
                 )
 
@@ -115,10 +115,10 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
                 continue
             if before.answer_value("skipped") or call.t0 - before.t1 > TOMBSTONE_S:
                 continue
-            if interrupted(recording, before, call):
+            if was_interrupted(recording, before, call):
                 continue
             is_dropped = all(call.answer_value(name) is True for name in ("skipped", "duplicateSessionEnd"))
-            yield pass_if(is_dropped) or forgot(
+            yield pass_if(is_dropped) or lost_state(
                 recording, "SIG-DAEMON-005", "second end", call, before, received=dict(call.answer or {})
             )
 
@@ -139,10 +139,12 @@ def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
                 continue
             if call.status == 200 and call.answer_value("id") == identifier:
                 yield PASS
-            elif interrupted(recording, job, call):
+            elif was_interrupted(recording, job, call):
                 yield undecided(call, message="the daemon may have been restarted since it accepted the job")
             else:
-                yield forgot(recording, "SIG-DAEMON-010", "lost job", call, job, received=call.status, id=identifier)
+                yield lost_state(
+                    recording, "SIG-DAEMON-010", "lost job", call, job, received=call.status, id=identifier
+                )
 
 
 def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
@@ -153,5 +155,5 @@ def started_session_is_known(recording: Recording) -> Iterator[Outcome]:
             owner = claims.claim_at(call) if call.key is not None else None
             if owner is not None and owner.runtime_path == call.runtime_path and not call.answer_value("skipped"):
                 is_known = call.answer_value("sessionKnown") is not False
-                yield pass_if(is_known) or forgot(recording, "SIG-DAEMON-011", "unknown session", call, owner)
-        claims.see(call)
+                yield pass_if(is_known) or lost_state(recording, "SIG-DAEMON-011", "unknown session", call, owner)
+        claims.record(call)

@@ -11,7 +11,7 @@ from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided, warn
-from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_never_let_in
+from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_always_refused
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -87,7 +87,7 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
             if recording.at_least(TURNS_STORED_SINCE) and _contains_its_turn(end):
                 yield PASS
                 continue
-            if was_silent(recording, _first_told(recording, end)):
+            if was_silent(recording, _first_of_repeats(recording, end)):
                 yield undecided(end, message="no transcript; nothing was said in the session")
                 continue
         yield outcome
@@ -96,11 +96,11 @@ def transcript_is_sent(recording: Recording) -> Iterator[Outcome]:
 def was_silent(recording: Recording, end: Call) -> bool:
     """Whether the user said nothing in the session that an end belongs to, since it was opened."""
     timeline, step = recording.timeline, recording.timeline.asked_by(end)
-    left = timeline.host_ids.span_of(timeline.session_of(end.key), end.key) or _span_of_former_key(recording, end)
-    if left is not None:
+    span = timeline.host_ids.span_of(timeline.session_of(end.key), end.key) or _span_of_former_key(recording, end)
+    if span is not None:
         # The session has had another id since, so the end may come in any later step.
-        said = (mark for mark in timeline.performed if mark.step == StepName.PROMPT and mark.seq in left)
-        return not any(mark.session == timeline.session_of(end.key) for mark in said)
+        prompts = (mark for mark in timeline.performed if mark.step == StepName.PROMPT and mark.seq in span)
+        return not any(mark.session == timeline.session_of(end.key) for mark in prompts)
     if step is None or step.session is None:
         return False
     done = [
@@ -130,7 +130,7 @@ def _span_of_former_key(recording: Recording, end: Call) -> range | None:
     return None if after is None else range(own.seq, after)
 
 
-def _first_told(recording: Recording, end: Call) -> Call:
+def _first_of_repeats(recording: Recording, end: Call) -> Call:
     """The first of repeated ends; a repetition may come while the user is in another session."""
     before = reversed(recording.earlier(end))
     return [end, *takewhile(lambda call: call.operation == END, before)][-1]
@@ -139,21 +139,21 @@ def _first_told(recording: Recording, end: Call) -> Call:
 def working_directory_is_the_project(recording: Recording) -> Iterator[Outcome]:
     """The working directory of an end is the project that the session was started with."""
     projects: dict[str, str] = {}
-    users: dict[str, str] = {}
+    project_of_cwd: dict[str, str] = {}
     for call in recording.hooks:
         if call.operation == START and call.key is not None:
             project = call.body.get("project")
             if isinstance(project, str) and project.strip():
                 projects[call.key] = project
         elif call.operation == END:
-            yield _judge_cwd(recording, call, projects.get(call.key or ""), users)
+            yield _judge_cwd(recording, call, projects.get(call.key or ""), project_of_cwd)
 
 
-def _judge_cwd(recording: Recording, end: Call, started: str | None, users: dict[str, str]) -> Outcome:
+def _judge_cwd(recording: Recording, end: Call, started: str | None, project_of_cwd: dict[str, str]) -> Outcome:
     """Judge the cwd of an end by the folder of the session, if marks name it.
 
-    Otherwise only contradictions can be found: `started` is the project of the start, `users` the project of the user
-    for each cwd that was sent before.
+    Otherwise only contradictions can be found: `started` is the project of the start, `project_of_cwd` the user's
+    project for each cwd that was sent before.
     """
     cwd, timeline = end.body.get("cwd"), recording.timeline
     folder = timeline.folder_of(end) if timeline.steps else None
@@ -173,7 +173,7 @@ def _judge_cwd(recording: Recording, end: Call, started: str | None, users: dict
     elif started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
         message = "cwd is not an absolute path, so it does not show the user's working folder"
         expected, fold = f"the folder of {project}", "no absolute path"
-    elif users.setdefault(cwd, project) != project:
+    elif project_of_cwd.setdefault(cwd, project) != project:
         message = "cwd is the folder of a session that the user opened in another project"
         expected, fold = f"the folder of {project}", "another project"
     else:
@@ -190,11 +190,11 @@ def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:
             continue
         last_end = _last_place(hooks, END)
         if last_end < 0:
-            if was_never_let_in(hooks):
+            if was_always_refused(hooks):
                 yield undecided(
                     start, message="every start of the key was answered 409: SIG-HTTP-012 requires silence after it"
                 )
-            elif _has_no_way_out(recording, start):
+            elif _could_not_be_ended(recording, start):
                 yield undecided(start, message="the driver skipped the step in which its window is closed")
             else:
                 why = _describe_left_key(recording, start) or _describe_lost_end(recording, start)
@@ -232,7 +232,7 @@ def _describe_lost_end(recording: Recording, start: Call) -> str:
     return f": no daemon listened when the user ended it (step {leaving[-1].index}), and its end was not sent later"
 
 
-def _has_no_way_out(recording: Recording, start: Call) -> bool:
+def _could_not_be_ended(recording: Recording, start: Call) -> bool:
     """Whether the one step that would have ended the session of a start was skipped by the driver."""
     leaving, timeline = _steps_leaving(recording, start), recording.timeline
     return bool(leaving) and all(step.step == StepName.CLOSE and timeline.was_skipped(step) for step in leaving)

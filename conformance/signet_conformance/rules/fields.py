@@ -19,27 +19,27 @@ MOST_EXPLAINED = 200
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def _decider(schema: Mapping[str, Any] | None) -> Any:
+def _validator(schema: Mapping[str, Any] | None) -> Any:
     return None if schema is None else jsonschema_rs.validator_for({"$schema": _DIALECT, **schema})
 
 
-class _Deciders:
+class _ActiveCheck:
     """A check as it is in force at one daemon version, its schemas compiled."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
-        self.applies = _decider(check.when)
+        self.applies = _validator(check.when)
         parts = ((check.must, Verdict.FAIL), (check.should, Verdict.WARN))
-        self.parts = [(_decider(schema), schema, verdict) for schema, verdict in parts if schema is not None]
+        self.parts = [(_validator(schema), schema, verdict) for schema, verdict in parts if schema is not None]
 
 
-def is_valid(decider: Any, document: object) -> bool:
+def is_valid(validator: Any, document: object) -> bool:
     """Whether a document fits the schema of a validator of jsonschema_rs."""
     try:
-        return bool(decider.is_valid(document))
+        return bool(validator.is_valid(document))
     except UnicodeEncodeError:
         # JavaScript cuts text in the middle of an emoji; the fast engine takes no lone surrogate.
-        return bool(decider.is_valid(_whole_characters(document)))
+        return bool(validator.is_valid(_whole_characters(document)))
 
 
 def _whole_characters(document: object) -> Any:
@@ -47,18 +47,18 @@ def _whole_characters(document: object) -> Any:
     return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
+def explain(validator: Any, schema: Mapping[str, Any], document: object) -> tuple[tuple[str | int, ...], str, object]:
     """Where a document breaks a schema, the keyword's message, and the value found there.
 
-    `decider` is the schema's validator of jsonschema_rs: to compile one takes longer than to explain a breach.
+    `validator` is that of jsonschema_rs for the schema: compiling one takes longer than explaining a breach.
     """
-    taken = document
+    readable = document
     try:
-        errors = list(decider.iter_errors(document))
+        errors = list(validator.iter_errors(document))
     except UnicodeEncodeError:
-        taken = _whole_characters(document)
-        errors = list(decider.iter_errors(taken))
-    error = _best(errors, schema, taken)
+        readable = _whole_characters(document)
+        errors = list(validator.iter_errors(readable))
+    error = _best(errors, schema, readable)
     if error is None:
         # Another engine may have found the breach: a few characters are white space to only one of them.
         return (), "it does not match the schema", None
@@ -66,7 +66,7 @@ def explain(decider: Any, schema: Mapping[str, Any], document: object) -> tuple[
     if error.kind.name == "required":
         return (*path, error.kind.as_dict()["property"]), "absent", None
     received = _at(document, path)
-    return path, error.message, _at(taken, path) if received is None else received
+    return path, error.message, _at(readable, path) if received is None else received
 
 
 def _best(errors: Sequence[Any], schema: Mapping[str, Any], document: object) -> Any:
@@ -119,23 +119,23 @@ def check_fields(requirement: str) -> Rule:
         raise ValueError(f"{requirement} has no check")
 
     @cache
-    def in_force(daemon_version: str) -> _Deciders:
-        return _Deciders(check.at(daemon_version))
+    def in_force(daemon_version: str) -> _ActiveCheck:
+        return _ActiveCheck(check.at(daemon_version))
 
     def rule(recording: Recording) -> Iterator[Outcome]:
-        deciders = in_force(recording.daemon_version)
+        active = in_force(recording.daemon_version)
         breaches = 0
         for call in recording.of(*operations, cut=check.accepted_when_cut):
             if call.cut:
                 yield judge_cut(call)
                 continue
             body = call.body if isinstance(call.body, dict) else dict(call.body)
-            if deciders.applies is not None and not is_valid(deciders.applies, body):
+            if active.applies is not None and not is_valid(active.applies, body):
                 continue
-            for decider, schema, verdict in deciders.parts:
-                if not is_valid(decider, body):
+            for validator, schema, verdict in active.parts:
+                if not is_valid(validator, body):
                     breaches += 1
-                    yield _breach(deciders.check, decider, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
+                    yield _breach(active.check, validator, schema, verdict, call, explained=breaches <= MOST_EXPLAINED)
                     break
             else:
                 yield PASS
@@ -145,11 +145,11 @@ def check_fields(requirement: str) -> Rule:
 
 
 def _breach(
-    check: Check, decider: Any, schema: Mapping[str, Any], verdict: Verdict, call: Call, *, explained: bool
+    check: Check, validator: Any, schema: Mapping[str, Any], verdict: Verdict, call: Call, *, explained: bool
 ) -> Finding:
     if not explained:
         return Finding(verdict, (call.seq,), "not as required", in_body(), check.expected, fold=str(call.operation))
-    path, why, received = explain(decider, schema, dict(call.body))
+    path, why, received = explain(validator, schema, dict(call.body))
     name = ".".join(str(p) for p in path) or "the body"
     problem = f"{name} is absent" if why == "absent" else f"{name} is not as required: {why[:200]}"
     return Finding(

@@ -13,7 +13,7 @@ from signet_conformance.rules.outcome import PASS, Outcome, in_body
 from signet_conformance.rules.tool_requests import (
     CHANGES,
     AskedStep,
-    SaidBefore,
+    EarlierSteps,
     asked_ids,
     identifier_in,
     ids_forgotten,
@@ -28,23 +28,23 @@ _DEFAULT_LIMIT = 20
 """The number of memories that the daemon forgets by filters if a request names no limit."""
 
 
-def judge_forget(step: AskedStep, said: SaidBefore) -> Outcome | None:
+def judge_forget(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     """The outcome of a step; None if it cannot be judged."""
     asked = asked_ids(step.given)
     mode = step.given.get("mode")
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
-    changing = next((call for call in step.calls if call.operation in CHANGES and said.unasked_ids(call)), None)
+    changing = next((call for call in step.calls if call.operation in CHANGES and past.unasked_ids(call)), None)
     if changing is not None:
         return step.not_asked(changing, "a memory is changed by a tool that should forget one")
     if mode == "preview":
-        if all(ids_forgotten(call) and ids_forgotten(call) <= said.forgets for call in executed):
-            return _another_preview(step, asked) or PASS
-        return _other_mode(executed[0], step, "a preview was requested, but memories are forgotten")
+        if all(ids_forgotten(call) and ids_forgotten(call) <= past.forgets for call in executed):
+            return _preview_of_others(step, asked) or PASS
+        return _wrong_mode(executed[0], step, "a preview was requested, but memories are forgotten")
     if not executed:
         return _judge_previews(step, asked)
     if asked:
-        return _judge_forgotten_ids(step, asked, executed, said)
-    return _judge_forgotten_by_filter(step, executed, said)
+        return _judge_forgotten_ids(step, asked, executed, past)
+    return _judge_forgotten_by_filter(step, executed, past)
 
 
 def _judge_previews(step: AskedStep, asked: set[str]) -> Outcome | None:
@@ -56,14 +56,14 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Outcome | None:
         return step.undecided(previews[0], "the daemon requires confirmation for this number of memories")
     if step.given.get("mode") is None and asked:
         return step.undecided(previews[0], "a preview, and no mode was asked for")
-    if step.given.get("mode") is None or not any(map(_found_by, previews)):
-        return _another_preview(step, asked) or PASS
+    if step.given.get("mode") is None or not any(map(_candidates_of, previews)):
+        return _preview_of_others(step, asked) or PASS
     if not step.undisturbed:
         return None
-    return _other_mode(previews[0], step, "a preview is made instead of forgetting memories")
+    return _wrong_mode(previews[0], step, "a preview is made instead of forgetting memories")
 
 
-def _another_preview(step: AskedStep, asked: set[str]) -> Outcome | None:
+def _preview_of_others(step: AskedStep, asked: set[str]) -> Outcome | None:
     """The breach of a preview that shows other memories than the tool was given; the connector may show more."""
     previews = [call for call in step.calls if call.operation == FORGET and not is_executed(call)]
     if not previews or not step.undisturbed:
@@ -100,7 +100,7 @@ def _other_filter(call: Call, wanted: Mapping[str, Any]) -> str | None:
     return next((name for name, value in wanted.items() if not is_value(call.body.get(name), value)), None)
 
 
-def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], said: SaidBefore) -> Outcome:
+def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Call], past: EarlierSteps) -> Outcome:
     for call in executed:
         ids = ids_forgotten(call)
         if not ids:
@@ -113,7 +113,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
                 received=filters,
                 fold="by filter",
             )
-        if others := ids - asked - said.forgets:
+        if others := ids - asked - past.forgets:
             return step.fail(
                 call,
                 "the tool forgets a memory that it was not asked to forget",
@@ -126,7 +126,7 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
     return step.missing(sorted(missing)) if missing else PASS
 
 
-def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: SaidBefore) -> Outcome:
+def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], past: EarlierSteps) -> Outcome:
     asked = _filters_in(step.given)
     if not asked:
         return step.undecided(executed[0], "the tool was given neither ids nor a selection")
@@ -150,7 +150,7 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], said: 
                     expected=f"at most {most!r}",
                     fold="limit",
                 )
-        elif ids - said.forgets - _previewed(step, asked):
+        elif ids - past.forgets - _ids_of_previews(step, asked):
             return step.fail(
                 call,
                 f"the tool was given {', '.join(asked)}, and the memories that a search found for it are forgotten",
@@ -174,18 +174,18 @@ def _number(value: object) -> float:
         return inf
 
 
-def _previewed(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
+def _ids_of_previews(step: AskedStep, asked: Mapping[str, Any]) -> set[str]:
     """The ids in the answer to a preview of the same choice."""
     same = (call for call in step.calls if all(is_value(call.body.get(name), asked[name]) for name in asked))
-    return {identifier for call in same for identifier in _found_by(call)}
+    return {identifier for call in same for identifier in _candidates_of(call)}
 
 
-def _found_by(preview: Call) -> set[str]:
+def _candidates_of(preview: Call) -> set[str]:
     """The ids of the memories in the answer to a preview."""
     return {identifier_in(row.get("id")) for row in objects_in(preview.answer_value("candidates"))}
 
 
-def _other_mode(call: Call, step: AskedStep, message: str) -> Finding:
+def _wrong_mode(call: Call, step: AskedStep, message: str) -> Finding:
     return step.fail(
         call,
         message,

@@ -40,7 +40,7 @@ def lost_turns(recording: Recording) -> Iterator[LostTurn]:
 
     A handler that only failed or timed out loses nothing: the harness continued without it.
     """
-    for step, handler, faults in _handlers(recording):
+    for step, handler, faults in _failed_handlers(recording):
         if step is not None and (handler.lost is True or (step.step == StepName.PROMPT and handler.lost_the_turn)):
             away = any(kind == OUTAGE or kind in fault_kinds.AWAY or kind in fault_kinds.SLOW for kind in faults)
             calls = tuple(c for c in recording.calls if step.seq < c.seq < handler.seq)
@@ -53,7 +53,7 @@ def survived_clears(recording: Recording, session: str, before: float) -> Sequen
     return [mark for mark in recording.timeline.clears_of(session, before) if mark.index not in lost]
 
 
-def _handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:
+def _failed_handlers(recording: Recording) -> Iterator[tuple[StepMark | None, HandlerMark, frozenset[str]]]:
     """The handlers that failed, with their step and the kinds of fault that were on; at most one for a lost step."""
     lost: set[int] = set()
     for step, handler in recording.timeline.handlers:
@@ -86,7 +86,7 @@ def _fault_of_a_turn(mark: Switch) -> str:
     return OUTAGE if mark.is_restart else str(mark.kind)
 
 
-def turn_was_lost(turn: LostTurn, why: str) -> Finding:
+def breach_of_lost_turn(turn: LostTurn, why: str) -> Finding:
     """The finding for a user turn that a handler lost."""
     event = turn.handler.event
     if _ended_the_harness(turn.step, turn.handler):
@@ -119,11 +119,11 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             recording=recording,
         )
     yield from filter(None, (_empty_registration(recording), _dead_hooks(recording)))
-    for step, handler, faults in _handlers(recording):
+    for step, handler, faults in _failed_handlers(recording):
         if handler.lost_the_turn:
             # SIG-FAIL-001 and SIG-FAIL-003 judge the effects of a fault.
             if not faults:
-                yield _lost_turn(recording, step, handler)
+                yield _loss_without_fault(recording, step, handler)
         elif _is_caught(handler, faults):
             yield breach_of(
                 "SIG-LOAD-001",
@@ -157,28 +157,28 @@ def _is_caught(handler: HandlerMark, faults: frozenset[str]) -> bool:
 
 def _dead_hooks(recording: Recording) -> Finding | None:
     """A breach if the hooks of all prompts, compactions and ends failed without a fault and reached no daemon."""
-    given = {mark.index: mark.step for mark in recording.timeline.performed if mark.step in _AFTER_THE_START}
-    if not {StepName.PROMPT, StepName.END} <= {*given.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
+    steps = {mark.index: mark.step for mark in recording.timeline.performed if mark.step in _AFTER_THE_START}
+    if not {StepName.PROMPT, StepName.END} <= {*steps.values()} or recording.of(*LIFECYCLE - {START}, cut=True):
         return None
     if not all(start.accepted for start in recording.of(START, cut=True)):
         # The hooks of a session whose start was refused have to keep silent (SIG-HTTP-012).
         return None
     dead: dict[int | None, HandlerMark] = {}
-    for step, handler, faults in _handlers(recording):
+    for step, handler, faults in _failed_handlers(recording):
         if step is not None and not faults and _is_caught(handler, faults):
             dead.setdefault(step.index, handler)
-    if not given.keys() <= dead.keys():
+    if not steps.keys() <= dead.keys():
         return None
-    events = list(dict.fromkeys(str(dead[index].event) for index in given))
+    events = list(dict.fromkeys(str(dead[index].event) for index in steps))
     return breach_of(
         "SIG-LOAD-001",
         "dead hooks",
-        received=next((dead[index].text for index in given if dead[index].text), None),
+        received=next((dead[index].text for index in steps if dead[index].text), None),
         events=", ".join(events),
     )
 
 
-def _lost_turn(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
+def _loss_without_fault(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
     what, expected = "cancelled the user's turn", "the turn takes place"
     if _ended_the_harness(step, handler):

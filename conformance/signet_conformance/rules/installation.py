@@ -40,9 +40,9 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 host=host,
                 entries=_name_first(mark.twice),
             )
-        untold = [] if mark.twice else pairs
+        pending = [] if mark.twice else pairs
         for file, left in _by_file(mark.old).items():
-            effects = [] if file.endswith(_PROSE) else untold
+            effects = [] if file.endswith(_PROSE) else pending
             yield breach_of(
                 "SIG-LOAD-005",
                 "old",
@@ -53,7 +53,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 entries=_name_first(left),
                 file=file,
             )
-            untold = untold if file.endswith(_PROSE) else []
+            pending = pending if file.endswith(_PROSE) else []
         for file, losses in _by_file(mark.changed).items():
             what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
             yield breach_of(
@@ -121,11 +121,11 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
         elif mark.event is not None:
             yield _unknown_event(recording, mark, host)
         else:
-            breach, told = (fail, f"{host} does not accept {what}")
+            breach, problem = (fail, f"{host} does not accept {what}")
             if mark.minor:
-                breach, told = (warn, f"{host} accepts {what}, with a flaw")
+                breach, problem = (warn, f"{host} accepts {what}, with a flaw")
             yield breach(
-                message=told + (f": {mark.words}" if mark.words else "") + recording.host_age,
+                message=problem + (f": {mark.words}" if mark.words else "") + recording.host_age,
                 expected=f"something that {host} accepts",
                 received=mark.words,
                 fold=f"{mark.file}",
@@ -138,7 +138,7 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
 
 def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -> Outcome:
     """Judge a handler of an event that the host does not know; its operation may be called all the same."""
-    told = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
+    problem = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
     operations = " or ".join(mark.operations)
     called = recording.of(*mark.operations, cut=True)
     given = {step.step for step in recording.timeline.performed}
@@ -146,7 +146,7 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
         # A connector may serve several releases of its host.
         return PASS
     if mark.formerly and not recording.of(*LIFECYCLE, cut=True):
-        return undecided(message=f"{told}: no hook of the connector was called, so it is silent for another reason")
+        return undecided(message=f"{problem}: no hook of the connector was called, so it is silent for another reason")
     breach = warn
     if mark.elsewhere is not None:
         why = f"the handler of {mark.elsewhere} takes its place"
@@ -157,10 +157,10 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
     ):
         breach, why = fail, f"the daemon never got {operations}{recording.host_age}"
     else:
-        return undecided(message=f"{told}: no undisturbed step of this recording needs {operations}")
+        return undecided(message=f"{problem}: no undisturbed step of this recording needs {operations}")
     return breach(
         *called[:1],
-        message=f"{told}: {why}",
+        message=f"{problem}: {why}",
         expected=f"an event that {host} knows",
         received=mark.event,
         fold=f"event {mark.event}",
@@ -170,15 +170,15 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
 def _silence(recording: Recording) -> Iterator[Outcome]:
     """The breach if a program that people run asked its model while no hook of the connector called.
 
-    Only the recording of its model proves that the program ran, and only without faults could hooks be heard. A
-    connector whose declaration has no hook is a memory server.
+    Only the recording of its model proves that the program ran, and only without faults could hooks arrive. A
+    connector that declares no hook is a memory server.
     """
     model = recording.model
     asked = recording.marks(marks.ModelMark) if model is not None and model.header.played is not True else []
-    quiet = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(marks.StrayMark)
+    is_silent = not recording.of(*LIFECYCLE, cut=True) and not recording.marks(marks.StrayMark)
     capabilities = recording.declared.capabilities
-    speaks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
-    if asked and quiet and speaks and not recording.timeline.switches.any_between(-inf, inf):
+    has_hooks = capabilities is None or not LIFECYCLE.isdisjoint(capabilities)
+    if asked and is_silent and has_hooks and not recording.timeline.switches.any_between(-inf, inf):
         loaded = next(iter(recording.marks(marks.LoadedMark)), None)
         host = "its host" if loaded is None else marks.name_host(loaded, "")
         why = next((f": {mark.text}" for mark in recording.marks(marks.RemarkMark) if mark.unheard and mark.text), "")

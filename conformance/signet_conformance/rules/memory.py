@@ -148,33 +148,33 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
     failed: dict[tuple[str, str], Call] = {}
     for call in subjects_of(recording, "SIG-REM-002"):
         key = idempotency_key(call)
-        named = first_of.get(key) if key is not None else None
+        first = first_of.get(key) if key is not None else None
         # Members that a large recording keeps only in its file are read when they matter.
-        content = call.body.get("content") if named is not None or failed or not call.accepted else None
-        what = (call.agent, str(content)) if text_or_none(content) is not None else None
-        lost = failed.get(what) if what is not None else None
-        if named is not None and named.body.get("content") != content:
-            yield breach_of("SIG-REM-002", "reused", call, named, received=key)
-        elif lost is not None and (key is None or idempotency_key(lost) != key):
-            how = "without an" if key is None else "under another"
+        content = call.body.get("content") if first is not None or failed or not call.accepted else None
+        agent_and_content = (call.agent, str(content)) if text_or_none(content) is not None else None
+        failed_before = failed.get(agent_and_content) if agent_and_content is not None else None
+        if first is not None and first.body.get("content") != content:
+            yield breach_of("SIG-REM-002", "reused", call, first, received=key)
+        elif failed_before is not None and (key is None or idempotency_key(failed_before) != key):
+            which = "without an" if key is None else "under another"
             yield breach_of(
                 "SIG-REM-002",
                 "missing",
                 call,
-                lost,
+                failed_before,
                 received=key,
-                how=how,
-                wanted=idempotency_key(lost) or "the same idempotency key on both",
+                how=which,
+                wanted=idempotency_key(failed_before) or "the same idempotency key on both",
             )
         elif key is not None:
             yield PASS
         if key is not None:
             first_of.setdefault(key, call)
-        if what is not None:
+        if agent_and_content is not None:
             if call.accepted:
-                failed.pop(what, None)
+                failed.pop(agent_and_content, None)
             else:
-                failed.setdefault(what, call)
+                failed.setdefault(agent_and_content, call)
 
 
 def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:

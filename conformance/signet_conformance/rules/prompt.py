@@ -1,4 +1,4 @@
-"""Requirements on user-prompt-submit: one a turn, before the model, of a started session, free of injected text."""
+"""Requirements on user-prompt-submit: one per turn, before the model, of a started session, free of injected text."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ MAX_IN_FLIGHT = 8
 def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
     """Each of the user's turns is submitted once, before the model runs."""
     prompts = recording.of(PROMPT)
-    settled: set[int] = set()
-    for repeated in submitted_twice(recording):
-        settled.update(repeated.exchanges)
+    judged: set[int] = set()
+    for repeated in repeated_prompts(recording):
+        judged.update(repeated.exchanges)
         yield repeated
-    for late, transcript, _ in answered_before(recording):
+    for late, transcript, _ in prompts_answered_before(recording):
         if is_in_its_turn(recording, late):
             continue
-        settled.add(late.seq)
+        judged.add(late.seq)
         message = "submitted late: a transcript shows that the model had already answered this text"
-        yield _late(late, transcript, message=message, pointer=in_body("lastAssistantMessage"))
-    twice = frozenset(settled)
+        yield _late_prompt(late, transcript, message=message, pointer=in_body("lastAssistantMessage"))
+    repeats = frozenset(judged)
     for turn in recording.timeline.turns:
-        for outcome in _marked_turn(recording, turn):
+        for outcome in _judge_turn(recording, turn):
             if isinstance(outcome, Finding):
-                if outcome.fold == "twice" and twice.issuperset(outcome.exchanges):
+                if outcome.fold == "twice" and repeats.issuperset(outcome.exchanges):
                     continue
-                settled.update(outcome.exchanges)
+                judged.update(outcome.exchanges)
             yield outcome
-        settled.update(p.seq for p in turn.prompts)
-    rest = [p for p in prompts if p.seq not in settled]
+        judged.update(p.seq for p in turn.prompts)
+    rest = [p for p in prompts if p.seq not in judged]
     if rest:
         yield undecided(*rest[:20], message="without step marks it is unknown when the model's turn began")
 
 
-def submitted_twice(recording: Recording) -> Iterator[Finding]:
+def repeated_prompts(recording: Recording) -> Iterator[Finding]:
     """Prompts of a key that repeat the prompt before them, with no hook in between.
 
     If marks show that the user said it again, it is no repeat.
@@ -52,26 +52,26 @@ def submitted_twice(recording: Recording) -> Iterator[Finding]:
             first, second = said_in.get(before.seq), said_in.get(call.seq)
             said_again = first is not None and second is not None and first is not second
             if before.operation == call.operation == PROMPT and call.says_again(before) and not said_again:
-                yield _twice(call, before, "the same prompt is submitted twice with no hook between")
+                yield _repeat(call, before, "the same prompt is submitted twice with no hook between")
 
 
-def _twice(call: Call, first: Call, message: str) -> Finding:
+def _repeat(call: Call, first: Call, message: str) -> Finding:
     pointer, expected = in_body("userMessage"), "one submission per user turn"
     return warn(call, first, message=message, pointer=pointer, expected=expected, received=call.text, fold="twice")
 
 
-def _late(call: Call, *shown_by: Call, message: str, pointer: str = "/request/path") -> Finding:
+def _late_prompt(call: Call, *evidence: Call, message: str, pointer: str = "/request/path") -> Finding:
     expected = "user-prompt-submit before the model's turn"
-    return warn(call, *shown_by, message=message, pointer=pointer, expected=expected, received=call.text, fold="late")
+    return warn(call, *evidence, message=message, pointer=pointer, expected=expected, received=call.text, fold="late")
 
 
 @once_a_recording
-def answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
+def prompts_answered_before(recording: Recording) -> Sequence[tuple[Call, Call, bool]]:
     """Prompts that a later transcript shows with their reply, that transcript, and whether newer user turns follow."""
-    return tuple(_answered_before(recording))
+    return tuple(_prompts_answered_before(recording))
 
 
-def _answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
+def _prompts_answered_before(recording: Recording) -> Iterator[tuple[Call, Call, bool]]:
     for key, hooks in recording.hooks_of.items():
         for prompt in hooks:
             if prompt.operation != PROMPT or "lastAssistantMessage" not in prompt.body:
@@ -97,18 +97,18 @@ def is_in_its_turn(recording: Recording, call: Call) -> bool:
     return turn.plain_text in plain(call.text)
 
 
-def _marked_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
+def _judge_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
     accepted: Call | None = None
     for call in turn.prompts:
         if (own := _submission_in_own_session(recording, turn, call)) is not None:
             yield breach_of("SIG-PROMPT-003", "two sessions", call, own, received=call.key)
         elif accepted is not None and accepted.key == call.key and _same_text(accepted, call):
-            yield _twice(call, accepted, "two submissions for one user turn")
+            yield _repeat(call, accepted, "two submissions for one user turn")
         elif (earlier := _earlier_turn(recording, turn, call)) is not None:
             said = f"its text is that of step {earlier.step.index}"
-            yield _late(call, message=f"submitted after the model's turn had begun: {said}")
+            yield _late_prompt(call, message=f"submitted after the model's turn had begun: {said}")
         elif turn.model_seq is not None and call.seq > turn.model_seq:
-            yield _late(call, message="submitted after the model's turn had begun")
+            yield _late_prompt(call, message="submitted after the model's turn had begun")
         elif turn.model_seq is None:
             yield undecided(call, message="no mark says when the model's turn began")
         else:
@@ -150,11 +150,11 @@ def _same_text(first: Call, second: Call) -> bool:
 
 def _known_keys(recording: Recording) -> AbstractSet[str | None]:
     """The keys whose first prompt answered with sessionKnown got true."""
-    first_told: dict[str | None, object] = {}
+    first_answers: dict[str | None, object] = {}
     for call in recording.of(PROMPT):
         if call.accepted and call.answer_value("sessionKnown") is not None:
-            first_told.setdefault(call.key, call.answer_value("sessionKnown"))
-    return {key for key, told in first_told.items() if told is True}
+            first_answers.setdefault(call.key, call.answer_value("sessionKnown"))
+    return {key for key, answer in first_answers.items() if answer is True}
 
 
 def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
@@ -167,7 +167,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
         if call.cut:
             yield undecided(call, message="only a part of the body was recorded")
         elif call.key is None:
-            yield from _keyless(recording, call, bool(started), first_keyless)
+            yield from _judge_keyless(recording, call, bool(started), first_keyless)
         elif started:
             if call.key in started:
                 yield PASS
@@ -179,7 +179,7 @@ def prompt_uses_a_started_key(recording: Recording) -> Iterator[Outcome]:
                 yield breach_of("SIG-PROMPT-005", "unstarted key", call, received=call.key)
 
 
-def _keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
+def _judge_keyless(recording: Recording, call: Call, any_started: bool, first_keyless: int | None) -> Iterator[Outcome]:
     if recording.timeline.is_sessionless(call):
         yield undecided(call, message="without a key, in a turn for which the harness knows no session")
     elif any_started and (start := _start_of_its_turn(recording, call)) is not None:

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from signet_conformance.facts import EXEC, EXEC_JOB, GET, HEALTH, START, Call, Recording
 from signet_conformance.finding import Finding, Verdict
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, pass_if, route_of, subjects_of, undecided
-from signet_conformance.rules.prompt import submitted_twice
+from signet_conformance.rules.prompt import repeated_prompts
 from signet_conformance.trace.marks import StepName
 
 RETRYABLE_4XX = frozenset({408, 425, 429})
@@ -28,24 +28,24 @@ def refused_request_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
         return
     recording = recording.whole
     routes = {(c.method, c.path) for c in refused}
-    standing: dict[object, Call] = {}
+    refusals: dict[object, Call] = {}
     subjects = {c.seq for c in refused}
     for call in recording.requests:
         if (call.method, call.path) not in routes:
             continue
         identity = call.identity
-        earlier = standing.get(identity)
+        earlier = refusals.get(identity)
         # Not a repeat: a request that was under way before the refusal arrived, or that the user asks for again.
         if earlier is not None and (call.t0 < earlier.t1 or _is_asked_for_again(recording, earlier, call)):
             earlier = None
         if earlier is not None:
             yield breach_of("SIG-HTTP-010", "repeated", call, earlier, earlier=earlier)
         if call.seq in subjects:
-            standing[identity] = call
+            refusals[identity] = call
             if earlier is None:
                 yield PASS
         elif call.delivered and call.is_answered(0, 400):
-            standing.pop(identity, None)
+            refusals.pop(identity, None)
 
 
 def _is_asked_for_again(recording: Recording, earlier: Call, call: Call) -> bool:
@@ -79,13 +79,13 @@ def stops_after_conflict(recording: Recording) -> Iterator[Outcome]:
 
 
 def backs_off_after_503(recording: Recording) -> Iterator[Outcome]:
-    """After a 503 the connector waits as long as it says, or longer before each repeat, or does not repeat it."""
+    """After a 503 the connector waits as long as the answer says, or longer before each repeat, or never repeats it."""
     refused = {c.seq for c in recording.calls if c.delivered and c.status == 503}
     gaps: dict[int, float] = {}
     passing = dict.fromkeys(refused)
     for before, call in _repeats(recording, refused):
         gaps[call.seq] = gap = call.t0 - before.t1
-        outcome = _repeated(call, before, gap, gaps.get(before.seq))
+        outcome = _judge_repeat(call, before, gap, gaps.get(before.seq))
         if outcome is not None:
             yield outcome
             if outcome.verdict is not Verdict.FAIL:
@@ -103,27 +103,27 @@ def _repeats(recording: Recording, refused: Container[int]) -> Iterator[tuple[Ca
     if not routes:
         return
     recording = recording.whole
-    twice = {finding.exchanges[0] for finding in submitted_twice(recording)}
-    rows: dict[object, Call] = {}
+    twice = {finding.exchanges[0] for finding in repeated_prompts(recording)}
+    refusals: dict[object, Call] = {}
     for call in recording.calls:
         if (call.method, call.path) not in routes:
             continue
         identity = call.identity
-        before = rows.pop(identity, None)
+        before = refusals.pop(identity, None)
         repeats = before is not None and call.t0 >= before.t1 and call.seq not in twice
         if before is not None and repeats and not recording.timeline.is_asked_for_twice(before, call):
             yield before, call
         if call.seq in refused:
-            rows[identity] = call
+            refusals[identity] = call
 
 
-def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) -> Finding | None:
+def _judge_repeat(call: Call, before: Call, gap: float, gap_before: float | None) -> Finding | None:
     """The finding on a repeat that comes `gap` seconds after a 503; None if it came late enough."""
-    asked, least_s = _retry_after(before), max(TIGHT_LOOP_S, gap_before or 0.0)
-    if asked is not None:
+    wait_s, least_s = _retry_after(before), max(TIGHT_LOOP_S, gap_before or 0.0)
+    if wait_s is not None:
         message = "repeated before the time given by Retry-After"
-        expected = f"not before {asked:g} s after the 503, or not at all"
-        is_early = gap < asked - _CLOCK_S
+        expected = f"not before {wait_s:g} s after the 503, or not at all"
+        is_early = gap < wait_s - _CLOCK_S
     else:
         message = "repeated too soon after a 503"
         expected = f"later than {least_s:.3f} s after it, or not at all"
@@ -131,7 +131,7 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
     if is_early:
         received = f"{gap:.3f} s after it"
         return fail(call, before, message=message, expected=expected, received=received, fold=route_of(call))
-    if asked is None and gap_before is None and gap < SURELY_A_PAUSE_S:
+    if wait_s is None and gap_before is None and gap < SURELY_A_PAUSE_S:
         return undecided(
             call, before, message=f"repeated {gap:.2f} s after a 503: a short pause and a slow machine look alike"
         )
@@ -141,13 +141,13 @@ def _repeated(call: Call, before: Call, gap: float, gap_before: float | None) ->
 def _retry_after(call: Call) -> float | None:
     """The seconds that an answer asks the client to wait; None without a readable number or date."""
     response = call.exchange.response
-    said = None if response is None else response.header("retry-after")
-    if said is None:
+    value = None if response is None else response.header("retry-after")
+    if value is None:
         return None
     try:
-        seconds = float(said)
+        seconds = float(value)
     except ValueError:
-        return _until(said, response.header("date") if response is not None else None)
+        return _until(value, response.header("date") if response is not None else None)
     return seconds if 0 <= seconds < 1e9 else None
 
 
@@ -168,22 +168,22 @@ def waits_after_429(recording: Recording) -> Iterator[Outcome]:
         c.seq: s for c in recording.calls if c.delivered and c.status == 429 and (s := _retry_after(c)) is not None
     }
     for before, call in _repeats(recording, refused):
-        gap, asked = call.t0 - before.t1, refused[before.seq]
-        if gap < asked - _CLOCK_S:
-            yield breach_of("SIG-HTTP-015", "too early", call, before, wait_s=asked, gap=gap)
+        gap, wait_s = call.t0 - before.t1, refused[before.seq]
+        if gap < wait_s - _CLOCK_S:
+            yield breach_of("SIG-HTTP-015", "too early", call, before, wait_s=wait_s, gap=gap)
     yield from [PASS] * len(refused)
 
 
 def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
     """A hook, save or recall that nothing disturbs is accepted by the daemon."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for call in subjects_of(recording, "SIG-HTTP-014", cut=True):
         status = call.status
         if not call.delivered or status is None or recording.timeline.is_disturbed(call):
             continue
         refused = status in _REFUSED or (status >= 500 and status != 503)
         if call.answer_value("requiresConfirm") is True:
-            # SIG-MEM-005's.
+            # SIG-MEM-005 judges it.
             continue
         if status == 500 and call.operation == EXEC and EXEC_JOB not in recording.routes.operations:
             # Releases without jobs answer this way if a secret is unknown, which the user has to fix.
@@ -191,9 +191,9 @@ def undisturbed_call_is_accepted(recording: Recording) -> Iterator[Outcome]:
         # If the route is served, a 404 is about an id.
         if refused and not (status == 404 and (call.served or not recording.routes.complete)):
             # Each status is reported once in a recording.
-            if status not in told:
+            if status not in reported:
                 recording = recording.whole
-                told.add(status)
+                reported.add(status)
                 yield breach_of("SIG-HTTP-014", "refused", call, received=status, status=status)
         elif call.accepted:
             yield PASS

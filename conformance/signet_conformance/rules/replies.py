@@ -14,7 +14,7 @@ from signet_conformance.trace.marks import ModelMark, StepMark, StepName
 
 _CUT_BEFORE = ("\u2026", "...")
 _LEAST = 3
-"""A shorter text is the beginning of another one by chance."""
+"""A shorter text may be the beginning of another one by chance."""
 
 
 _CHANGES = frozenset({StepName.CLEAR, StepName.FORK, StepName.REOPEN})
@@ -30,7 +30,7 @@ class _Reply(Struct, frozen=True, eq=False):
     mark: StepMark
     words: str | None
     previous: _Reply | None
-    """The reply before it in its conversation, which a clear begins anew and to which the user may return."""
+    """The reply before it in its conversation: a clear begins a new one, and the user may return to an old one."""
     is_summary: bool = False
 
 
@@ -41,23 +41,23 @@ def last_message_is_the_newest_reply(recording: Recording) -> Iterator[Outcome]:
     for reply in _replies(recording):
         replies.setdefault(str(reply.mark.session), []).append(reply)
     for call in recording.of(PROMPT, END) if replies else ():
-        told = plain(call.body_text("lastAssistantMessage"))
+        sent = plain(call.body_text("lastAssistantMessage"))
         session = None if timeline.is_unmarked_sub_agent(call.key) else timeline.session_of_call(call)
         own = [reply for reply in replies.get(str(session), ()) if reply.mark.seq < call.seq]
-        if told and session is not None and any(reply.words for reply in own):
-            others = [reply for name, told_there in replies.items() if name != session for reply in told_there]
+        if sent and session is not None and any(reply.words for reply in own):
+            others = [reply for name, replies_there in replies.items() if name != session for reply in replies_there]
             before = [each for each in others if each.mark.seq < call.seq]
-            if (outcome := _judge(recording, call, told, own, before)) is not None:
+            if (outcome := _judge(recording, call, sent, own, before)) is not None:
                 yield outcome
 
 
 def _replies(recording: Recording) -> Iterator[_Reply]:
     """Replies of the model, turn by turn."""
     timeline = recording.timeline
-    tells_of_the_model = bool(recording.marks(ModelMark))
+    has_model_marks = bool(recording.marks(ModelMark))
     took_place = {turn.step.seq for turn in timeline.turns if turn.model_seq is not None}
     newest: dict[str | None, _Reply | None] = {}
-    left: dict[tuple[str | None, str], _Reply | None] = {}
+    newest_of_id: dict[tuple[str | None, str], _Reply | None] = {}
     for mark in timeline.steps:
         if timeline.was_skipped(mark):
             continue
@@ -65,14 +65,14 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
         if mark.step in _CHANGES:
             before, after = (timeline.host_ids.at(session, seq) for seq in (mark.seq, timeline.next_step(mark)))
             if before is not None:
-                left[session, before.id] = newest.get(session)
+                newest_of_id[session, before.id] = newest.get(session)
             if mark.step == StepName.CLEAR:
                 newest[session] = None
             elif after is not None:
-                newest[session] = left.get((session, after.id), newest.get(session))
+                newest[session] = newest_of_id.get((session, after.id), newest.get(session))
         if mark.step == StepName.PROMPT:
-            spoke = mark.seq in took_place or not tells_of_the_model
-            reply = _Reply(mark, plain(mark.reply) or None if spoke else None, newest.get(session))
+            was_asked = mark.seq in took_place or not has_model_marks
+            reply = _Reply(mark, plain(mark.reply) or None if was_asked else None, newest.get(session))
         elif isinstance(summary := mark.other.get("summary"), str) and plain(summary):
             reply = _Reply(mark, plain(summary), newest.get(session), is_summary=True)
         else:
@@ -82,39 +82,39 @@ def _replies(recording: Recording) -> Iterator[_Reply]:
 
 
 def _judge(
-    recording: Recording, call: Call, told: str, own: Sequence[_Reply], others: Sequence[_Reply]
+    recording: Recording, call: Call, sent: str, own: Sequence[_Reply], others: Sequence[_Reply]
 ) -> Outcome | None:
     turn = _turn_of(recording, call, own)
     last = own[-1] if turn is None else turn.previous
     # An end in the step of a turn may come before or after what the model says in it.
     accepted = [*_newest(own[-1] if call.operation == END else last), *(_newest(last) if call.operation == END else ())]
-    if any(_is_told(told, reply.words) for reply in accepted):
+    if any(_is_reply(sent, reply.words) for reply in accepted):
         return PASS
-    if call.operation == PROMPT and turn is not None and _is_told(told, turn.words):
-        # The reply to the very prompt is SIG-PROMPT-003's.
+    if call.operation == PROMPT and turn is not None and _is_reply(sent, turn.words):
+        # SIG-PROMPT-003 judges the reply to this very prompt.
         return None
     before = own if turn is None else own[: own.index(turn)]
     if not before or not (accepted or last is None):
         return None
     silent = own[-1].words is None if call.operation == END else last is not None and last.words is None
-    if any(REDACTION in each for each in (told, *(reply.words or "" for reply in accepted))):
+    if any(REDACTION in each for each in (sent, *(reply.words or "" for reply in accepted))):
         return undecided(call, message="the reply was redacted")
     related = [each for each in others if recording.timeline.are_related(each.mark.session, own[0].mark.session)]
-    if any(_is_told(told, each.words) for each in related):
+    if any(_is_reply(sent, each.words) for each in related):
         return undecided(call, message="a reply of a related session: a sub-agent's or its parent's")
-    strange = next((each for each in others if _is_told(told, each.words)), None)
-    older = next((each for each in before if _is_told(told, each.words)), None)
-    if strange is None and older is None and silent:
+    foreign = next((each for each in others if _is_reply(sent, each.words)), None)
+    older = next((each for each in before if _is_reply(sent, each.words)), None)
+    if foreign is None and older is None and silent:
         return undecided(call, message="what the model said in the turn before is not marked")
-    if not accepted and older is None and strange is None:
+    if not accepted and older is None and foreign is None:
         return None
     message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
     if older is not None and not accepted:
         message, fold = "lastAssistantMessage is a reply from before the user began a new session", "cleared"
     elif older is not None:
         message, fold = "lastAssistantMessage is an older reply, not the newest of its session", "older"
-    elif strange is not None:
-        message = f"lastAssistantMessage is a reply of another session ({strange.mark.session})"
+    elif foreign is not None:
+        message = f"lastAssistantMessage is a reply of another session ({foreign.mark.session})"
         fold = "another session"
     return warn(
         call,
@@ -146,18 +146,18 @@ def _newest(reply: _Reply | None) -> Iterator[_Reply]:
         reply = reply.previous
 
 
-def _is_told(told: str, words: str | None) -> bool:
+def _is_reply(sent: str, words: str | None) -> bool:
     """Whether a text is a reply, or the beginning or end of a reply that was cut."""
     if words is None:
         return False
-    said, whole = " ".join(told.split()), " ".join(words.split())
-    if said == whole:
+    text, whole = " ".join(sent.split()), " ".join(words.split())
+    if text == whole:
         return True
-    rest = said
+    rest = text
     for mark in _CUT_BEFORE:
         rest = rest.removeprefix(mark).lstrip()
-    said = without_cut_marks(said)
+    text = without_cut_marks(text)
     if rest == whole:
         return True
-    is_beginning = len(said) >= _LEAST and whole.startswith(said)
+    is_beginning = len(text) >= _LEAST and whole.startswith(text)
     return is_beginning or (len(rest) >= SHORTEST_TEXT and whole.endswith(rest))

@@ -7,7 +7,7 @@ from math import inf
 
 from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.handlers import lost_turns, turn_was_lost
+from signet_conformance.rules.handlers import breach_of_lost_turn, lost_turns
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, no_subject, pass_if, undecided, warn
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import StepMark, StepName
@@ -15,14 +15,17 @@ from signet_conformance.trace.marks import StepMark, StepName
 CLAIMED = 409
 GRACE_S = 1.0
 _AT_ONCE, _LATE, _STEPS = 0.25, 0.1, 3
-"""How much of a bound requests answered at once may take, and how late a timer may be; how many steps show it."""
+"""Parts of a bound: within the first, requests count as answered at once; later than the second, a timer is late.
+
+This many steps show that a handler is slow.
+"""
 _LONGEST_S = 10**9
 _TURNS = 2
-"""This many undisturbed turns show that a connector does not work again."""
+"""This many undisturbed turns without a hook show that a connector does not work again."""
 
 
 def _silence_after(
-    recording: Recording, seq: int, message: str, *calls: Call, say: Callable[..., Finding] = fail
+    recording: Recording, seq: int, message: str, *calls: Call, breach: Callable[..., Finding] = fail
 ) -> Finding | None:
     """The breach by silence after a fault at `seq`; None if something else explains the silence, or nothing shows it.
 
@@ -37,7 +40,7 @@ def _silence_after(
     if over < seq:
         return None
     performed = recording.timeline.performed
-    # Only a connector that spoke can fall silent: not one without hooks, nor a session that began in the outage.
+    # Only hooks that were sent before can stop: not those of a session that began in the outage.
     opening = [mark for mark in performed if mark.step in (StepName.START, StepName.RESUME)]
     began = {mark.session for mark in opening if seq <= mark.seq < over}
     steps: dict[str | None, list[str | None]] = {}
@@ -45,8 +48,8 @@ def _silence_after(
         if mark.seq > over and mark.session not in began:
             steps.setdefault(mark.session, []).append(mark.step)
     hooks = [c for c in recording.calls if c.operation in LIFECYCLE]
-    went_on = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
-    if not went_on or any(c.seq > over for c in hooks) or recording.timeline.was_stopped(over, inf):
+    was_continued = any({StepName.PROMPT, StepName.END} <= set(names) for names in steps.values())
+    if not was_continued or any(c.seq > over for c in hooks) or recording.timeline.was_stopped(over, inf):
         return None
     # A connector that sent nothing in the last turn before the fault was silent already.
     turns = [mark.seq for mark in performed if mark.step == StepName.PROMPT and mark.seq < seq]
@@ -54,7 +57,7 @@ def _silence_after(
         return None
     if not any(c.seq <= seq for c in hooks):
         return None
-    return say(
+    return breach(
         *(calls or hooks[-1:]),
         message=message,
         expected="the hooks of the turns after the fault was switched off",
@@ -64,11 +67,11 @@ def _silence_after(
 
 
 def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
-    """Whether the connector may be silent: bypassed, sent away by the answer to a call, or not recorded to its end."""
-    return recording.may_go_on or recording.timeline.switches.was_bypassed or any(map(_sends_away, calls))
+    """Whether the connector may be silent: bypassed, told to stop by an answer, or not recorded to the end."""
+    return recording.may_go_on or recording.timeline.switches.was_bypassed or any(map(_asks_for_silence, calls))
 
 
-def _sends_away(call: Call) -> bool:
+def _asks_for_silence(call: Call) -> bool:
     if (call.is_hook and call.status == 409) or call.status in (401, 403):
         return True
     return any(call.answer_value(name) is True for name in ("bypassed", "skipped"))
@@ -78,7 +81,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """The user's next turn takes place while the daemon cannot be reached."""
     for turn in lost_turns(recording):
         if turn.away:
-            yield turn_was_lost(turn, "the daemon was unreachable")
+            yield breach_of_lost_turn(turn, "the daemon was unreachable")
     away = [
         c.seq
         for c in recording.calls
@@ -168,8 +171,8 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     """A 5xx, or an answer that cannot be read, does not stop the hooks after it."""
     for turn in lost_turns(recording):
         if turn.faults and not turn.away:
-            yield turn_was_lost(turn, f"a fault changed the daemon's answers ({', '.join(sorted(turn.faults))})")
-    bad = [c for c in recording.calls if c.is_hook and c.delivered and _unusable(c)]
+            yield breach_of_lost_turn(turn, f"a fault changed the daemon's answers ({', '.join(sorted(turn.faults))})")
+    bad = [c for c in recording.calls if c.is_hook and c.delivered and _is_unusable(c)]
     if not bad:
         return
     recording = recording.whole
@@ -183,7 +186,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
             yield silence or undecided(call, message="a bad answer, and no lifecycle hook follows")
 
 
-def _unusable(call: Call) -> bool:
+def _is_unusable(call: Call) -> bool:
     """Whether an answer is a failure, or a success without an object or list: empty, a page, null, a number."""
     if call.fault in fault_kinds.UNREADABLE or call.is_answered(500, 1000):
         return True
@@ -216,7 +219,7 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
 
 def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
     """The connector goes on after an answer that is unusual and still valid."""
-    odd = [c for c in recording.calls if c.is_hook and c.delivered and _odd(c)]
+    odd = [c for c in recording.calls if c.is_hook and c.delivered and _is_odd(c)]
     if not odd:
         return
     recording = recording.whole
@@ -227,13 +230,13 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
         else:
             message = "after an answer of an unexpected shape no further hook was sent"
             is_shape = call.fault == "shape"
-            silence = _silence_after(recording, call.seq, message, call, say=warn) if is_shape else None
+            silence = _silence_after(recording, call.seq, message, call, breach=warn) if is_shape else None
             yield silence or undecided(call, message="an unexpected answer, and no request follows")
 
 
-def _odd(call: Call) -> bool:
+def _is_odd(call: Call) -> bool:
     if call.fault == "shape":
-        return not _unusable(call)
+        return not _is_unusable(call)
     return call.status == 200 and any(map(call.answer_value, ("skipped", "bypassed", "duplicateRuntimePath")))
 
 
@@ -273,8 +276,8 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     turns = [step for step in later if _is_reported_turn(step) and not timeline.was_disturbed_in(step)]
     if len(turns) < _TURNS:
         return None
-    heard = [call for call in hooks if call.seq > turns[0].seq]
-    if heard:
+    hooks_since = [call for call in hooks if call.seq > turns[0].seq]
+    if hooks_since:
         return PASS
     if not _reached_connector(recording, turns):
         return None
@@ -284,8 +287,8 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if timeline.was_stopped(over, inf, last.key):
         return undecided(last, message="the host stopped one of its hooks at its timeout, after the trouble was over")
     if waited_s < recovers_s:
-        told = f"the recording ends {waited_s:.0f} s after the trouble was over; the target declares {recovers_s:g} s"
-        return undecided(last, message=f"no hook of {session} since; {told}")
+        why = f"the recording ends {waited_s:.0f} s after the trouble was over; the target declares {recovers_s:g} s"
+        return undecided(last, message=f"no hook of {session} since; {why}")
     return breach_of(
         "SIG-FAIL-007",
         "not again",
@@ -317,8 +320,8 @@ def _passed_s(recording: Recording, over: int) -> float:
     times = recording.mark_times
     last = max([*times.values(), *(call.t1 for call in recording.calls)])
     steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
-    told = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
-    passed = (seconds for seconds in told if isinstance(seconds, int | float))
+    waits = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
+    passed = (seconds for seconds in waits if isinstance(seconds, int | float))
     # A larger number is a mistake in the scenario, and may not fit into a float.
     return last - times[over] + sum(min(seconds, _LONGEST_S) for seconds in passed)
 

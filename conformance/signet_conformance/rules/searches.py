@@ -19,12 +19,13 @@ LIMITS = (1, 100)
 _DEFAULT = 10
 """How many rows the answer to a recall has if it asks for no number."""
 _SEARCHES = frozenset({facts.RECALL, facts.HOOK_RECALL, facts.MEMORY_SEARCH})
-_ASKS: Mapping[str, frozenset[str]] = {
+_OPERATIONS_OF: Mapping[str, frozenset[str]] = {
     "memory_search": _SEARCHES,
     "memory_recall": _SEARCHES,
     "session_search": frozenset({facts.SEARCH_SESSIONS}),
     "memory_get": frozenset({facts.GET}),
 }
+"""Tool to the operations by which it may search."""
 _NAMES = {"q": "query", "k": "limit", "topk": "limit"}
 """Other names of a member, in the spelling of `_name`."""
 _OWN = frozenset({"agentid", "sessionkey", "project", "harness"})
@@ -32,21 +33,21 @@ _OWN = frozenset({"agentid", "sessionkey", "project", "harness"})
 
 
 def search_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
-    """A tool that looks for memories asks the daemon for what it was asked itself."""
+    """A tool that searches memories asks the daemon for what the model asked it for."""
     for mark in recording.timeline.steps:
-        asks = _ASKS.get(str(mark.tool))
-        if asks is None or recording.timeline.was_skipped(mark):
+        operations = _OPERATIONS_OF.get(str(mark.tool))
+        if operations is None or recording.timeline.was_skipped(mark):
             continue
-        calls = [call for call in requests_of(recording, mark) if call.operation in asks and not call.cut]
+        calls = [call for call in requests_of(recording, mark) if call.operation in operations and not call.cut]
         # The daemon is asked even for an id that it does not know.
-        asked = [call for call in calls if call.accepted or (call.operation == facts.GET and call.delivered)]
+        answered_calls = [call for call in calls if call.accepted or (call.operation == facts.GET and call.delivered)]
         given = mark.arguments
         if not calls and given and (other := _searched_instead(recording, mark, given)):
             yield other
-        elif asked and given is None:
-            yield undecided(asked[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
-        elif asked and given is not None:
-            wrong = [_other_member(recording, mark, given, call) for call in asked]
+        elif answered_calls and given is None:
+            yield undecided(answered_calls[0], message=f"step {mark.index}: {NO_ARGUMENTS}")
+        elif answered_calls and given is not None:
+            wrong = [_other_member(recording, mark, given, call) for call in answered_calls]
             yield PASS if None in wrong else wrong[0] or PASS
 
 
@@ -72,7 +73,7 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         if _name(name) in _OWN or wanted in (None, False, "", [], {}):
             continue
         value = sent.get(_name(name))
-        if _is_asked(_name(name), value, wanted, [*sent.values()]):
+        if _is_as_wanted(_name(name), value, wanted, [*sent.values()]):
             continue
         if (why := _unclear_member(recording, name, value, wanted)) is not None:
             unclear = undecided(call, message=f"step {mark.index}: {why}")
@@ -127,7 +128,7 @@ def _read_members(recording: Recording, call: Call) -> Mapping[str, Any]:
 def _known_names(recording: Recording) -> frozenset[str]:
     """The members that any search of the contract has; others may be for the tool itself, such as a form of output."""
     version = contract_version_of(recording.daemon_version)
-    operations = frozenset().union(*_ASKS.values())
+    operations = frozenset().union(*_OPERATIONS_OF.values())
     return frozenset(_name(name) for each in operations for name in request_members(version, each))
 
 
@@ -136,7 +137,7 @@ def _name(name: str) -> str:
     return _NAMES.get(spelling(name), spelling(name))
 
 
-def _is_asked(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
+def _is_as_wanted(name: str, sent: object, wanted: Any, others: Sequence[object]) -> bool:
     if name == "query":
         return plain(f"{wanted}") in plain(text_in(sent))
     if name == "limit" and isinstance(wanted, int | float):

@@ -18,7 +18,7 @@ from signet_conformance.trace.marks import FaultMark, StepMark, StepName
 
 CLAIM_ONLY_SINCE = "0.182.2"
 ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
-"""The beginning of a path that says where it lies: on a disk, or on another machine."""
+"""The beginning of an absolute path: on POSIX, on a Windows drive, or on another machine."""
 
 
 def start_comes_first(recording: Recording) -> Iterator[Outcome]:
@@ -36,10 +36,10 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
             if following is None and recording.may_go_on:
                 yield undecided(first, message="a prompt comes first, and its start may follow")
                 continue
-            yield _prompt_first(first, following, excused=recording.at_least("0.123.15"))
+            yield _judge_prompt_first(first, following, excused=recording.at_least("0.123.15"))
 
 
-def _prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
+def _judge_prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
     """A prompt before its start. Nothing excuses it if the daemon cannot report that it does not know the session."""
     known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
@@ -228,7 +228,7 @@ class _Switches:
             if call.operation == START and previous is not None and previous.key != key:
                 yield from self._judge(call)
             if call.operation in (START, PROMPT):
-                if not (marked and was_never_let_in(self._recording.hooks_of[key])):
+                if not (marked and was_always_refused(self._recording.hooks_of[key])):
                     self._open_turns[key] = call
             elif call.operation == END:
                 self._open_turns.pop(key, None)
@@ -244,7 +244,7 @@ class _Switches:
                 continue
             end = next((call for call in self._recording.later(turn) if call.seq > start.seq), None)
             if end is None:
-                yield self._unended(old, turn, start)
+                yield self._judge_unended(old, turn, start)
             elif _works_inside(self._recording, start, old, end):
                 yield undecided(start, end, message="the new session is a sub-agent's, and ended before the old one")
             elif self._is_late(old, turn, start, end):
@@ -267,10 +267,10 @@ class _Switches:
             and (turn.agent == start.agent or not self._several_agents)
         ]
 
-    def _unended(self, old: str, turn: Call, start: Call) -> Outcome:
+    def _judge_unended(self, old: str, turn: Call, start: Call) -> Outcome:
         if self._recording.may_go_on:
             return undecided(turn, start, message="the old session is not ended yet: the recording is not complete")
-        if was_never_let_in(self._recording.hooks_of[old]):
+        if was_always_refused(self._recording.hooks_of[old]):
             message = "every start of the old key was answered 409: SIG-HTTP-012 requires silence after it"
             return undecided(turn, start, message=message)
         # Never seen again: each later start would repeat the same finding.
@@ -301,7 +301,7 @@ def _works_inside(recording: Recording, start: Call, old: str, end: Call) -> boo
     return is_inside and ended and all(hook.seq < end.seq for hook in later)
 
 
-def was_never_let_in(hooks: Sequence[Call]) -> bool:
+def was_always_refused(hooks: Sequence[Call]) -> bool:
     """Whether every answered start of a key was answered 409; SIG-HTTP-012 then asks for silence, even at the end."""
     answers = [hook.status for hook in hooks if hook.operation == START and hook.delivered]
     return bool(answers) and all(status == 409 for status in answers)
@@ -320,8 +320,8 @@ _REAL_ROOT = "/private"
 def is_folder(sent: str, folder: str) -> bool:
     """Whether a path names a folder, resolved or with a slash at its end; a different case names another folder."""
     is_on_a_drive = not folder.startswith("/")
-    told, wanted = (_normal(path.replace("\\", "/") if is_on_a_drive else path) for path in (sent, folder))
-    return told == wanted or told == _REAL_ROOT + wanted or wanted == _REAL_ROOT + told
+    given, wanted = (_normal(path.replace("\\", "/") if is_on_a_drive else path) for path in (sent, folder))
+    return given == wanted or given == _REAL_ROOT + wanted or wanted == _REAL_ROOT + given
 
 
 def _normal(path: str) -> str:

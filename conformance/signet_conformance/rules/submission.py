@@ -25,7 +25,7 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
     failed: set[tuple[str | None, str]] = set()
     for step, inside in given:
         text, end = plain(step.text), timeline.next_step(step)
-        again = (step.session, text) in failed
+        is_repeat = (step.session, text) in failed
         if text_or_none(step.reply) is None:
             failed.add((step.session, text))
         if timeline.was_skipped(step) or not _could_be_submitted(recording, step):
@@ -34,12 +34,12 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         elif recording.may_last(_last_step(recording, step)):
             yield undecided(message=f"step {step.index}: it may still be submitted: the recording is not complete")
-        elif not text or text.startswith("/") or again:
+        elif not text or text.startswith("/") or is_repeat:
             yield undecided(message=f"step {step.index}: a turn that the host may not pass on")
         elif any(timeline.are_related(timeline.session_of(prompt.key), step.session) for prompt in inside):
             # A sub-agent's turn is submitted as its parent's, or the other way round.
             yield undecided(message=f"step {step.index}: submitted under the key of a related session")
-        elif _is_an_untold_sub_agent(recording, step):
+        elif _is_a_sub_agent_without_hooks(recording, step):
             yield undecided(message=f"step {step.index}: a turn of a sub-agent for which the connector sends nothing")
         elif _may_be_of(recording, [p for p in prompts if p.seq > end and plain(p.text) == text], step):
             yield undecided(message=f"step {step.index}: its text is submitted later")
@@ -52,23 +52,23 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(
                 message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
             )
-        elif (waited_s := _outlasted_its_bound(recording, step, end)) is not None:
+        elif (waited_s := _time_beyond_bounds(recording, step, end)) is not None:
             why = f"the turn took {waited_s:.1f} s, so the connector may have given up at its declared bound"
             yield undecided(message=f"step {step.index}: {why}; the machine may be too slow")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
         else:
-            yield _never_submitted(recording, inside, step, end)
+            yield _judge_missing_prompt(recording, inside, step, end)
 
 
-def _is_an_untold_sub_agent(recording: Recording, step: StepMark) -> bool:
+def _is_a_sub_agent_without_hooks(recording: Recording, step: StepMark) -> bool:
     """Whether a step's session is a sub-agent's without any hook; a model wrote its prompts, not the user."""
     timeline = recording.timeline
     hooks = (hook for hook in recording.hooks if timeline.session_of(hook.key) == step.session)
     return timeline.is_sub_agent(step.session) and not any(hooks)
 
 
-def _outlasted_its_bound(recording: Recording, step: StepMark, end: float) -> float | None:
+def _time_beyond_bounds(recording: Recording, step: StepMark, end: float) -> float | None:
     """The seconds that a turn took, if longer than the connector waits for start or prompt; else None."""
     declared = recording.declared.bounds_s
     bounds = [declared[name] for name in (StepName.START, StepName.PROMPT) if name in declared]
@@ -99,7 +99,7 @@ def _could_be_submitted(recording: Recording, step: StepMark) -> bool:
     return not disturbed and not spoilt and _could_start(recording, step)
 
 
-def _never_submitted(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
+def _judge_missing_prompt(recording: Recording, inside: Sequence[Call], step: StepMark, end: float) -> Outcome:
     """The outcome of a turn without a prompt of its session; a prompt of another session may have its text."""
     expected = f"user-prompt-submit with {(step.text or '')[:200]!r}"
     elsewhere = next((prompt for prompt in inside if plain(prompt.text) == plain(step.text)), None)

@@ -17,13 +17,13 @@ from signet_conformance.rules.tool_requests import (
     NO_ARGUMENTS,
     NOT_WHOLE,
     AskedStep,
-    SaidBefore,
+    EarlierSteps,
     asked_changes,
     asked_ids,
     content_of,
     identifier_in,
+    ids_affected,
     ids_forgotten,
-    ids_harmed,
     ids_superseded,
     is_value,
     list_some,
@@ -37,7 +37,7 @@ _COMMAND_SYNTAX = re.compile(r"\A(?P<pinned>critical:\s*)?(?:\[(?P<tags>[^\]\n]*
 """Marks of the host's own command for a memory, which the host removes from the text."""
 _VALUES = ("importance", "pinned", "type", "tags")
 """Members of a memory, beside its text, that a tool may be given."""
-_KEPT = ("importance", "pinned", "type")
+_MUST_KEEP = ("importance", "pinned", "type")
 """The members that a change must keep unless the tool asks for another value. Connectors may add tags."""
 
 
@@ -46,25 +46,25 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
 
     A harness's own tool is not the connector's; it is judged if the connector mirrors its writes.
     """
-    said = SaidBefore()
+    past = EarlierSteps()
     for mark in recording.timeline.steps:
         judge = _JUDGES.get(str(mark.tool))
         calls = [] if judge is None else list(requests_of(recording, mark))
-        deeds = [call for call in calls if _is_deed(call)]
+        writes = [call for call in calls if _is_write(call)]
         if mark.tool in _CLAIMS and mark.arguments and _is_claimed(recording, mark):
             yield from _judge_silence(recording, mark, mark.arguments)
-        if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in deeds):
+        if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in writes):
             if mark.arguments is None:
-                yield undecided(*deeds[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
+                yield undecided(*writes[:1], message=f"step {mark.index}: {NO_ARGUMENTS}")
             else:
                 superseded = frozenset(identifier for call in calls for identifier in ids_superseded(call))
-                asked = AskedStep(mark, mark.arguments, deeds, _is_whole(recording, mark), superseded)
-                outcome = judge(asked, said)
+                asked = AskedStep(mark, mark.arguments, writes, _is_whole(recording, mark), superseded)
+                outcome = judge(asked, past)
                 if outcome is PASS and mark.tool == "memory_modify":
                     outcome = _unasked_value(recording, asked) or PASS
                 if outcome is not None:
                     yield outcome
-        said.note(mark, deeds)
+        past.record(mark, writes)
 
 
 def _is_claimed(recording: Recording, mark: StepMark) -> bool:
@@ -78,19 +78,19 @@ def _is_claimed(recording: Recording, mark: StepMark) -> bool:
 
 def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any]) -> Iterator[Outcome]:
     """The breach of a tool that claims a write that no request makes, before or after its step."""
-    deeds = [call for call in recording.calls if _is_deed(call)]
-    later = [call for call in deeds if call.seq > mark.seq]
+    writes = [call for call in recording.calls if _is_write(call)]
+    later = [call for call in writes if call.seq > mark.seq]
     ids, content = asked_ids(given), content_of(given)
     if mark.tool == "memory_store":
         # A connector may know that the daemon has a text already.
-        is_told = any(_holds(content_of(call.body), content) for call in deeds)
+        was_sent = any(_contains(content_of(call.body), content) for call in writes)
     elif mark.tool == "memory_modify":
         sent = [(identifier, members) for call in later for identifier, members, _ in sent_changes(call)]
-        is_told = any(_is_sent(changed, sent) for changed in asked_changes(given))
+        was_sent = any(_is_sent(changed, sent) for changed in asked_changes(given))
     else:
-        forgotten = [ids_forgotten(call) for call in (deeds if ids else later) if call.operation in FORGETS]
-        is_told = any(not ids or ids & each for each in forgotten)
-    if is_told or given.get("mode") == "preview":
+        forgotten = [ids_forgotten(call) for call in (writes if ids else later) if call.operation in FORGETS]
+        was_sent = any(not ids or ids & each for each in forgotten)
+    if was_sent or given.get("mode") == "preview":
         return
     yield breach_of("SIG-MEM-006", "nothing sent", mark=mark, claim=_CLAIMS[mark.tool])
 
@@ -100,7 +100,7 @@ _CLAIMS: Mapping[str | None, str] = {
     "memory_modify": "a memory is changed",
     "memory_forget": "memories are forgotten",
 }
-"""The tools of a connector that do something, to what they claim."""
+"""Each writing tool of a connector, to what it claims."""
 
 
 def _is_sent(asked: tuple[str, Mapping[str, Any]], sent: Sequence[tuple[str, Mapping[str, Any]]]) -> bool:
@@ -119,84 +119,84 @@ def _is_whole(recording: Recording, mark: StepMark) -> bool:
     return not disturbed and not recording.may_last(mark)
 
 
-def _is_deed(call: Call) -> bool:
+def _is_write(call: Call) -> bool:
     return not call.cut and (call.operation in SAVES or call.operation in FORGETS | CHANGES)
 
 
-def _judge_store(step: AskedStep, said: SaidBefore) -> Outcome | None:
+def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     wanted = content_of(step.given)
-    strange = next((call for call in step.calls if said.unasked_ids(call)), None)
+    strange = next((call for call in step.calls if past.unasked_ids(call)), None)
     if strange is not None:
         return step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
     # A text within one that was said before may be late, or stored by the connector on its own.
-    told = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
-    saves = [call for call in step.calls if call.accepted and call.seq in told]
+    texts = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
+    saves = [call for call in step.calls if call.accepted and call.seq in texts]
     if not wanted or not saves:
         return None
-    if any(_holds(text, wanted) for text in told.values()):
-        holding = [(call, call.body) for call in saves if _holds(told[call.seq], wanted)]
+    if any(_contains(text, wanted) for text in texts.values()):
+        holding = [(call, call.body) for call in saves if _contains(texts[call.seq], wanted)]
         # A memory is pinned only if somebody says so.
         values = {name: value for name, value in step.given.items() if value is not False}
         other = next(_other_values(holding, values), None)
         # The law asks for the text of a memory; the daemon finds its type by itself.
-        kept = "" if other is None else f"{_describe_value(*other)}; its text is kept"
-        return step.undecided(holding[0][0], kept) if kept else PASS
-    others = [call for call in saves if not said.is_late(told[call.seq])]
+        why = "" if other is None else f"{_describe_value(*other)}; its text is kept"
+        return step.undecided(holding[0][0], why) if why else PASS
+    others = [call for call in saves if not past.is_late(texts[call.seq])]
     if not others:
         return None
-    first, text = others[0], told[others[0].seq]
-    is_in_parts = len(others) > 1 and all(told[call.seq] in wanted for call in others)
-    if is_in_parts and not any(REDACTION in each for each in (wanted, *told.values())):
+    first, text = others[0], texts[others[0].seq]
+    is_in_parts = len(others) > 1 and all(texts[call.seq] in wanted for call in others)
+    if is_in_parts and not any(REDACTION in each for each in (wanted, *texts.values())):
         return step.undecided(first, "the text is stored in parts")
     message, fold = "the stored text differs from the one given to the tool", "other text"
     if wanted.startswith(text):
         message, fold = f"only the first {len(text)} of {len(wanted)} characters are stored", "cut"
     expected = text_in(step.given.get("content"))
-    return step.other_text(first, (wanted, *told.values()), message, expected=expected, fold=fold)
+    return step.other_text(first, (wanted, *texts.values()), message, expected=expected, fold=fold)
 
 
-def _judge_own_memory(step: AskedStep, said: SaidBefore) -> Outcome | None:
+def _judge_own_memory(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     """Judge how a connector mirrors the harness's own memory: the write that was made there, and no other.
 
     Nothing is judged if the connector does not mirror it.
     """
     if step.given.get("action") == "add":
-        return _judge_store(step, said)
+        return _judge_store(step, past)
     wanted, old = content_of(step.given), plain(text_in(step.given.get("old_text")))
     removed = step.given.get("action") == "remove"
     for call in step.calls:
-        strange = sorted(each for each in ids_harmed(call) if each in said.rows and old not in said.rows[each])
+        strange = sorted(each for each in ids_affected(call) if each in past.rows and old not in past.rows[each])
         if strange:
             return step.fail(
                 call,
                 f"another memory is {'forgotten' if ids_forgotten(call) else 'changed'}"
                 f" than the one that the harness {'removed' if removed else 'replaced'}",
                 expected=f"the memory that holds {old!r}",
-                received=said.rows[strange[0]],
+                received=past.rows[strange[0]],
                 fold="other id",
             )
-    told = {call: content_of(call.body) for call in step.calls}
-    texts = {call: text for call, text in told.items() if call.accepted and text and not said.is_late(text)}
-    if not texts or any(wanted and _holds(text, wanted) for text in texts.values()):
+    contents = {call: content_of(call.body) for call in step.calls}
+    stored = {call: text for call, text in contents.items() if call.accepted and text and not past.is_late(text)}
+    if not stored or any(wanted and _contains(text, wanted) for text in stored.values()):
         return PASS
-    call, text = next(iter(texts.items()))
+    call, text = next(iter(stored.items()))
     message, expected = "the stored text differs from the replacement", text_in(step.given.get("content"))
     if removed:
         message, expected = "a memory is stored although the harness removed one", "nothing stored"
     return step.other_text(call, (text, wanted), message, expected=expected)
 
 
-def _judge_change(step: AskedStep, said: SaidBefore) -> Outcome | None:
+def _judge_change(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     asked = dict(asked_changes(step.given))
     if not asked:
         return None
-    forgetting = next((call for call in step.calls if call.operation in FORGETS and said.unasked_ids(call)), None)
+    forgetting = next((call for call in step.calls if call.operation in FORGETS and past.unasked_ids(call)), None)
     if forgetting is not None:
         return step.not_asked(forgetting, "a memory is forgotten instead of changed")
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
-        if identifier not in asked and identifier not in said.changes and call.accepted:
+        if identifier not in asked and identifier not in past.changes and call.accepted:
             return step.fail(
                 call,
                 "the tool changes a memory that it was not asked to change",
@@ -212,23 +212,23 @@ def _judge_change(step: AskedStep, said: SaidBefore) -> Outcome | None:
         return step.missing(lost) if lost else step.undecided(step.calls[0], why)
     for identifier, wanted in asked.items():
         own = [(call, members) for call, other, members, _ in sent if other == identifier]
-        if (wrong := _other_value(step, own, wanted) or _unasked_text(step, identifier, own, wanted, said)) is not None:
+        if (wrong := _wrong_value(step, own, wanted) or _unasked_text(step, identifier, own, wanted, past)) is not None:
             return wrong
     return PASS
 
 
-def _other_value(
+def _wrong_value(
     step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
     text = content_of(wanted)
-    told = [content_of(members) for _, members in sent]
+    texts = [content_of(members) for _, members in sent]
     call, members = sent[0]
-    if not any(_holds(each, text) for each in told):
+    if not any(_contains(each, text) for each in texts):
         if members.get("content") is None and not step.undisturbed:
             return step.undecided(call, NOT_WHOLE)
         message = "the memory gets a text that differs from the one given to the tool"
         expected, received = text_in(wanted.get("content")), members.get("content")
-        return step.other_text(call, (text, *told), message, expected=expected, received=received)
+        return step.other_text(call, (text, *texts), message, expected=expected, received=received)
     return _other_members(step, sent, wanted)
 
 
@@ -237,18 +237,18 @@ def _unasked_text(
     identifier: str,
     sent: Sequence[tuple[Call, Mapping[str, Any]]],
     wanted: Mapping[str, Any],
-    said: SaidBefore,
+    past: EarlierSteps,
 ) -> Finding | None:
     """The finding on a memory that gets a new text although something else of it was to be changed.
 
     Its current text may be sent along.
     """
-    known = said.rows.get(identifier)
+    known = past.rows.get(identifier)
     if known is None or wanted.get("content") is not None:
         return None
     for call, members in sent:
         text = content_of(members)
-        if not text or not call.accepted or _holds(text, known) or said.is_late(text):
+        if not text or not call.accepted or _contains(text, known) or past.is_late(text):
             continue
         message = "the memory gets a new text, and the tool was not asked to change its text"
         sent_text = members.get("content")
@@ -261,7 +261,7 @@ def _unasked_value(recording: Recording, step: AskedStep) -> Finding | None:
     asked = dict(asked_changes(step.given))
     for call in step.calls:
         for identifier, members, pointer in sent_changes(call) if call.accepted else ():
-            for name in _KEPT:
+            for name in _MUST_KEEP:
                 value = members.get(name)
                 if identifier not in asked or value is None or asked[identifier].get(name) is not None:
                     continue
@@ -283,22 +283,22 @@ def _unasked_value(recording: Recording, step: AskedStep) -> Finding | None:
 def _known_values(recording: Recording, identifier: str, name: str, before: int) -> Iterator[object]:
     """Yield the values of a memory's member before a request: what the daemon said, a tool asked or a request set."""
     for mark in recording.timeline.steps:
-        told = dict(asked_changes(mark.arguments or {})).get(identifier, {}) if mark.seq < before else {}
-        yield from (value for value in (told.get(name),) if value is not None)
+        asked = dict(asked_changes(mark.arguments or {})).get(identifier, {}) if mark.seq < before else {}
+        yield from (value for value in (asked.get(name),) if value is not None)
     for call in recording.calls:
         if call.seq >= before or not call.accepted:
             continue
         answer = call.answer or {}
         rows = (answer, *objects_in(answer.get("results") or answer.get("memories")))
-        told_rows = [row for row in rows if identifier_in(row.get("id")) == identifier]
+        answered = [row for row in rows if identifier_in(row.get("id")) == identifier]
         sent = [members for other, members, _ in sent_changes(call) if other == identifier]
-        yield from (row[name] for row in (*told_rows, *sent) if row.get(name) is not None)
+        yield from (row[name] for row in (*answered, *sent) if row.get(name) is not None)
 
 
 def _other_members(
     step: AskedStep, sent: Sequence[tuple[Call, Mapping[str, Any]]], wanted: Mapping[str, Any]
 ) -> Finding | None:
-    """The finding on a memory that gets another value than the tool was given, or none."""
+    """The finding on a memory that gets another value than the tool was given; None without one."""
     other = next(_other_values(sent, wanted), None)
     if other is None:
         return None
@@ -321,7 +321,7 @@ def _other_values(
     """The members of a memory that no request has as the tool was given them, each with the values that are sent."""
     for name in _VALUES:
         values = [value for _, members in sent for value in _values_of(name, members)]
-        if wanted.get(name) not in (None, "", []) and not any(_is_held(name, value, wanted[name]) for value in values):
+        if wanted.get(name) not in (None, "", []) and not any(_is_given(name, value, wanted[name]) for value in values):
             yield name, values
 
 
@@ -340,17 +340,17 @@ def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:
         yield True if name == "pinned" else marks[name]
 
 
-def _is_held(name: str, sent: object, wanted: object) -> bool:
+def _is_given(name: str, sent: object, wanted: object) -> bool:
     """Whether a value is the one that the tool was given; tags may have others beside them."""
     return members_of(wanted) <= members_of(sent) if name == "tags" else is_value(sent, wanted)
 
 
-def _holds(text: str, wanted: str) -> bool:
+def _contains(text: str, wanted: str) -> bool:
     """Whether a text contains another one whole, except for the host's command syntax at its beginning."""
     return (_COMMAND_SYNTAX.sub("", wanted) or wanted) in text
 
 
-_JUDGES: Mapping[str, Callable[[AskedStep, SaidBefore], Outcome | None]] = {
+_JUDGES: Mapping[str, Callable[[AskedStep, EarlierSteps], Outcome | None]] = {
     "memory": _judge_own_memory,
     "memory_store": _judge_store,
     "memory_modify": _judge_change,

@@ -48,8 +48,8 @@ def is_tool_output(recording: Recording, text: str, before: int) -> bool:
         if call.seq < before and call.accepted and call.answer is not None
     )
     rows = (row for answer in answers for row in (answer, *objects_in(answer.get("results") or answer.get("memories"))))
-    told = (" ".join(text_in(row.get(name)).split()) for row in rows for name in ("id", "content"))
-    return any(len(each) >= SHORTEST_TEXT and each in words for each in told)
+    texts = (" ".join(text_in(row.get(name)).split()) for row in rows for name in ("id", "content"))
+    return any(len(each) >= SHORTEST_TEXT and each in words for each in texts)
 
 
 def identifier_in(value: object) -> str:
@@ -64,8 +64,8 @@ def is_value(sent: object, wanted: object) -> bool:
     try:
         return sent == wanted or abs(float(str(sent)) - float(str(wanted))) < 1e-9
     except ValueError:
-        one, other = plain(f"{sent}"), plain(f"{wanted}")
-        return one.casefold() == other.casefold() or (_time(one) is not None and _time(one) == _time(other))
+        left, right = plain(f"{sent}"), plain(f"{wanted}")
+        return left.casefold() == right.casefold() or (_time(left) is not None and _time(left) == _time(right))
 
 
 def members_of(value: object) -> set[str]:
@@ -127,8 +127,8 @@ class AskedStep(Struct, frozen=True):
         return self.fail(self.calls[0], message, expected=list_some(ids), fold="missing id")
 
 
-class SaidBefore:
-    """What earlier steps asked for: a request that comes late may still carry it."""
+class EarlierSteps:
+    """What earlier steps asked for, which a late request may still carry."""
 
     def __init__(self) -> None:
         self.texts: set[str] = set()
@@ -143,17 +143,17 @@ class SaidBefore:
     def is_late(self, text: str) -> bool:
         """Whether a stored text may be one that was said before and not stored yet."""
         return text not in self._stored and any(
-            text == said or (len(said) >= SHORTEST_TEXT and said in text) for said in self.texts
+            text == earlier or (len(earlier) >= SHORTEST_TEXT and earlier in text) for earlier in self.texts
         )
 
     def unasked_ids(self, call: Call) -> set[str]:
         """The ids that an accepted request forgets or changes although no earlier step asked for it."""
-        return ids_harmed(call) - (self.forgets if call.operation in FORGETS else self.changes)
+        return ids_affected(call) - (self.forgets if call.operation in FORGETS else self.changes)
 
-    def note(self, mark: StepMark, deeds: Sequence[Call]) -> None:
-        """Take in a step and its result."""
+    def record(self, mark: StepMark, writes: Sequence[Call]) -> None:
+        """Add a step and its writes."""
         given = mark.arguments or {}
-        for call in deeds:
+        for call in writes:
             if call.accepted:
                 text = content_of(call.body)
                 self._stored.add(text)
@@ -190,7 +190,7 @@ def asked_changes(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
 
 def sent_changes(call: Call) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Each memory that a request changes: its id, the members that are given, and where the id stands."""
+    """Each memory that a request changes: its id, the members that are given, and the pointer to the id."""
     if call.operation == PATCH:
         yield identifier_in(call.memory_id), call.body, "/request/path"
     patches = call.body.get("patches")
@@ -211,7 +211,7 @@ def ids_forgotten(call: Call) -> set[str]:
     return asked_ids(call.body) if is_executed(call) else set()
 
 
-def ids_harmed(call: Call) -> set[str]:
+def ids_affected(call: Call) -> set[str]:
     """The ids that an accepted request changes or forgets."""
     if not call.accepted:
         return set()
@@ -224,10 +224,10 @@ def ids_superseded(call: Call) -> set[str]:
     """The ids of memories that an accepted request marks as replaced by another one."""
     if not call.accepted:
         return set()
-    named = _SUPERSEDED.fullmatch(call.path)
-    told = call.body.get("supersedes") if call.operation in SAVES else None
-    ids = {identifier_in(each) for each in (told if isinstance(told, list) else (told,))}
-    return (ids | ({unquote(named[1])} if named else set())) - {""}
+    match = _SUPERSEDED.fullmatch(call.path)
+    replaced = call.body.get("supersedes") if call.operation in SAVES else None
+    ids = {identifier_in(each) for each in (replaced if isinstance(replaced, list) else (replaced,))}
+    return (ids | ({unquote(match[1])} if match else set())) - {""}
 
 
 def list_some(ids: Iterable[str]) -> str:

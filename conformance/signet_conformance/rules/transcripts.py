@@ -164,7 +164,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-_MOST_HELD = 4096
+_MOST_CACHED = 4096
 """How many transcripts, and keys with their pairs, are remembered: a large recording has more."""
 
 
@@ -174,27 +174,27 @@ def transcripts_of(recording: Recording) -> Iterator[Transcript]:
 
 
 def _transcript(recording: Recording, call: Call) -> Transcript:
-    held: dict[int, Transcript] = recording.memo.setdefault(transcripts_of, {})
-    if call.seq not in held:
+    cache: dict[int, Transcript] = recording.memo.setdefault(transcripts_of, {})
+    if call.seq not in cache:
         spoken = turns(call.body.get("transcript"))
         once = {turn for turn, count in Counter(spoken).items() if count == 1}
-        _remember(held, call.seq, Transcript(call, spoken, once))
-    return held[call.seq]
+        _remember(cache, call.seq, Transcript(call, spoken, once))
+    return cache[call.seq]
 
 
 def pairs_of(recording: Recording, key: str) -> Pairs:
     """The neighbouring turns of different roles, each occurring once in its transcript, of one key's transcripts."""
-    held: dict[str, Pairs] = recording.memo.setdefault(pairs_of, {})
-    if key not in held:
+    cache: dict[str, Pairs] = recording.memo.setdefault(pairs_of, {})
+    if key not in cache:
         calls = (call for call in recording.hooks_of.get(key, ()) if call.operation in (END, CHECKPOINT))
-        _remember(held, key, _pairs(_transcript(recording, call) for call in calls))
-    return held[key]
+        _remember(cache, key, _pairs(_transcript(recording, call) for call in calls))
+    return cache[key]
 
 
-def _remember(held: dict[Key, Value], key: Key, value: Value) -> None:
-    if len(held) >= _MOST_HELD:
-        del held[next(iter(held))]
-    held[key] = value
+def _remember(cache: dict[Key, Value], key: Key, value: Value) -> None:
+    if len(cache) >= _MOST_CACHED:
+        del cache[next(iter(cache))]
+    cache[key] = value
 
 
 def _pairs(transcripts: Iterable[Transcript]) -> Pairs:

@@ -1,4 +1,4 @@
-"""Requirements on every request: body, content type, route, runtime path, repeats, health first."""
+"""Requirements on every request: body, content type, route, runtime path, health first."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
     """A session key is used with one runtime path until the session ends."""
     owners: dict[str, Call] = {}
     # Before 0.109 only a start claims a session, and an end releases it whatever its path.
-    started_only = not recording.at_least("0.109")
+    only_starts_claim = not recording.at_least("0.109")
     checking = [c for c in recording.of(*facts.CLAIM_CHECKING) if c.key is not None]
     for call in sorted([*recording.keyed_hooks, *checking], key=lambda c: c.seq):
         key, path = str(call.key), call.runtime_path
-        if call.operation == facts.END and (path is None or started_only):
-            # It conflicts with nobody, and still ends the session.
+        if call.operation == facts.END and (path is None or only_starts_claim):
+            # It conflicts with no claim, and still ends the session.
             owners.pop(key, None)
-        if path is None or (call.operation == facts.END and started_only):
+        if path is None or (call.operation == facts.END and only_starts_claim):
             continue
         owner = owners.get(key)
         if owner is not None and owner.runtime_path != path:
@@ -130,7 +130,7 @@ def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:
             continue
         if call.operation == facts.END:
             owners.pop(key, None)
-        elif owner is None and call.operation in ((facts.START,) if started_only else facts.LIFECYCLE):
+        elif owner is None and call.operation in ((facts.START,) if only_starts_claim else facts.LIFECYCLE):
             owners[key] = call
         yield PASS
 

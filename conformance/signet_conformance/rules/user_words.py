@@ -10,7 +10,7 @@ from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, Tu
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.handlers import survived_clears
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided, warn
-from signet_conformance.rules.prompt import answered_before, is_in_its_turn
+from signet_conformance.rules.prompt import is_in_its_turn, prompts_answered_before
 from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.tool_requests import is_tool_output
 from signet_conformance.rules.transcripts import (
@@ -28,12 +28,12 @@ from signet_conformance.trace.marks import StepMark, StepName
 
 def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     """A submission contains the prompt of the turn that is about to run, unchanged."""
-    settled: set[int] = set()
+    judged: set[int] = set()
     turns = recording.timeline.turns
-    for late, transcript, newer_follow in answered_before(recording):
+    for late, transcript, newer_follow in prompts_answered_before(recording):
         # If marks show what the user said in a step, they decide; SIG-PROMPT-003 judges lateness.
         if newer_follow and not is_in_its_turn(recording, late) and not _is_what_was_said(recording, late):
-            settled.add(late.seq)
+            judged.add(late.seq)
             if loses_words(recording, late):
                 continue
             yield breach_of("SIG-PROMPT-010", "stale", late, transcript, received=late.text)
@@ -42,17 +42,17 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
         wanted = turn.plain_text
         answered = any(is_said(recording, call.text or "", wanted) for call in turn.prompts)
         for call in turn.prompts:
-            if call.seq in settled or not plain(call.text):
+            if call.seq in judged or not plain(call.text):
                 continue
-            settled.add(call.seq)
+            judged.add(call.seq)
             if is_said(recording, call.text or "", wanted):
                 yield PASS
             elif recording.timeline.is_unmarked_sub_agent(call.key):
                 yield undecided(call, message="a sub-agent's prompt, whose words no mark contains")
             elif not loses_words(recording, call):
-                yield _another_text(recording, call, turn, others, beside=answered)
-    rest = [p for p in recording.of(PROMPT) if p.seq not in settled]
-    # Of a large recording, each prompt's text would be read from its file.
+                yield _judge_another_text(recording, call, turn, others, beside=answered)
+    rest = [p for p in recording.of(PROMPT) if p.seq not in judged]
+    # In a large recording, each prompt's text would have to be read from its file.
     for call in rest if _summaries(recording) else ():
         if _is_a_summary(recording, call, others):
             yield warn(
@@ -74,8 +74,8 @@ _SUMMARY = "the summary of a compaction, submitted as the user's prompt"
 def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
     """Whether a submission contains a summary from a step, and differs from the user's texts."""
     text = plain(call.text)
-    is_one = any(each in words_of(text) for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
-    return is_one and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
+    has_summary = any(each in words_of(text) for each in _summaries(recording) if len(each) >= SHORTEST_TEXT)
+    return has_summary and text not in said and not recording.timeline.is_unmarked_sub_agent(call.key)
 
 
 def _summaries(recording: Recording) -> AbstractSet[str]:
@@ -90,7 +90,7 @@ def _is_what_was_said(recording: Recording, call: Call) -> bool:
     return turn is not None and is_said(recording, call.text or "", turn.plain_text)
 
 
-def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
+def _judge_another_text(recording: Recording, call: Call, turn: Turn, others: set[str], *, beside: bool) -> Outcome:
     """The outcome of a submission without the text of its step; with `beside`, another submission has that text."""
     text, wanted, reply = plain(call.text), turn.plain_text, plain(turn.step.reply)
     if REDACTION in text or REDACTION in wanted:
@@ -124,23 +124,23 @@ def _another_text(recording: Recording, call: Call, turn: Turn, others: set[str]
     elif beside:
         return undecided(call, message="a text that no step contains, beside the right one")
     else:
-        message, fold = _how_changed(text, wanted, others), "changed"
+        message, fold = _describe_change(text, wanted, others), "changed"
     return warn(call, message=message, pointer=text_pointer(call), expected=turn.text, fold=fold)
 
 
-def _how_changed(text: str, wanted: str, others: AbstractSet[str]) -> str:
+def _describe_change(text: str, wanted: str, others: AbstractSet[str]) -> str:
     form = normal_form(text, wanted)
     if form is not None:
         return f"the prompt arrives in another Unicode normalisation form ({form})"
     if change := damage(text, wanted):
         return change
     # A short text of another turn may stand in it by chance, so it is only mentioned.
-    is_held = any(other and re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text) for other in others)
-    return "another text arrives in place of the prompt" + (", with that of another turn in it" if is_held else "")
+    is_mentioned = any(other and re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text) for other in others)
+    return "another text arrives in place of the prompt" + (", with that of another turn in it" if is_mentioned else "")
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_SAYS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
+_WITH_WORDS = (StepName.PROMPT, StepName.SESSIONLESS_PROMPT)
 
 
 def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
@@ -150,11 +150,11 @@ def user_turns_are_the_users(recording: Recording) -> Iterator[Outcome]:
         call, session = transcript.call, timeline.session_of(transcript.call.key)
         if call.operation != END or session is None or timeline.is_unmarked_sub_agent(call.key):
             continue
-        told = [words for role, text in transcript.turns if role == "user" and (words := words_of(text))]
-        said = _user_marks(recording, session, call)
-        if told and said:
-            yield _judge(recording, transcript, session, told, said)
-        elif said and call.body_text("transcript") is None and call.body.get("reason") != "clear":
+        sent = [words for role, text in transcript.turns if role == "user" and (words := words_of(text))]
+        steps = _user_marks(recording, session, call)
+        if sent and steps:
+            yield _judge(recording, transcript, session, sent, steps)
+        elif steps and call.body_text("transcript") is None and call.body.get("reason") != "clear":
             yield from _judge_path(call)
 
 
@@ -169,23 +169,23 @@ def _judge_path(call: Call) -> Iterator[Outcome]:
 
 def _user_marks(recording: Recording, session: str, call: Call) -> Sequence[StepMark]:
     """The steps before a call in which the user said something in a session or a related one."""
-    said = (mark for mark in recording.timeline.steps if mark.seq < call.seq and mark.step in _SAYS)
+    said = (mark for mark in recording.timeline.steps if mark.seq < call.seq and mark.step in _WITH_WORDS)
     own = (mark for mark in said if recording.timeline.are_related(mark.session, session))
     return [mark for mark in own if words_of(mark.text)]
 
 
 def _judge(
-    recording: Recording, transcript: Transcript, session: str, told: Sequence[str], said: Sequence[StepMark]
+    recording: Recording, transcript: Transcript, session: str, sent: Sequence[str], steps: Sequence[StepMark]
 ) -> Outcome:
     call = transcript.call
     cleared = _last_clear(recording, session, call)
-    copied = _said_in_a_copy(recording, session, call)
-    own = [mark for mark in said if mark.seq not in copied]
+    copied = _prompts_in_a_copy(recording, session, call)
+    own = [mark for mark in steps if mark.seq not in copied]
     now = {words_of(mark.text) for mark in own if cleared is None or mark.seq > cleared or mark.session != session}
     before = {words_of(mark.text) for mark in own} - now
     # A host may store each line of a prompt as a turn.
     lines, former_lines = _lines_of(own, now), _lines_of(own, before)
-    unsaid = [words for words in told if words not in lines and not _is_said(words, now)]
+    unsaid = [words for words in sent if words not in lines and not _is_said(words, now)]
     strange = next((words for words in unsaid if REDACTION not in words), None)
     if strange is None:
         return PASS
@@ -194,7 +194,7 @@ def _judge(
     if not _is_json(call) and _may_be_quoted(recording):
         return undecided(call, message="the conversation contains a line that looks like the beginning of a turn")
     message, fold = _kind(recording, call, strange, now, before | former_lines)
-    if fold in ("not said", "envelope") and len(set(unsaid)) <= _expanded(recording, told, said, now):
+    if fold in ("not said", "envelope") and len(set(unsaid)) <= _count_expanded(recording, sent, steps, now):
         return undecided(call, message="the host decides what it makes of a command or a file name")
     if fold == "cleared" and cleared is not None and _may_have_been_used(recording, call, session, cleared):
         # The daemon stores one transcript for each key, and nothing of an end with the reason clear.
@@ -211,33 +211,33 @@ def _judge(
     )
 
 
-def _said_in_a_copy(recording: Recording, session: str, call: Call) -> AbstractSet[int]:
+def _prompts_in_a_copy(recording: Recording, session: str, call: Call) -> AbstractSet[int]:
     """The numbers of the prompts between a fork or a clear and the return from it, all sent under another key."""
-    gone: list[int] | None = None
-    elsewhere: set[int] = set()
+    in_copy: list[int] | None = None
+    copied: set[int] = set()
     for mark in recording.timeline.steps:
         if mark.seq > call.seq or mark.session != session:
             continue
         if mark.step in (StepName.FORK, StepName.CLEAR):
-            gone = []
+            in_copy = []
         elif mark.step == StepName.REOPEN:
-            elsewhere.update(gone or ())
-            gone = None
-        elif gone is not None:
-            gone.append(mark.seq)
+            copied.update(in_copy or ())
+            in_copy = None
+        elif in_copy is not None:
+            in_copy.append(mark.seq)
     keys = {turn.step.seq: {prompt.key for prompt in turn.prompts} for turn in recording.timeline.turns}
-    return {seq for seq in elsewhere if keys.get(seq) and call.key not in keys[seq]}
+    return {seq for seq in copied if keys.get(seq) and call.key not in keys[seq]}
 
 
-def _lines_of(said: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
+def _lines_of(steps: Sequence[StepMark], texts: AbstractSet[str]) -> set[str]:
     """The lines of those of the user's texts that are in `texts`."""
-    return {words_of(line) for mark in said if words_of(mark.text) in texts for line in plain(mark.text).split("\n")}
+    return {words_of(line) for mark in steps if words_of(mark.text) in texts for line in plain(mark.text).split("\n")}
 
 
-def _expanded(recording: Recording, told: Sequence[str], said: Sequence[StepMark], now: AbstractSet[str]) -> int:
+def _count_expanded(recording: Recording, sent: Sequence[str], steps: Sequence[StepMark], now: AbstractSet[str]) -> int:
     """The number of commands and prompts with file names that a transcript lacks: a host may have expanded them."""
-    given = {words_of(mark.text) for mark in said if not recording.timeline.was_skipped(mark)} & now
-    return len({words for words in given if may_be_expanded(words)} - set(told))
+    given = {words_of(mark.text) for mark in steps if not recording.timeline.was_skipped(mark)} & now
+    return len({words for words in given if may_be_expanded(words)} - set(sent))
 
 
 def _may_have_been_used(recording: Recording, call: Call, session: str, cleared: int) -> bool:
@@ -275,7 +275,7 @@ def _kind(recording: Recording, call: Call, words: str, now: set[str], before: s
     timeline = recording.timeline
     if _is_said(words, before):
         return "from before the user cleared the context", "cleared"
-    others = {words_of(mark.text) for mark in timeline.steps if mark.seq < call.seq and mark.step in _SAYS}
+    others = {words_of(mark.text) for mark in timeline.steps if mark.seq < call.seq and mark.step in _WITH_WORDS}
     if words in others:
         return "from another session", "another session"
     if any(each and each in words for each in _summaries(recording)):

@@ -22,13 +22,13 @@ _COMPARED = 2000
 
 
 def words_arrive_as_they_were_said(recording: Recording) -> Iterator[Outcome]:
-    """A prompt holds the words of a turn of its own session, the first that was not reported yet, and all of them."""
+    """A prompt holds all words of a turn of its own session, the first that was not reported yet."""
     yield from outcomes(recording).values()
 
 
 @once_a_recording
 def outcomes(recording: Recording) -> Mapping[int, Outcome]:
-    """The outcome for the words of each accepted prompt, by its number; the text of a turn is the measure."""
+    """The outcome for the words of each accepted prompt, by its number."""
     return dict(_outcomes(recording.whole))
 
 
@@ -41,7 +41,7 @@ def loses_words(recording: Recording, call: Call) -> bool:
 
 
 def is_said(recording: Recording, text: str, wanted: str) -> bool:
-    """Whether a text is another one, or the declared cut of it; both are plain."""
+    """Whether a text is equal to the plain text `wanted`, or is the declared cut of it."""
     sent, limit = plain(text), recording.declared.prompt_chars
     return sent == wanted or (limit is not None and _is_cut(sent, wanted, limit))
 
@@ -141,7 +141,7 @@ def _breach(call: Call, message: str, expected: str, fold: str) -> Finding:
 
 
 def text_pointer(call: Call) -> str:
-    """The places of a prompt's words in its body."""
+    """The JSON pointer to a prompt's words."""
     return in_body("userMessage" if call.body_text("userMessage") else "userPrompt")
 
 
@@ -162,15 +162,15 @@ def damage(text: str, wanted: str) -> str | None:
     if _likeness(text, wanted) < _ALIKE:
         return None
     lost = len(wanted) - len(text)
-    what = f"{lost} characters missing" if lost > 0 else "other characters"
-    return f"the prompt arrives with {what}"
+    change = f"{lost} characters missing" if lost > 0 else "other characters"
+    return f"the prompt arrives with {change}"
 
 
 def _is_replaced(text: str, wanted: str) -> bool:
     """Whether a text is another one with question marks, or U+FFFD, in place of characters."""
-    kept = [piece for piece in re.split("[?\ufffd]+", text) if piece]
+    pieces = [piece for piece in re.split("[?\ufffd]+", text) if piece]
     at = 0
-    for piece in kept:
+    for piece in pieces:
         if (at := wanted.find(piece, at)) < 0:
             return False
         at += len(piece)

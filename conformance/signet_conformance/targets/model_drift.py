@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance.facts import Recording
 from signet_conformance.rules.model.given import injected_texts
-from signet_conformance.rules.model.requests import ModelCall, padded, plain_words, presence, says
+from signet_conformance.rules.model.requests import ModelCall, count_lines, padded, plain_words, says
 from signet_conformance.rules.model.turns import ModelTurn, turns
 from signet_conformance.targets.drift import Drift, join_names
 from signet_conformance.trace import Trace
@@ -95,7 +95,7 @@ def _holding(request: ModelCall, lines: tuple[str, ...]) -> Sequence[int]:
     """The numbers of a request's parts that hold a text, except those in which the model speaks."""
     parts = enumerate(request.parts)
     told = [(number, part) for number, part in parts if part.role in ("system", "user")]
-    return [number for number, part in told if presence(lines, padded([part.text])).mostly]
+    return [number for number, part in told if count_lines(lines, padded([part.text])).mostly]
 
 
 def _place(request: ModelCall, number: int, turn: ModelTurn) -> str:

@@ -14,11 +14,11 @@ from signet_conformance.facts import BOUNDS, PARENT_MEMBERS, PROMPT, START, Call
 from signet_conformance.files.json_values import objects_in, texts_within
 from signet_conformance.rules.model.requests import (
     ModelCall,
+    count_lines,
     is_beginning,
     marker_lines,
     padded,
     plain_words,
-    presence,
     says,
     says_left_out,
 )
@@ -44,7 +44,7 @@ class InjectedText(Struct, frozen=True, dict=True):
 
     @cached_property
     def memories(self) -> tuple[str, ...]:
-        """The lines of a start that are memories; a program may read identity and instructions from their files."""
+        """The lines of a start that are memories; a program may read identity and instructions from files itself."""
         rows = objects_in(self.call.answer_value("memories") if self.call.operation == START else None)
         known = [plain_words(str(row.get("content", ""))) for row in rows]
         return tuple(
@@ -54,12 +54,12 @@ class InjectedText(Struct, frozen=True, dict=True):
 
 @once_a_recording
 def injected_texts(recording: Recording) -> Sequence[InjectedText]:
-    """Read what starts and prompts gave to inject, in order; without those of sub-agents, whose turns no mark names."""
+    """The texts that starts and prompts gave to inject, in order; none for sub-agents, whose turns have no marks."""
     return tuple(_distinct_texts(recording))
 
 
-def turn_given(recording: Recording, text: InjectedText) -> ModelTurn | None:
-    """The turn that a text was given for; for that of a start, the next turn."""
+def turn_of_text(recording: Recording, text: InjectedText) -> ModelTurn | None:
+    """The turn that a text was given for: the prompt's own turn, or the next one after a start."""
     after = (turn for turn in turns_of(recording, text.session) if turn.high > text.call.seq)
     turn = next(after, None)
     if turn is None or text.call.operation == START:
@@ -88,12 +88,12 @@ def _kind(call: Call) -> str:
 
 def _read_texts(recording: Recording) -> Iterator[InjectedText]:
     for call in recording.of(START, PROMPT, cut=True):
-        heard = _came_in_time(recording, call) or (call.accepted and not _came_too_late(recording, call))
-        inject = call.answer_value("inject") if heard else None
+        arrived = _came_in_time(recording, call) or (call.accepted and not _came_too_late(recording, call))
+        inject = call.answer_value("inject") if arrived else None
         if not isinstance(inject, str) or any(map(call.body.get, PARENT_MEMBERS)):
             continue
         session = recording.timeline.session_of(call.key)
-        # Beside keyed hooks, one without a session may be asked while a connector is loaded.
+        # If others have keys, a hook without a session may have been sent while the connector was loaded.
         if session is None and not recording.keyed_hooks:
             session = recording.timeline.session_at(call.seq)
         lines = _unsaid_lines(recording, inject)
@@ -102,18 +102,18 @@ def _read_texts(recording: Recording) -> Iterator[InjectedText]:
 
 
 def _came_too_late(recording: Recording, call: Call) -> bool:
-    """Whether the kit held an answer back beyond its declared bound: who reads it may have gone on before."""
+    """Whether the kit held an answer back beyond its declared bound: the reader may have continued before."""
     bound = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
     return call.fault in ("delay", "slow_body") and bound is not None and call.t1 - call.t0 > bound
 
 
 def _came_in_time(recording: Recording, call: Call) -> bool:
-    """Whether the kit held an answer back for less than its declared bound, and the connector left before it."""
+    """Whether the kit delayed an answer by less than its declared bound, and the connector hung up before it came."""
     bound = recording.declared.bounds_s.get(BOUNDS[str(call.operation)])
-    held = (call.exchange.fault or {}).get("delay_s")
+    delay_s = (call.exchange.fault or {}).get("delay_s")
     if call.fault != "delay" or call.status != _OK:
         return False
-    return bound is not None and isinstance(held, int | float) and held < bound
+    return bound is not None and isinstance(delay_s, int | float) and delay_s < bound
 
 
 def _unsaid_lines(recording: Recording, text: str) -> tuple[str, ...]:
@@ -135,9 +135,9 @@ def agent_and_project(recording: Recording, session: str) -> tuple[str | None, s
     return agent, project
 
 
-def heard_by(recording: Recording, session: str, before: float) -> str:
-    """Return the daemon's answers to one session until an instant, as plain words: its model may know them."""
-    known: dict[str, Sequence[tuple[float, str]]] = recording.memo.setdefault(heard_by, {})
+def answers_before(recording: Recording, session: str, before: float) -> str:
+    """The daemon's answers to one session before an instant, as plain words: its model may know them."""
+    known: dict[str, Sequence[tuple[float, str]]] = recording.memo.setdefault(answers_before, {})
     if session not in known:
         known[session] = tuple(_answers(recording, session))
     return "|".join(text for at, text in known[session] if at <= before)
@@ -153,59 +153,59 @@ _DROPPING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.
 """Steps after which the history of a session is gone from its requests."""
 
 
-class Standing(Enum):
+class Presence(Enum):
     """How much of a text a request holds."""
 
-    HELD = auto()
-    PARTLY = auto()
-    UNTOLD = auto()
+    PRESENT = auto()
+    PARTIAL = auto()
+    AMBIGUOUS = auto()
     """The lines that it holds may have another source."""
-    LACKED = auto()
-    UNKNOWABLE = auto()
+    ABSENT = auto()
+    UNDECIDABLE = auto()
     """It would hold the lines of the text even without the text."""
 
 
 class ExpectedText(Struct, frozen=True):
     """A text that a request should hold.
 
-    `lines` are those that identify it, `telling` those of them that come from nowhere else, `memories` those of them
-    that matter most, if there are any.
+    `lines` are those that identify it, `unique` those that can come from no other source, `memories` those that
+    matter most, if there are any.
     """
 
     text: str
     lines: tuple[str, ...]
-    telling: tuple[str, ...]
+    unique: tuple[str, ...]
     memories: tuple[str, ...] = ()
 
-    def standing_in(self, request: ModelCall) -> Standing:
-        """How much of the text a request holds; half of its lines are enough, and one where it says what it lacks."""
-        if not self.telling and self._holds(request, self.lines):
-            return Standing.UNKNOWABLE
-        here = presence(self.telling, request.everything)
+    def presence_in(self, request: ModelCall) -> Presence:
+        """How much of the text a request holds. Half of its lines are enough, or one beside a note of an omission."""
+        if not self.unique and self._holds(request, self.lines):
+            return Presence.UNDECIDABLE
+        here = count_lines(self.unique, request.everything)
         if here.absent:
             if self._is_cut_in(request):
-                return Standing.PARTLY
-            return Standing.UNTOLD if self._may_stand_there(request) else Standing.LACKED
+                return Presence.PARTIAL
+            return Presence.AMBIGUOUS if self._may_be_there(request) else Presence.ABSENT
         if self._is_shortened_in(request):
-            return Standing.HELD
+            return Presence.PRESENT
         if not here.mostly:
-            return Standing.PARTLY
-        return Standing.HELD if not self.memories or self._holds(request, self.memories) else Standing.UNTOLD
+            return Presence.PARTIAL
+        return Presence.PRESENT if not self.memories or self._holds(request, self.memories) else Presence.AMBIGUOUS
 
-    def in_words(self, request: ModelCall, what: str) -> str:
-        """Why it is left open whether a request holds the text, which messages call `what`."""
-        here = presence(self.telling, request.everything)
+    def describe(self, request: ModelCall, name: str) -> str:
+        """Say why it is undecided whether a request holds the text, which messages call `name`."""
+        here = count_lines(self.unique, request.everything)
         if here.absent and self._is_cut_in(request):
-            return f"only the beginning of {what} reaches the model"
+            return f"only the beginning of {name} reaches the model"
         if here.mostly:
-            return f"the model gets no memory of {what}, only lines that a program may know by itself"
-        return f"only {here.present} of {here.total} lines of {what} reach the model"
+            return f"the model gets no memory of {name}, only lines that a program may know by itself"
+        return f"only {here.present} of {here.total} lines of {name} reach the model"
 
-    def _may_stand_there(self, request: ModelCall) -> bool:
+    def _may_be_there(self, request: ModelCall) -> bool:
         """Whether a request holds other lines of the text, and too few are left to call it missing."""
         if not self._holds(request, self.lines):
             return False
-        decisive = any(line in self.telling for line in self.memories) or 2 * len(self.telling) >= len(self.lines)
+        decisive = any(line in self.unique for line in self.memories) or 2 * len(self.unique) >= len(self.lines)
         return not decisive or self._is_shortened_in(request)
 
     def _is_cut_in(self, request: ModelCall) -> bool:
@@ -215,7 +215,7 @@ class ExpectedText(Struct, frozen=True):
         """
         given = (part.text for part in request.parts if part.role not in ("assistant", "result"))
         shown = [plain_words(line) for text in given for line in text.splitlines()]
-        return any(is_beginning(words, line) for line in self.telling for words in shown)
+        return any(is_beginning(words, line) for line in self.unique for words in shown)
 
     def _is_shortened_in(self, request: ModelCall) -> bool:
         return any(says_left_out(part.text, self.lines, self.text) for part in request.parts)
@@ -233,13 +233,13 @@ def expect_text(
     A program may know by itself what is in the system text of each session. Where no other line is left, those that
     the daemon had given to each session count, unless they are identity.
     """
-    before = _stood_before(recording, session, call)
+    before = _requests_before(recording, session, call)
     new = [line for line in lines if not any(says(line, request.everything) for request in before)]
-    telling = [line for line in new if not _is_common(recording, line)]
-    if not telling:
-        told = memories if call.operation == START else new
-        telling = [line for line in new if line in told and _was_given(recording, line)]
-    return ExpectedText(text, lines, tuple(telling), memories)
+    unique = [line for line in new if not _is_common(recording, line)]
+    if not unique:
+        candidates = memories if call.operation == START else new
+        unique = [line for line in new if line in candidates and _was_given(recording, line)]
+    return ExpectedText(text, lines, tuple(unique), memories)
 
 
 def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
@@ -247,16 +247,16 @@ def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
     return expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
 
 
-def _stood_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
+def _requests_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:
     """Return the requests before a call: those before the first step, and a session's own from its newest turn on."""
     steps = recording.timeline.steps_of(session, call.seq)
     dropped = max((recording.mark_times[mark.seq] for mark in steps if mark.step in _DROPPING), default=-inf)
     early = [each for each in model_requests(recording) if each.t0 < call.t0]
-    of_none = [each for each in early if session_asking(recording, each) is None]
+    before_steps = [each for each in early if session_asking(recording, each) is None]
     own = [each for each in early if session_asking(recording, each) == session and each.t0 >= dropped]
     main = {each.seq for turn in turns_of(recording, session) for each in turn.main}
     newest = max((each.t0 for each in own if each.seq in main), default=-inf)
-    return [*of_none, *(each for each in own if each.t0 >= newest)]
+    return [*before_steps, *(each for each in own if each.t0 >= newest)]
 
 
 def _is_common(recording: Recording, line: str) -> bool:
@@ -269,7 +269,7 @@ def _was_given(recording: Recording, line: str) -> bool:
     """Whether the daemon had given a line to each session before its system text held it."""
     for session, requests in _main_requests(recording).items():
         first = next(each for each in requests if says(line, each.system))
-        if not says(line, heard_by(recording, session, first.t0 + TOLERANCE_S)):
+        if not says(line, answers_before(recording, session, first.t0 + TOLERANCE_S)):
             return False
     return True
 

@@ -62,7 +62,7 @@ def says(line: str, text: str) -> bool:
 
 
 def is_beginning(shown: str, line: str) -> bool:
-    """Whether a line ends in the beginning of another one, of which it holds enough to recognise it."""
+    """Whether `shown` ends with the beginning of `line`, long enough to be recognised."""
     end = line.find(" ", _LONG_LETTERS)
     at = padded([shown]).find(f" {line[:end]}") if end > 0 else -1
     return at >= 0 and line.startswith(shown[at:])
@@ -129,7 +129,7 @@ class LineCount(Struct, frozen=True):
         return self.present >= self.total * _MOST_OF_IT and self.present > 0
 
 
-def presence(lines: tuple[str, ...], text: str) -> LineCount:
+def count_lines(lines: tuple[str, ...], text: str) -> LineCount:
     """Count the marker lines of a text in a padded text."""
     return LineCount(sum(says(line, text) for line in lines), len(lines))
 
@@ -205,9 +205,9 @@ class ModelCall(Struct, frozen=True, dict=True):
 
     @property
     def excerpt(self) -> str:
-        """The beginnings of what it tells the model, for people: each in at most 120 characters."""
-        told = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
-        return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in told[-4:])
+        """The last four texts of system and users, for people: each in at most 120 characters."""
+        texts = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
+        return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in texts[-4:])
 
     @property
     def said_by_user(self) -> list[str]:

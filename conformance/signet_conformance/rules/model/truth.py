@@ -1,4 +1,4 @@
-"""Rules on what the model is told: the outcome of its tools, and nothing else of a start that was late or unheard."""
+"""Rules on what the model is told: the outcome of its tools, and nothing untrue after a failed or late start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import parse_object, text_in
-from signet_conformance.rules.model.given import heard_by
+from signet_conformance.rules.model.given import answers_before
 from signet_conformance.rules.model.requests import (
     ModelCall,
     SaidPart,
@@ -55,7 +55,7 @@ _NOTHING = re.compile(
 )
 
 _NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
-"""Results without a word of an answer: what a program writes of a value that it cannot write."""
+"""Results without content, such as JavaScript writes for an object or a missing value."""
 
 
 def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
@@ -63,19 +63,19 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
     for turn in turns_with_tools(recording):
         calls = [c for c in recording.of(*_RECALLS, *facts.SAVES) if turn.low < c.seq < turn.high]
         for call in calls:
-            told = _request_with_result(call, turn)
-            if told is None:
+            answered = _request_with_result(call, turn)
+            if answered is None:
                 continue
-            request, part = told
+            request, part = answered
             later = [
                 c
                 for c in calls
                 if c.seq > call.seq and _identifying_words(c) == _identifying_words(call) and c.t0 <= request.t0
             ]
             if not later:
-                # What was kept may itself speak of errors.
-                kept = _identifying_words(call) if call.operation in facts.SAVES else ""
-                text = plain_words(part.text).replace(kept, " ") if kept else plain_words(part.text)
+                # The saved text may itself speak of errors.
+                saved = _identifying_words(call) if call.operation in facts.SAVES else ""
+                text = plain_words(part.text).replace(saved, " ") if saved else plain_words(part.text)
                 yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
 
@@ -130,14 +130,14 @@ def _describe_answer(call: Call) -> str:
 
 
 def _identifying_words(call: Call) -> str:
-    """What tells a call of a tool from others: the query, or what is to be kept."""
+    """What distinguishes a call of a tool from others: the query, or the text to save."""
     if call.operation == facts.MEMORY_SEARCH:
         return plain_words(text_in(call.query.get("q")))
     return plain_words(text_in(call.body.get("query", call.body.get("content"))))
 
 
 def _request_with_result(call: Call, turn: ModelTurn) -> tuple[ModelCall, SaidPart] | None:
-    """The first request after a call that holds the result of the tool which made it, as far as one tool is alike."""
+    """The first request with the result of the tool that made a call; None if several tools may have made it."""
     words = _identifying_words(call)
     for request in turn.asked:
         if not words or request.t0 < call.t0:
@@ -168,9 +168,9 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
     if reads:
         return _judge_memories(call, request, part, text)
     is_save = call.operation in facts.SAVES
-    # Who hands the daemon's own answer on tells what it said: it has members that are false.
-    is_told = (_SUCCESS if is_save else _CHANGED).search(text) or (is_save and _names_the_row(call, part))
-    if says_failure and not is_told:
+    # A tool that passes the daemon's own answer on is truthful, although that may contain the word false.
+    shows_success = (_SUCCESS if is_save else _CHANGED).search(text) or (is_save and _names_the_row(call, part))
+    if says_failure and not shows_success:
         done = "stored" if is_save else "forgot" if call.operation == facts.DELETE else "changed"
         return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
     return PASS
@@ -191,7 +191,7 @@ def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -
     if not contents:
         return unclear(call, asked=[request], message="the daemon found nothing, so any result of the tool can be true")
     said = padded([part.text])
-    if any(any(says(_beginning(line), said) for line in lines) for lines in contents):
+    if any(any(says(_first_words(line), said) for line in lines) for lines in contents):
         return PASS
     says_failure = part.failed or _FAILURE.search(text) is not None
     if says_failure or _NOTHING.search(text) or text in _NO_WORDS or _lists_nothing(part.text):
@@ -201,19 +201,19 @@ def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -
     return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
 
 
-def _beginning(line: str) -> str:
-    """The words of a line that a program shows which shortens it."""
+def _first_words(line: str) -> str:
+    """The first words of a line: a program that shortens lines still shows them."""
     return " ".join(line.split(" ")[:_FIRST_WORDS])
 
 
 def _lists_nothing(text: str) -> bool:
-    """Whether a result is a JSON object whose lists are all empty, as that of the rows."""
+    """Whether a result is a JSON object with lists that are all empty."""
     lists = [value for value in parse_object(text).values() if isinstance(value, list)]
     return bool(lists) and not any(lists)
 
 
 def _names_the_row(call: Call, part: SaidPart) -> bool:
-    """Whether a result holds the id that the daemon gave what it kept."""
+    """Whether a result holds the id that the daemon gave the saved memory."""
     identifier = call.answer_value("id")
     return isinstance(identifier, str) and bool(words := plain_words(identifier)) and says(words, padded([part.text]))
 
@@ -244,23 +244,23 @@ _OFFLINE = re.compile(
 _OF_MEMORY = re.compile(r"\b(?:signet|daemon|memory)\b")
 _HEADING = re.compile(r"^#+\s+(.+?)\s*$", re.MULTILINE)
 _IDENTITY = ("agent instructions", "identity", "soul")
-"""The headings under which an answer to a start, and a program that had none, tell whose agent it is."""
+"""The headings under which an answer to a start, or a program that got no answer, describes the agent."""
 
 
 def unheard_start_is_told_as_that(recording: Recording) -> Iterator[Outcome]:
-    """After a start or prompt that was late or unheard, the model hears neither of an absence nor of another agent."""
+    """After a late or failed start or prompt, the model gets no word that the daemon is away and no other identity."""
     for call in recording.of(facts.START, facts.PROMPT, cut=True):
         session = recording.timeline.session_of(call.key)
         if session is None or (call.accepted and call.error is None and call.fault is None):
             continue
         later = [turn for turn in turns_of(recording, session) if turn.high > call.seq]
         request = next((each for turn in later[:1] for each in turn.main if each.t0 >= call.t0), None)
-        if request is None or later[0].low > _next_heard(recording, call):
+        if request is None or later[0].low > _next_answered_start(recording, call):
             continue
-        yield _offline(recording, later[0], call, request) or _another(recording, call, request) or PASS
+        yield _offline_claim(recording, later[0], call, request) or _other_identity(recording, call, request) or PASS
 
 
-def _next_heard(recording: Recording, call: Call) -> int:
+def _next_answered_start(recording: Recording, call: Call) -> int:
     """The number of the next answered start of the same session: from then on the model may know better."""
     starts = (
         each.seq for each in recording.of(facts.START) if each.key == call.key and each.accepted and each.fault is None
@@ -268,16 +268,16 @@ def _next_heard(recording: Recording, call: Call) -> int:
     return min((seq for seq in starts if seq > call.seq), default=call.seq + 10**9)
 
 
-def _offline(recording: Recording, turn: ModelTurn, call: Call, request: ModelCall) -> Outcome | None:
+def _offline_claim(recording: Recording, turn: ModelTurn, call: Call, request: ModelCall) -> Outcome | None:
     if not call.is_answered(200, 300):
-        return None  # nobody answered, or what a daemon answers that has trouble
+        return None  # no answer or an error, after which a harness may call the daemon unreachable
     said = [mark.text or "" for mark in recording.timeline.steps_of(turn.session)]
-    known = f"{heard_by(recording, str(turn.session), request.t0)}|{padded(said)}"
-    told = [part.text for part in request.parts if part.role in ("system", "user")]
-    for line in (line for text in told for line in text.splitlines()):
+    known = f"{answers_before(recording, str(turn.session), request.t0)}|{padded(said)}"
+    given = [part.text for part in request.parts if part.role in ("system", "user")]
+    for line in (line for text in given for line in text.splitlines()):
         words = plain_words(line)
-        tells = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
-        if tells and not _was_said_undisturbed(recording, words, call):
+        claims_absence = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
+        if claims_absence and not _was_said_undisturbed(recording, words, call):
             return breach_of("SIG-MODEL-013", "told as offline", call, asked=[request], received=line.strip()[:200])
     return None
 
@@ -291,8 +291,8 @@ def _was_said_undisturbed(recording: Recording, words: str, call: Call) -> bool:
     return any(says(words, each.everything) for each in model_requests(recording) if each.t0 < until)
 
 
-def _another(recording: Recording, call: Call, request: ModelCall) -> Outcome | None:
-    """The breach of a request that tells another identity than the daemon tells of the same agent."""
+def _other_identity(recording: Recording, call: Call, request: ModelCall) -> Outcome | None:
+    """The breach of a request that gives the model another identity than the daemon gives the same agent."""
     starts = [
         each for each in recording.of(facts.START) if each.accepted and each.fault is None and each.agent == call.agent
     ]

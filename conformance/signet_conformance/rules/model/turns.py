@@ -1,4 +1,4 @@
-"""The turns of the user: which requests to the model belong to each by the marks of both recordings, and when."""
+"""The user's turns with their requests to the model, by the marks of both recordings; rules on when it is asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark, StepName, marks_of
 
 TOLERANCE_S = 0.05
-"""How far apart two instants of the two recorders may be told in the wrong order."""
+"""Two instants of the two recorders that are closer together may be in the wrong order."""
 
 
 class ModelTurn(Struct, frozen=True, dict=True):
@@ -75,7 +75,7 @@ def turns(recording: Recording) -> Sequence[ModelTurn]:
 
 @once_a_recording
 def turns_with_tools(recording: Recording) -> Sequence[ModelTurn]:
-    """The user's turns in order, and the tools that the model calls after another step, which say no text."""
+    """The user's turns in order, and the tool steps after another kind of step, which have no text."""
     return tuple(_turns(recording))
 
 
@@ -98,12 +98,12 @@ def asking_turns(recording: Recording, session: str | None) -> Sequence[ModelTur
 def _turns(recording: Recording) -> Iterator[ModelTurn]:
     model = recording.model
     steps = recording.marks(StepMark)
-    beside = [] if model is None else list(marks_of(model, StepMark))
-    if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in beside]:
+    model_steps = [] if model is None else list(marks_of(model, StepMark))
+    if model is None or [_name(mark) for mark in steps] != [_name(mark) for mark in model_steps]:
         return
     requests = model_requests(recording)
     in_turn = -1
-    for place, (step, other) in enumerate(zip(steps, beside, strict=True)):
+    for place, (step, other) in enumerate(zip(steps, model_steps, strict=True)):
         text = text_or_none(step.text)
         is_said = step.step == StepName.PROMPT and text is not None and not recording.timeline.was_skipped(step)
         if not is_said and (step.step != StepName.TOOL or place <= in_turn):
@@ -116,7 +116,7 @@ def _turns(recording: Recording) -> Iterator[ModelTurn]:
             last += 1
         in_turn = last
         high = steps[last + 1].seq if last + 1 < len(steps) else inf
-        until = beside[last + 1].seq if last + 1 < len(beside) else inf
+        until = model_steps[last + 1].seq if last + 1 < len(model_steps) else inf
         during = tuple(each for each in requests if other.seq < each.seq < until)
         over = recording.timeline.end_of(steps[last])
         main = during if not is_said or text is None else tuple(_main(during, text))
@@ -128,7 +128,7 @@ def _name(mark: StepMark) -> tuple[object, ...]:
 
 
 def _main(requests: Sequence[ModelCall], text: str) -> list[ModelCall]:
-    """The requests that hold what the user said; where some of them offer tools, those alone.
+    """The requests that hold what the user said; only those with tools, if there are any.
 
     Titles and topics are asked for with the user's text, too, and without tools.
     """
@@ -180,14 +180,14 @@ def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcom
     ]
     bounds = recording.declared.bounds_s
     for turn in away:
-        wait = _waited(turn)
+        wait = _wait_s(turn)
         if wait is None:
-            usually = any(_waited(other) is not None for other in undisturbed)
+            usually = any(_wait_s(other) is not None for other in undisturbed)
             yield _unanswered(turn, usual=usually, goes_on=recording.may_go_on)
             continue
         # A program takes its time for the first turn of a session, whatever the daemon does.
         alike = [other for other in undisturbed if _is_first(recording, other) is _is_first(recording, turn)]
-        usual = [other_wait for other in alike if (other_wait := _waited(other)) is not None]
+        usual = [other_wait for other in alike if (other_wait := _wait_s(other)) is not None]
         late = wait - median(usual) if usual else None
         allowed = bounds["prompt"] + bounds.get("start", 0.0) + GRACE_S if "prompt" in bounds else None
         if late is not None and allowed is not None and late > allowed:
@@ -213,7 +213,7 @@ def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
     return breach_of("SIG-MODEL-008", "no answer", asked=turn.asked, what=what, problem=problem, said=turn.text[:200])
 
 
-def _waited(turn: ModelTurn) -> float | None:
+def _wait_s(turn: ModelTurn) -> float | None:
     """Seconds from the user's turn to the model's first request that was answered; None when no request was."""
     first = next((request for request in turn.main if request.is_answered), None)
     return None if first is None else max(first.t0 - turn.began, 0.0)

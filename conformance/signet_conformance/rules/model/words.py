@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 
 from signet_conformance.facts import Recording
-from signet_conformance.rules.model.given import compacted_at, heard_by
+from signet_conformance.rules.model.given import answers_before, compacted_at
 from signet_conformance.rules.model.requests import ModelCall, plain_words, says_left_out
 from signet_conformance.rules.model.turns import ModelTurn, turns
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, unclear
@@ -22,26 +22,26 @@ def words_reach_the_model(recording: Recording) -> Iterator[Outcome]:
     """The turn's own request holds the user's words, each time that they were said and no more."""
     for turn in turns(recording):
         if turn.main:
-            yield _repeated(recording, turn, turn.main[0]) or PASS
-        elif not turn.unread and (outcome := _changed(recording, turn)) is not None:
+            yield _judge_repetition(recording, turn, turn.main[0]) or PASS
+        elif not turn.unread and (outcome := _judge_changed_words(recording, turn)) is not None:
             yield outcome
 
 
-def _repeated(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outcome | None:
-    """The breach of a request that repeats the words; None where that cannot be told, or does not hold."""
+def _judge_repetition(recording: Recording, turn: ModelTurn, request: ModelCall) -> Outcome | None:
+    """The breach of a request that repeats the user's words; None if it does not, or if that cannot be decided."""
     lines = _lines(turn.text)
     if turn.session is None or turn.low > compacted_at(recording, turn.session):
         return None
-    said = [part.text for part in request.parts if part.role == "user"]
-    counted = sum(_count(lines, _lines(text)) for text in said)
+    user_texts = [part.text for part in request.parts if part.role == "user"]
+    counted = sum(_count(lines, _lines(text)) for text in user_texts)
     if counted < 2:
         return None
     # The user may say it again; model, summary and daemon may quote it.
     steps = recording.timeline.steps_of(turn.session, turn.high)
     known = [text for mark in steps for text in (mark.text, mark.reply, mark.other.get("summary"))]
     allowed = sum(_count(lines, _lines(text)) for text in known if isinstance(text, str))
-    heard = heard_by(recording, turn.session, request.t0)
-    if counted <= allowed or f" {' '.join(words for words, _ in lines)} " in heard:
+    answers = answers_before(recording, turn.session, request.t0)
+    if counted <= allowed or f" {' '.join(words for words, _ in lines)} " in answers:
         return None
     return breach_of(
         "SIG-MODEL-010",
@@ -90,25 +90,25 @@ def _places(part: Sequence[str], whole: Sequence[str]) -> Iterator[int]:
             yield place + 1 - matched
 
 
-def _changed(recording: Recording, turn: ModelTurn) -> Outcome | None:
+def _judge_changed_words(recording: Recording, turn: ModelTurn) -> Outcome | None:
     """The breach of a turn whose own request holds some of the user's words, and not all of them.
 
-    One with fewer is the turn's own only where the kit has written it: a program may ask something else meanwhile.
+    A request with less than half of them counts only if the kit wrote it: a program may ask something else meanwhile.
     """
     own = next((request for request in turn.asked if request.tools), None)
     said = _words(turn.text)
     if own is None or len(said) < _LEAST_WORDS:
         return None
     newest = [part.text for part in takewhile(lambda part: part.role not in ("assistant", "result"), own.parts[::-1])]
-    told = "\n".join(newest[::-1])
-    there = _words(told)
-    matching = SequenceMatcher(None, said[:_MOST_WORDS], there[:_MOST_WORDS], autojunk=False).get_matching_blocks()
-    held = sum(block.size for block in matching) / len(said[:_MOST_WORDS])
-    if held == 1:
+    newest_text = "\n".join(newest[::-1])
+    sent = _words(newest_text)
+    matching = SequenceMatcher(None, said[:_MOST_WORDS], sent[:_MOST_WORDS], autojunk=False).get_matching_blocks()
+    share = sum(block.size for block in matching) / len(said[:_MOST_WORDS])
+    if share == 1:
         return PASS
-    if held < _HALF and not (recording.model is not None and recording.model.header.played):
+    if share < _HALF and not (recording.model is not None and recording.model.header.played):
         return None
-    if says_left_out(told, map(plain_words, turn.text.splitlines()), turn.text):
+    if says_left_out(newest_text, map(plain_words, turn.text.splitlines()), turn.text):
         return unclear(asked=[own], message=f"step {turn.step.index}: the host says that it left something out")
     return breach_of(
         "SIG-MODEL-010", "words changed", asked=[own], received=own.excerpt, turn=turn, said=turn.text.strip()[:200]
