@@ -99,6 +99,7 @@ BAD_LINES: dict[str, tuple[dict[str, Any], str]] = {
     "request is absent": ({**GOOD, "request": None}, "without its request object"),
     "method is a number": ({**GOOD, "request": {**REQUEST, "method": 7}}, "must be strings"),
     "path is absent": ({**GOOD, "request": {"method": "GET"}}, "must be strings"),
+    "path holds the query": ({**GOOD, "request": {**REQUEST, "path": "/health?a=1"}}, "expected it without the query"),
     "query is an object": ({**GOOD, "request": {**REQUEST, "query": {"q": "x"}}}, "request.query is"),
     "a header is no pair": ({**GOOD, "request": {**REQUEST, "headers": [["a"]]}}, "request.headers holds"),
     "a header is a number": ({**GOOD, "request": {**REQUEST, "headers": [["a", 1]]}}, "request.headers holds"),

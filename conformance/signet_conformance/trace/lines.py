@@ -93,9 +93,9 @@ def _at_once(value: JSONValue) -> model.Exchange | model.Mark | None:
 
 
 def _has_known_forms(exchange: model.Exchange) -> bool:
-    """Whether the method is in upper case and each body has a known kind, which the types do not say."""
+    """Whether what the types do not say holds: a method in upper case, a path without query, bodies of known kinds."""
     request, response = exchange.request, exchange.response
-    if not request.method.isupper() or (request.body is not None and request.body.kind is None):
+    if not request.method.isupper() or "?" in request.path or (request.body is not None and request.body.kind is None):
         return False
     return response is None or response.body is None or response.body.kind is not None
 
@@ -160,6 +160,8 @@ def _exchange(data: dict[str, JSONValue]) -> model.Exchange:
     method, path = request.get("method"), request.get("path")
     if not isinstance(method, str) or not isinstance(path, str):
         raise BrokenLineError("request.method and request.path must be strings")
+    if "?" in path:
+        raise BrokenLineError(f"request.path is {printable(json.dumps(path), 60)}, expected it without the query")
     response = data.get("response")
     answer: model.Response | None = None
     if response is not None:
