@@ -57,5 +57,5 @@ def test_a_recording_is_judged_as_people_did(recording: Path) -> None:
     for name in judgements.keys() - expected.keys():
         assert judgements[name].verdict not in BREACHES, (
             f"{name} came after the recordings were judged, and breaches {recording.name}: if that is right, "
-            f"add its row to docs/{DISPUTED.name}"
+            f"add its row to ci/tools/{DISPUTED.name}"
         )
