@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -38,7 +37,7 @@ def test_the_fake_of_the_page_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The harness of the example starts a session on a daemon without a socket."""
     for name, value in PATIENT.items():
         monkeypatch.setenv(name, value)
-    asyncio.run(examples()[1]["test_my_harness_starts_a_session"]())
+    examples()[1]["test_my_harness_starts_a_session"]()
 
 
 def test_the_page_names_everything_that_is_exported() -> None:

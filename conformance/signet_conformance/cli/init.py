@@ -10,8 +10,8 @@ Writes .github/workflows/signet-conformance.yml, signet-conformance.toml, and
 signet-baseline.json if something fails or warns: the lane is strict, and new
 failures and warnings fail it. No file is ever replaced. The recordings and
 reports of the run stay in signet-report, which git ignores.
-The exit status is that of the run at the end, or the highest of several runs;
-0 with --no-run or --dry-run.
+The exit status is that of the run without the baseline, or the highest of
+several such runs; 0 with --no-run or --dry-run.
 """
 
 from __future__ import annotations
@@ -112,10 +112,10 @@ class _SetUp(Struct):
 @click.option(
     "--scenarios",
     metavar="N",
-    help="Generated sessions, in the run at the end and in the lane (default: the target's own number).",
+    help="Generated sessions, in the run and in the lane (default: the target's own number).",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing and run nothing.")
-@click.option("--no-run", is_flag=True, help="Do not drive the connector at the end; no baseline is written then.")
+@click.option("--no-run", is_flag=True, help="Do not drive the connector; no baseline is written then.")
 def command(
     *,
     folders: tuple[str, ...],
