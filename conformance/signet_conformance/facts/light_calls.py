@@ -188,17 +188,18 @@ class LightCall(Call):
         return first_of_each_name(self.exchange.request.headers).get(name)
 
     @property
-    def _told(self) -> int:
+    def told(self) -> int:
+        """What :class:`PackedFacts` keeps of it."""
         return self._facts.told[self._place]
 
     def says_again(self, before: Call) -> bool:
         """Whether a prompt says what another one said: the same text, after the same reply."""
-        return self._told == getattr(before, "_told", None) and super().says_again(before)
+        return isinstance(before, LightCall) and self.told == before.told and super().says_again(before)
 
     @property
     def is_stub(self) -> bool:
         """Whether a start was answered with the stub that a repeated start gets instead of context."""
-        return self.operation == START and self._told == 1
+        return self.operation == START and self.told == 1
 
 
 for _name in Kind._fields:
