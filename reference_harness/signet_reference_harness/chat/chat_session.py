@@ -61,6 +61,8 @@ class ChatSession:
     _file: session_file.SessionFile | None = None
     _mark: OpenMark | None = None
     """Exists while the daemon may hold the session open."""
+    _owing: list[tuple[OpenMark, Session]] = field(default_factory=list)
+    """Former sessions whose end was lost, with their marks: the host repeats it when it closes."""
     _last: tuple[str, bool] | None = None
     """The prompt of the last turn, and whether the conversation holds the turn; None without one."""
 
@@ -84,6 +86,7 @@ class ChatSession:
         Raises ConfigError, and changes nothing, when its file cannot be had.
         """
         before, old_file = self._session, self._file
+        self._leave_owing(identity.key)
         session, file = await take_up(self.host, identity, self.folders, stored, self.scrub)
         try:
             mark = OpenMark.create(self.folders.open_sessions, session, file.path)
@@ -98,8 +101,11 @@ class ChatSession:
         finally:
             if old_file is not None:
                 old_file.close()
-            if old_mark is not None:
-                old_mark.leave(owed=before is None or before.owes_end)
+            if old_mark is not None and before is not None:
+                if before.owes_end and before is not session:
+                    self._owing.append((old_mark, before))
+                else:
+                    old_mark.leave(owed=before.owes_end)
 
     async def turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
         """Take a turn with the model, and keep it in the session's file however it ends."""
@@ -187,8 +193,16 @@ class ChatSession:
         """Close the session's file, and remove its mark unless the daemon may still hold the session open."""
         if self._mark is not None:
             self._mark.leave(owed=self._session is None or self._session.owes_end)
+        self._leave_owing()
         if self._file is not None:
             self._file.close()
+
+    def _leave_owing(self, key: str | None = None) -> None:
+        """Let the marks of former sessions go, or those of the session with a key."""
+        for mark, session in self._owing:
+            if key in (None, session.identity.key):
+                mark.leave(owed=session.owes_end)
+        self._owing = [each for each in self._owing if key not in (None, each[1].identity.key)]
 
     def resumable(self) -> Sequence[ResumableSession]:
         """The other sessions of this agent in this project that can be continued, the latest first."""
