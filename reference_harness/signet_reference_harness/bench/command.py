@@ -28,7 +28,7 @@ from signet_reference_harness.bench.programs import Database
 from signet_reference_harness.bench.result import RESULT, Result, Times, subject_name, write_text
 from signet_reference_harness.bench.running import BenchPlan, run
 from signet_reference_harness.bench.suite import UNANSWERABLE, Suite, parse_suite, read_suite
-from signet_reference_harness.config import HarnessConfig
+from signet_reference_harness.config import HarnessConfig, url_problem
 from signet_reference_harness.documents import StrictModel, demand, parse_yaml, read_file
 from signet_reference_harness.errors import ConfigError, os_errors, printable
 from signet_reference_harness.providers import settings
@@ -126,6 +126,8 @@ def _answerer(given: BenchOptions) -> Answerer | None:
 def _demand_consent(given: BenchOptions) -> None:
     """Print the workspace of a daemon at a URL. Raises ConfigError if writing into it was not allowed."""
     url = str(given.daemon).rstrip("/")
+    if problem := url_problem(url):
+        raise ConfigError(f"--daemon {problem}", remedy="name its address, such as http://127.0.0.1:3850")
     health = asyncio.run(daemons.health_of(url, _token()))
     if health.failure is not None:
         raise ConfigError(f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out")

@@ -19,6 +19,7 @@ from signet_reference_harness.bench.performing import Latencies, OpenDatabase, S
 from signet_reference_harness.bench.sessions import DaemonPlayer, TimedClient
 from signet_reference_harness.config import HARNESS_NAME
 from signet_reference_harness.daemon_client.reply import Reply
+from signet_reference_harness.errors import ConfigError
 
 EMBEDDED: Final = "embedded"
 LOOK_AGAIN_S: Final = 0.05
@@ -96,7 +97,13 @@ class EmbeddedDaemon(_OwnDaemon):
             *(["--daemon-version", self._version] if self._version else []),
             *(["--clock", self._options.clock] if self._options.clock else []),
         ]
-        return await programs.address_of(stack, "the embedded daemon", module, place.environment(), said)
+        try:
+            return await programs.address_of(stack, "the embedded daemon", module, place.environment(), said)
+        except BenchFailureError as failure:
+            if self._version is None:
+                raise
+            told = f"--subject {EMBEDDED}:{self._version}: {failure.message}"
+            raise ConfigError(told, remedy="name a version that it knows, or leave it out") from None
 
 
 class CommandedDaemon(_OwnDaemon):

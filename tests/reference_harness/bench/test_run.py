@@ -178,6 +178,8 @@ def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
         ({"subject": "fts5", "from_db": Path(__file__)}, "--from-db .* is not an SQLite database|has no daemon"),
         ({"daemon": "a 'b"}, "No closing quotation"),
         ({"daemon": " "}, "--daemon is empty"),
+        ({"daemon": "http://127.0.0.1:99999"}, "--daemon is not an http or https URL"),
+        ({"daemon": "http://"}, "--daemon is not an http or https URL"),
         ({"judge": "x:y"}, "--judge without a model"),
         ({"answer": True, "model": "m", "judge": "nowhere:X"}, "--judge: cannot be made from nowhere:X"),
     ],
@@ -188,6 +190,13 @@ def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], t
         run(hut_lines(1), tmp_path / "out", **given)
     assert raised.value.remedy
     assert not (tmp_path / "out").exists()
+
+
+def test_an_embedded_daemon_of_no_known_version_is_wrong_usage(tmp_path: Path) -> None:
+    """It is no assertion of the suite that failed: the refusal names the versions that there are."""
+    with pytest.raises(ConfigError, match=r"--subject embedded:9: .*'9' is not one of '0.58'") as raised:
+        run(hut_lines(1), tmp_path / "out", subject="embedded:9")
+    assert raised.value.remedy == "name a version that it knows, or leave it out"
 
 
 @pytest.mark.parametrize(
