@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import http.client
 import re
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -85,9 +89,11 @@ def health(upstream: Upstream) -> Health:
     else:
         connection = http.client.HTTPConnection(upstream.host, upstream.port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", "/health", headers={"Accept": "application/json"})
-        response = connection.getresponse()
-        answer = response.read(1 << 20)
+        connection.connect()
+        with _hung_up_after(TIMEOUT_S, connection.sock):
+            connection.request("GET", "/health", headers={"Accept": "application/json"})
+            response = connection.getresponse()
+            answer = response.read(1 << 20)
     except (OSError, http.client.HTTPException):
         return Health(False, None)
     finally:
@@ -96,3 +102,19 @@ def health(upstream: Upstream) -> Health:
     # A daemon that is starting or ill may answer 503, and says so as JSON.
     odd = "" if isinstance(body, dict) else f"with status {response.status} and no JSON object"
     return Health(True, only_text(member_of(body, "version")), odd)
+
+
+@contextmanager
+def _hung_up_after(seconds: float, sock: socket.socket) -> Iterator[None]:
+    """Shut a socket down if the block takes longer: its own timeout begins anew with every byte."""
+
+    def hang_up() -> None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+    late = threading.Timer(seconds, hang_up)
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
 from mitmproxy.proxy.mode_specs import ProxyMode
 
 from signet_conformance.errors import UsageError
+from signet_recording_proxy import upstream
 from signet_recording_proxy.upstream import Upstream, ask
 from tests.support import recorder
 
@@ -90,3 +92,21 @@ def test_a_connection_that_is_refused_or_cut_off_is_no_answer() -> None:
     assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")
     daemon.close()
     assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")
+
+
+def test_an_endless_row_of_informational_answers_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each 100 Continue comes within the timeout, and no answer does."""
+    monkeypatch.setattr(upstream, "TIMEOUT_S", 0.2)
+    daemon = recorder.Upstream()
+
+    def go_on(call: recorder.Call) -> None:
+        call.connection.settimeout(0.01)
+        told = b"GET"
+        while told:
+            call.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            with suppress(TimeoutError):
+                told = call.connection.recv(65536)
+
+    daemon.handlers["/health"] = go_on
+    assert asyncio.run(ask(Upstream(daemon.url))) == (False, None, "")
+    daemon.close()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.error import HTTPError
 
@@ -90,6 +90,26 @@ def test_an_answer_that_is_no_http_is_none(answer: bytes) -> None:
     """A daemon that sends anything else is one that does not answer, not a defect of the kit."""
     with sending(answer) as daemon, pytest.raises(OSError, match="not HTTP"):
         ask_directly(f"{daemon}/health", timeout_s=10)
+
+
+def test_an_endless_row_of_informational_answers_is_late() -> None:
+    """Each 100 Continue comes within the timeout, and no answer does."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(ConnectionError), listening.accept()[0] as connection:
+                connection.settimeout(0.01)
+                told = b"GET"
+                while told:
+                    connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+                    with suppress(TimeoutError):
+                        told = connection.recv(65536)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(TimeoutError):
+            ask_directly(f"http://127.0.0.1:{listening.getsockname()[1]}/health", timeout_s=0.2)
+        thread.join()
 
 
 def test_a_workspace_in_a_torn_answer_is_not_named() -> None:

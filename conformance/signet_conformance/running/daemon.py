@@ -9,7 +9,9 @@ from __future__ import annotations
 import http.client
 import os
 import shlex
+import socket
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable
@@ -222,7 +224,34 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Return None: no redirect is followed."""
 
 
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
+class _PromptConnection(http.client.HTTPConnection):
+    """A connection whose answer begins within its timeout: that of a socket begins anew with every 100 Continue."""
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        """Wait for the head of the answer. Raises TimeoutError."""
+        late = threading.Timer(self.timeout or READY_TIMEOUT_S, self._hang_up, (self.sock,))
+        late.start()
+        try:
+            return super().getresponse()
+        except (OSError, http.client.HTTPException):
+            if late.finished.is_set():
+                raise TimeoutError("no answer began in time") from None
+            raise
+        finally:
+            late.cancel()
+
+    @staticmethod
+    def _hang_up(sock: socket.socket) -> None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+class _PromptHandler(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_PromptConnection, request)
+
+
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect(), _PromptHandler())
 
 
 def ask_directly(request: str | urllib.request.Request, timeout_s: float) -> http.client.HTTPResponse:

@@ -21,6 +21,8 @@ from signet_recording_proxy.trace_file import Headers
 
 MAX_HEAD = 256 * 1024
 """The longest head or trailer; servers accept less."""
+MAX_INTERIM = 1000
+"""The most informational answers (1xx) before an answer."""
 BAD_REQUEST, TOO_LONG, NOT_CARRIED, UNAVAILABLE = 400, 431, 501, 503
 
 
@@ -371,6 +373,7 @@ class AnswerReader(_Reader):
         self._parser = httptools.HttpResponseParser(self)
         self.head_only = False
         self._restarts = False
+        self._interim = 0
 
     def on_status(self, part: bytes) -> None:
         """A part of the reason phrase has come."""
@@ -387,7 +390,11 @@ class AnswerReader(_Reader):
         if last.status == 101:
             raise ComplaintError(Complaint(f"another protocol, {_ADDON}"))
         if last.status < 200:
+            self._interim += 1
+            if self._interim > MAX_INTERIM:
+                raise ComplaintError(Complaint(f"more than {MAX_INTERIM} informational answers"))
             return
+        self._interim = 0
         bare = self.head_only or last.status in (204, 304)
         last.until_closed = not (bare or last.chunked or last.has_length)
         if last.until_closed:

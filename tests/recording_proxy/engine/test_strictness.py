@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from signet_conformance.trace.marks import NoRequestMark, marks_of
-from signet_recording_proxy.engine.messages import MAX_HEAD, AnswerReader, Complaint, RequestReader
+from signet_recording_proxy.engine.messages import MAX_HEAD, MAX_INTERIM, AnswerReader, Complaint, RequestReader
 from tests.support.recorder import RecorderProcess, Upstream, is_reset, read_until_closed
 
 POST = b"POST /x HTTP/1.1\r\nhost: x\r\n"
@@ -108,6 +108,19 @@ def test_answers_are_held_to_the_same(answer: bytes) -> None:
     reader = AnswerReader()
     reader.feed(b"HTTP/1.1 200 OK\r\n" + answer)
     assert reader.messages[-1].complaint is not None
+
+
+def test_an_endless_row_of_informational_answers_is_given_up() -> None:
+    """A client would wait for ever; many before an answer are passed on, again for each answer."""
+    reader = AnswerReader()
+    row = b"HTTP/1.1 100 Continue\r\n\r\n" * MAX_INTERIM
+    for _ in range(2):
+        reader.feed(row + b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+    assert {message.complaint for message in reader.messages} == {None}
+    reader.feed(row + b"HTTP/1.1 102 Processing\r\n\r\n")
+    complaint = reader.messages[-1].complaint
+    assert complaint is not None
+    assert complaint.reason == "more than 1000 informational answers"
 
 
 @pytest.mark.parametrize("status", ["000", "007", "099", "20", "2000", "", "2x0", "-20"])
