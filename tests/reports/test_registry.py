@@ -25,7 +25,7 @@ from tests.support.command_line import Invoke
 from tests.support.every_format import asking_for
 from tests.support.known_failures import LATER, entries, listed
 from tests.support.run_endings import ending_of
-from tests.support.trace_files import BREACHING, CONFORMING, HEADER, health, post, write
+from tests.support.trace_files import BREACHING, CONFORMING, HEADER, end, health, post, start, write
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = "SIG-AGENT-002"
@@ -112,7 +112,7 @@ def test_a_format_is_bounded(tmp_path: Path, kind: Format) -> None:
     assert len(stream.getvalue()) < 3_000_000
 
 
-@pytest.mark.parametrize("name", ["html", "markdown"])
+@pytest.mark.parametrize("name", ["html", "junit", "markdown"])
 def test_one_more_kind_is_no_plural(tmp_path: Path, name: str) -> None:
     """Kinds beyond those that are shown are counted in words."""
     judged = judge(read(write(tmp_path / "a.jsonl", BREACHING)))
@@ -122,7 +122,18 @@ def test_one_more_kind_is_no_plural(tmp_path: Path, name: str) -> None:
     report = FORMATS[name].open(stream)
     report.add(judged, {})
     report.close(ending_of([essence(judged)], 1))
-    assert "1 more kind: the JSON report lists them" in stream.getvalue()
+    assert "1 other kind, 1 finding: --json lists them" in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["html", "junit", "markdown"])
+def test_a_must_that_warns_says_why_in_each_report(tmp_path: Path, name: str) -> None:
+    """A reader of a WARN beside MUST sees which part of the requirement only warns."""
+    judged = judge(read(write(tmp_path / "a.jsonl", [health(), post("/api/strange", {}), start(), end()])))
+    stream = io.StringIO()
+    report = FORMATS[name].open(stream)
+    report.add(judged, {})
+    report.close(ending_of([essence(judged)], 0))
+    assert "a MUST, but its entry says: WARN for a path outside the contract" in stream.getvalue()
 
 
 @every_format

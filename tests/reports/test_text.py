@@ -47,6 +47,16 @@ def test_conforming_is_said_with_its_price() -> None:
     assert "5 of them in every session (A, B, C and 2 more)" in told
 
 
+def test_a_must_that_only_warns_is_no_should() -> None:
+    """SIG-CKPT-001 is a MUST whose entry has a part that warns; HEALTH-001 is a SHOULD."""
+    must, should = {"SIG-CKPT-001": Verdict.WARN}, {"SIG-HEALTH-001": Verdict.WARN}
+    told = closing_line(concluded({**must, **should}, in_every_session=[*must]), 0)
+    assert told.startswith(
+        "conforming; 1 SHOULD and 1 MUST (in a part that only warns) broken, 1 of them in every session (SIG-CKPT-001);"
+    )
+    assert closing_line(concluded(must), 0).startswith("conforming; 1 MUST (in a part that only warns) broken; 1 req")
+
+
 @pytest.mark.parametrize(
     ("verdicts", "status", "line"),
     [

@@ -129,16 +129,11 @@ class CauseText(Struct, frozen=True):
         yield _head(cause)
         if requirement is not None and not cause.says:
             yield Paragraph(requirement.title, 2)
-        if note := level_note(cause):
-            yield labelled("level", note)
         breaches = cause.breaches[: MAX_PROBLEMS if detail is Detail.FULL and not cause.says else 1]
         for breach in breaches:
             yield from [Text()] * (breach is not first)
             yield from _example(breach, in_file=cause.of > 1, around=breach is first and detail is Detail.FULL)
-        if rest := cause.breaches[len(breaches) :]:
-            count = counted(sum(breach.times for breach in rest), "finding")
-            yield labelled("more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them")
-        for label, said in cause_rows(cause, self._also(cause, detail)):
+        for label, said in cause_rows(cause, self._also(cause, detail), len(breaches)):
             if label != "why" or detail is Detail.FULL:
                 yield labelled(label, said)
         for line in self._generated(cause):
@@ -260,8 +255,18 @@ MAX_PROBLEMS = 3
 _Drawn = TypeVar("_Drawn")
 
 
-def cause_rows(cause: Cause, also: Iterable[_Drawn]) -> Iterator[tuple[str, str | _Drawn]]:
-    """The labelled rows below the examples of a cause; `also` are its breaches of other requirements, as drawn."""
+def cause_rows(
+    cause: Cause, also: Iterable[_Drawn], examples: int = MAX_PROBLEMS
+) -> Iterator[tuple[str, str | _Drawn]]:
+    """The labelled rows below the examples of a cause; `also` are its breaches of other requirements, as drawn.
+
+    Kinds of breach beyond the number of `examples` are counted.
+    """
+    if note := _level_note(cause):
+        yield "level", note
+    if rest := cause.breaches[examples:]:
+        count = counted(sum(breach.times for breach in rest), "finding")
+        yield "more", f"{counted(len(rest), 'other kind')}, {count}: --json lists them"
     if where := extent(cause):
         yield "seen", where
     yield from (("also", other) for other in also)
@@ -290,7 +295,7 @@ def _operations(calls: Counter[str]) -> str:
     return f" ({', '.join(told)})" if told else ""
 
 
-def level_note(cause: Cause) -> str:
+def _level_note(cause: Cause) -> str:
     """Why a breached MUST only warns, in the words of its entry; empty for any other verdict or level."""
     requirement = known_requirement(cause.requirement)
     if requirement is None or cause.verdict is not Verdict.WARN or cause.first.level != "MUST":

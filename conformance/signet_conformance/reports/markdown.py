@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from signet_conformance import __version__
-from signet_conformance.errors import counted, printable
+from signet_conformance.errors import printable
 from signet_conformance.facts.steps import skipped_words
 from signet_conformance.finding import FOLDING_ORDER, Verdict
 from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, replay_words
@@ -106,8 +106,6 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
         lines += [inline(cause.sentence), ""]
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach, around=breach is cause.first)
-    if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
-        lines.append(f"- {counted(more, 'more kind')}: the JSON report lists them")
     for label, said in cause_rows(cause, cause.also):
         lines.append(f"- **{label}**: {inline(said) if isinstance(said, str) else _other(said)}")
     if known_requirement(cause.requirement) is not None:

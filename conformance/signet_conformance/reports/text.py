@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from signet_conformance.contract import catalogue, requirements
+from signet_conformance.contract import MUST, catalogue, requirements
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import KitError, NothingTestedError, counted, first_of, printable
 from signet_conformance.facts.steps import skipped_words
@@ -226,13 +226,16 @@ def closing_line(conclusion: Conclusion, status: int, colour: bool = False) -> s
 
 
 def _broken_shoulds(conclusion: Conclusion) -> str:
-    """How many SHOULD requirements are broken, with the names of those that every session breaks."""
+    """How many requirements only warn, by level, with the names of those that every session breaks."""
     warned = [name for name, verdict in conclusion.verdicts.items() if verdict is Verdict.WARN]
     always = [name for name in warned if name in conclusion.in_every_session]
     if not warned:
         return ""
+    musts = [name for name in warned if name in requirements() and requirements()[name].level == MUST]
+    counts = {"SHOULD": len(warned) - len(musts), "MUST (in a part that only warns)": len(musts)}
+    broken = " and ".join(f"{count} {level}" for level, count in counts.items() if count)
     each = f", {len(always)} of them in every session ({first_of(always, MAX_ALWAYS_BROKEN)})" if always else ""
-    return f"; {len(warned)} SHOULD broken{each}"
+    return f"; {broken} broken{each}"
 
 
 MAX_ALWAYS_BROKEN = 3

@@ -24,7 +24,7 @@ from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.outcome.coverage import Coverage, Dimension
 from signet_conformance.outcome.next_contract import NewerContract
 from signet_conformance.outcome.reach import UnreachableParts
-from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, level_note, replay_words
+from signet_conformance.reports.cause_text import MAX_PROBLEMS, cause_rows, known_words, replay_words
 from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import shell_command
 from signet_conformance.reports.ending import RunEnding
@@ -243,14 +243,10 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
     parts: list[Markup] = [head]
     if cause.sentence:
         parts.append(element("p", cause.sentence))
-    if note := level_note(cause):
-        parts.append(element("p", note, class_="quiet"))
     parts += [
         element("div", *_example(breach, names.get(breach.file), around=breach is cause.first), class_="shown")
         for breach in cause.breaches[:MAX_PROBLEMS]
     ]
-    if (more := len(cause.breaches) - MAX_PROBLEMS) > 0:
-        parts.append(element("p", f"{counted(more, 'more kind')}: the JSON report lists them."))
     rows = [*cause_rows(cause, (_other(other, other.requirement in addressed) for other in cause.also))]
     if known_requirement(cause.requirement) is not None:
         rows.append(("page", requirement_page(cause.requirement)))
