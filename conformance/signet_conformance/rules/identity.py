@@ -276,6 +276,8 @@ def harness_is_constant(recording: Recording) -> Iterator[Outcome]:
     if not named:
         return
     expected = recording.declared.harness if recording.declared.harness is not None else named[0][1]
-    kind = "changed" if len({harness for _, harness in named}) > 1 else "undeclared"
+    changes = len({harness for _, harness in named}) > 1
     for call, harness in named:
-        yield pass_if(harness == expected) or breach_of("SIG-SESS-003", kind, call, expected=expected)
+        yield pass_if(harness == expected) or breach_of(
+            "SIG-SESS-003", "changed" if changes else "undeclared", call, expected=expected
+        )
