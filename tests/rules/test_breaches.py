@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
@@ -21,20 +21,34 @@ OPTIONS = {name for name, told in inspect.signature(breach_of).parameters.items(
 
 FINDERS = {"breach_of": 0, "lost_state": 1}
 """The functions that make a finding of a breach, to the place of the requirement among their arguments."""
+OF_STEPS = "SIG-MEM-006"
+"""The requirement whose breaches the method of a tool's step makes, which gives the number of the step."""
 
 
-def texts_in(node: ast.expr, module: ast.Module) -> Iterator[str]:
-    """The texts that an expression may be: constants, each side of a choice, and what its name is assigned."""
+def texts_in(node: ast.expr, scope: ast.AST, module: ast.Module) -> Iterator[str]:
+    """The texts that an expression may be: constants, each side of a choice, and what its name is assigned.
+
+    A name is that of the function or class in which the expression is, or of the module.
+    """
     if isinstance(node, ast.Constant):
         yield str(node.value)
     elif isinstance(node, ast.IfExp):
-        yield from (*texts_in(node.body, module), *texts_in(node.orelse, module))
+        yield from (*texts_in(node.body, scope, module), *texts_in(node.orelse, scope, module))
     elif isinstance(node, ast.Name):
-        for statement in ast.walk(module):
-            if isinstance(statement, ast.Assign) and node.id in ast.unparse(statement.targets[0]).strip("()").split(
-                ", "
-            ):
-                yield from (each.value for each in ast.walk(statement.value) if isinstance(each, ast.Constant))
+        for name, value in (*assigned_by(ast.walk(scope)), *assigned_by(module.body)):
+            if name == node.id:
+                yield from texts_in(value, scope, module)
+
+
+def assigned_by(statements: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are assigned by some statements, each with its value."""
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            target, value = statement.targets[0], statement.value
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = [*zip(target.elts, value.elts, strict=True)]
+            yield from ((ast.unparse(each), given) for each, given in pairs)
 
 
 @cache
@@ -43,14 +57,17 @@ def found() -> Sequence[tuple[str, str, frozenset[str]]]:
     breaches = []
     for each in walk_packages(rules_room.__path__, f"{rules_room.__name__}."):
         module = ast.parse(inspect.getsource(import_module(each.name)))
-        for call in ast.walk(module):
+        for scope, call in ((top, node) for top in module.body for node in ast.walk(top)):
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-            if not isinstance(call, ast.Call) or name not in FINDERS:
+            if not isinstance(call, ast.Call) or name not in (*FINDERS, "step.breach"):
+                continue
+            facts = frozenset(str(keyword.arg) for keyword in call.keywords) - OPTIONS
+            if name == "step.breach":
+                breaches += [(OF_STEPS, text, facts | {"step"}) for text in texts_in(call.args[0], scope, module)]
                 continue
             requirement, kind = call.args[FINDERS[name] : FINDERS[name] + 2]
             if isinstance(requirement, ast.Constant):
-                facts = frozenset(str(keyword.arg) for keyword in call.keywords) - OPTIONS
-                breaches += [(str(requirement.value), each, facts) for each in texts_in(kind, module)]
+                breaches += [(str(requirement.value), text, facts) for text in texts_in(kind, scope, module)]
     return breaches
 
 

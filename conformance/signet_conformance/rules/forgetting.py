@@ -8,7 +8,6 @@ from typing import Any
 
 from signet_conformance.facts import DELETE, FORGET, Call
 from signet_conformance.files.json_values import objects_in
-from signet_conformance.finding import Finding
 from signet_conformance.rules.outcome import PASS, Outcome, in_body
 from signet_conformance.rules.tool_requests import (
     CHANGES,
@@ -39,7 +38,7 @@ def judge_forget(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     if mode == "preview":
         if all(ids_forgotten(call) and ids_forgotten(call) <= past.forgets for call in executed):
             return _preview_of_others(step, asked) or PASS
-        return _wrong_mode(executed[0], step, "a preview was requested, but memories are forgotten")
+        return step.breach("forgets", executed[0], received=_mode_of(executed[0]))
     if not executed:
         return _judge_previews(step, asked)
     if asked:
@@ -60,7 +59,7 @@ def _judge_previews(step: AskedStep, asked: set[str]) -> Outcome | None:
         return _preview_of_others(step, asked) or PASS
     if not step.undisturbed:
         return None
-    return _wrong_mode(previews[0], step, "a preview is made instead of forgetting memories")
+    return step.breach("only a preview", previews[0], received=_mode_of(previews[0]), mode=step.given["mode"])
 
 
 def _preview_of_others(step: AskedStep, asked: set[str]) -> Outcome | None:
@@ -73,22 +72,13 @@ def _preview_of_others(step: AskedStep, asked: set[str]) -> Outcome | None:
         missing = asked.difference(*(asked_ids(call.body) for call in previews))
         if not missing:
             return None
-        message = f"the preview leaves out {len(missing)} of the memories that the tool was given"
-        return step.fail(
-            first, message, pointer=in_body("ids"), expected=list_some(missing), received=None, fold="preview of others"
-        )
+        return step.breach("preview of others", first, count=len(missing), ids=list_some(missing))
     filters = _filters_in(step.given)
     others = [other for call in previews if (other := _other_filter(call, filters)) is not None]
     if len(others) < len(previews):
         return None
     name = others[0]
-    return step.fail(
-        first,
-        f"the preview is of another {name} than was asked for",
-        pointer=in_body(name),
-        expected=f"{filters[name]!r}",
-        fold=f"preview of another {name}",
-    )
+    return step.breach("preview of another", first, name=name, wanted=filters[name])
 
 
 def _filters_in(members: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -105,23 +95,11 @@ def _judge_forgotten_ids(step: AskedStep, asked: set[str], executed: Sequence[Ca
         ids = ids_forgotten(call)
         if not ids:
             filters = _filters_in(call.body)
-            return step.fail(
-                call,
-                f"memories are forgotten by {', '.join(filters) or 'no selection'}, although the tool was given ids",
-                pointer=in_body("ids"),
-                expected=list_some(asked),
-                received=filters,
-                fold="by filter",
-            )
+            names = ", ".join(filters) or "no selection"
+            return step.breach("by filter", call, received=filters, filters=names, ids=list_some(asked))
         if others := ids - asked - past.forgets:
-            return step.fail(
-                call,
-                "the tool forgets a memory that it was not asked to forget",
-                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
-                expected=list_some(asked),
-                received=list_some(others),
-                fold="other id",
-            )
+            place, sent = _place_of_ids(call), list_some(others)
+            return step.breach("forgets another", call, received=sent, place=place, ids=list_some(asked))
     missing = asked.difference(*map(ids_forgotten, step.calls))
     return step.missing(sorted(missing)) if missing else PASS
 
@@ -135,31 +113,18 @@ def _judge_forgotten_by_filter(step: AskedStep, executed: Sequence[Call], past: 
         if not ids:
             other = _other_filter(call, asked)
             if other is not None:
-                return step.fail(
-                    call,
-                    f"memories are forgotten by another {other} than was asked for",
-                    pointer=in_body(other),
-                    expected=f"{asked[other]!r}",
-                    fold=f"other {other}",
-                )
+                return step.breach("other filter", call, name=other, wanted=asked[other])
             if (most := step.given.get("limit")) and _limit_of(call) > _number(most):
-                return step.fail(
-                    call,
-                    "more memories may be forgotten than requested",
-                    pointer=in_body("limit"),
-                    expected=f"at most {most!r}",
-                    fold="limit",
-                )
+                return step.breach("limit", call, most=most)
         elif ids - past.forgets - _ids_of_previews(step, asked):
-            return step.fail(
-                call,
-                f"the tool was given {', '.join(asked)}, and the memories that a search found for it are forgotten",
-                pointer="/request/path" if call.operation == DELETE else in_body("ids"),
-                expected=", ".join(f"{name} {value!r}" for name, value in asked.items()),
-                received=list_some(ids),
-                fold="found",
-            )
+            place, names = _place_of_ids(call), ", ".join(asked)
+            wanted = ", ".join(f"{name} {value!r}" for name, value in asked.items())
+            return step.breach("found", call, received=list_some(ids), place=place, names=names, wanted=wanted)
     return PASS
+
+
+def _place_of_ids(forget: Call) -> str:
+    return "/request/path" if forget.operation == DELETE else in_body("ids")
 
 
 def _limit_of(forget: Call) -> float:
@@ -185,12 +150,5 @@ def _candidates_of(preview: Call) -> set[str]:
     return {identifier_in(row.get("id")) for row in objects_in(preview.answer_value("candidates"))}
 
 
-def _wrong_mode(call: Call, step: AskedStep, message: str) -> Finding:
-    return step.fail(
-        call,
-        message,
-        pointer=in_body("mode"),
-        expected=str(step.given.get("mode", "preview")),
-        received=call.body.get("mode", f"{call.method} {call.path}"),
-        fold="mode",
-    )
+def _mode_of(call: Call) -> object:
+    return call.body.get("mode", f"{call.method} {call.path}")

@@ -190,13 +190,9 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
         identifier = call.memory_id.strip()
         reserved = identifier.lower() in NO_IDS
         is_one_id = len(segments) == 1 and not reserved and not re.search(r"[\s?#]", identifier)
-        yield pass_if(is_one_id) or fail(
-            call,
-            message=f"{identifier[:60]!r} is not a memory id" if len(segments) == 1 else "the id is not encoded",
-            pointer="/request/path",
-            expected="one encoded path segment that names a memory",
-            received=call.path,
-            fold="reserved" if reserved else "not encoded",
+        problem = f"{identifier[:60]!r} is not a memory id" if len(segments) == 1 else "the id is not encoded"
+        yield pass_if(is_one_id) or breach_of(
+            "SIG-MEM-001", "reserved" if reserved else "not encoded", call, problem=problem
         )
 
 

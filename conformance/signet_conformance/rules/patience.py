@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from signet_conformance.facts import BOUNDS, PROMPT, START, Call, Recording
 from signet_conformance.rules.model.given import InjectedText, Presence, expect_injected, injected_texts, turn_of_text
-from signet_conformance.rules.outcome import Outcome, pass_if, undecided, warn
+from signet_conformance.rules.outcome import Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace import fault_kinds
 from signet_conformance.trace.marks import TIMED_OUT, HandlerMark, StepMark
 
@@ -121,14 +121,8 @@ def _judge_stopped(slow: _Slow) -> Iterator[Outcome]:
 
 
 def _breach(slow: _Slow, message: str, received: str) -> Outcome:
-    return warn(
-        slow.call,
-        message=message,
-        pointer="/t1",
-        expected=f"an answer that comes within {slow.bound_s:g} s is awaited and used",
-        received=received,
-        fold=f"{slow.call.operation} {received.partition(' after')[0]}",
-    )
+    code = received.partition(" after")[0]
+    return breach_of("SIG-FAIL-006", "not awaited", slow.call, received=received, what=message, slow=slow, code=code)
 
 
 def _unused_answers(recording: Recording) -> AbstractSet[int]:

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from signet_conformance.facts import EXEC, EXEC_JOB, GET, HEALTH, START, Call, Recording
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, pass_if, route_of, subjects_of, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, subjects_of, undecided
 from signet_conformance.rules.prompt import repeated_prompts
 from signet_conformance.trace.marks import StepName
 
@@ -121,16 +121,10 @@ def _judge_repeat(call: Call, before: Call, gap: float, gap_before: float | None
     """The finding on a repeat that comes `gap` seconds after a 503; None if it came late enough."""
     wait_s, least_s = _retry_after(before), max(TIGHT_LOOP_S, gap_before or 0.0)
     if wait_s is not None:
-        message = "repeated before the time given by Retry-After"
-        expected = f"not before {wait_s:g} s after the 503, or not at all"
-        is_early = gap < wait_s - _CLOCK_S
-    else:
-        message = "repeated too soon after a 503"
-        expected = f"later than {least_s:.3f} s after it, or not at all"
-        is_early = gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before)
-    if is_early:
-        received = f"{gap:.3f} s after it"
-        return fail(call, before, message=message, expected=expected, received=received, fold=route_of(call))
+        if gap < wait_s - _CLOCK_S:
+            return breach_of("SIG-HTTP-011", "before its time", call, before, wait_s=wait_s, gap=gap)
+    elif gap < TIGHT_LOOP_S or (gap_before is not None and gap <= gap_before):
+        return breach_of("SIG-HTTP-011", "too soon", call, before, least_s=least_s, gap=gap)
     if wait_s is None and gap_before is None and gap < SURELY_A_PAUSE_S:
         return undecided(
             call, before, message=f"repeated {gap:.2f} s after a 503: a short pause and a slow machine look alike"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, plain
-from signet_conformance.rules.outcome import PASS, Outcome, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT, without_cut_marks
 from signet_conformance.rules.words import is_said
 from signet_conformance.trace.marks import ModelMark, StepMark, StepName
@@ -108,21 +108,11 @@ def _judge(
         return undecided(call, message="what the model said in the turn before is not marked")
     if not accepted and older is None and foreign is None:
         return None
-    message, fold = "lastAssistantMessage holds words that the model did not say", "not said"
-    if older is not None and not accepted:
-        message, fold = "lastAssistantMessage is a reply from before the user began a new session", "cleared"
-    elif older is not None:
-        message, fold = "lastAssistantMessage is an older reply, not the newest of its session", "older"
-    elif foreign is not None:
-        message = f"lastAssistantMessage is a reply of another session ({foreign.mark.session})"
-        fold = "another session"
-    return warn(
-        call,
-        message=message,
-        pointer=in_body("lastAssistantMessage"),
-        expected=(accepted[-1].words or "") if accepted else "nothing: the model has said nothing yet",
-        fold=fold,
-    )
+    wanted = (accepted[-1].words or "") if accepted else "nothing: the model has said nothing yet"
+    kind = "another session" if foreign is not None else "not said"
+    if older is not None:
+        kind = "older" if accepted else "cleared"
+    return breach_of("SIG-PROMPT-013", kind, call, wanted=wanted, foreign=foreign)
 
 
 def _turn_of(recording: Recording, call: Call, own: Sequence[_Reply]) -> _Reply | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from signet_conformance.facts import HEALTH, PROMPT, START, Call, Recording, plain, text_or_none
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.trace.marks import StepMark, StepName
 
 _REFUSED = (401, 403, 409)
@@ -111,9 +111,8 @@ def _judge_missing_prompt(recording: Recording, inside: Sequence[Call], step: St
         return breach_of(
             "SIG-PROMPT-011", "another session", elsewhere, received=elsewhere.key, step=step, expected=expected
         )
-    message = f"step {step.index}: the user's turn is never submitted"
     before = [call for call in recording.calls if call.seq < end]
-    return warn(*before[-1:], message=message, expected=expected, fold="never submitted")
+    return breach_of("SIG-PROMPT-011", "never submitted", *before[-1:], step=step, expected=expected)
 
 
 def _prompts_given(recording: Recording) -> Sequence[StepMark]:

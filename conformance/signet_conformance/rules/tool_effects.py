@@ -167,14 +167,8 @@ def _judge_own_memory(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     for call in step.calls:
         strange = sorted(each for each in ids_affected(call) if each in past.rows and old not in past.rows[each])
         if strange:
-            return step.fail(
-                call,
-                f"another memory is {'forgotten' if ids_forgotten(call) else 'changed'}"
-                f" than the one that the harness {'removed' if removed else 'replaced'}",
-                expected=f"the memory that holds {old!r}",
-                received=past.rows[strange[0]],
-                fold="other id",
-            )
+            what, done = "forgotten" if ids_forgotten(call) else "changed", "removed" if removed else "replaced"
+            return step.breach("mirrors another", call, received=past.rows[strange[0]], what=what, done=done, old=old)
     contents = {call: content_of(call.body) for call in step.calls}
     stored = {call: text for call, text in contents.items() if call.accepted and text and not past.is_late(text)}
     if not stored or any(wanted and _contains(text, wanted) for text in stored.values()):
@@ -197,14 +191,7 @@ def _judge_change(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
         if identifier not in asked and identifier not in past.changes and call.accepted:
-            return step.fail(
-                call,
-                "the tool changes a memory that it was not asked to change",
-                pointer=pointer,
-                expected=list_some(asked),
-                received=identifier,
-                fold="other id",
-            )
+            return step.breach("changes another", call, received=identifier, pointer=pointer, ids=list_some(asked))
     if missing := [identifier for identifier in asked if identifier not in done]:
         # Newer releases offer to supersede a memory; nothing says whether a tool may do so in place of a change.
         lost = [identifier for identifier in missing if identifier not in step.superseded]
@@ -268,15 +255,8 @@ def _unasked_value(recording: Recording, step: AskedStep) -> Finding | None:
                 known = list(_known_values(recording, identifier, name, call.seq))
                 if not known or any(is_value(value, each) for each in known):
                     continue
-                is_listed = pointer.endswith("/id")
-                return step.fail(
-                    call,
-                    f"the memory gets another {name}, and the tool was not asked to change it",
-                    pointer=pointer.removesuffix("id") + name if is_listed else in_body(name),
-                    expected=f"{known[-1]!r}, as before",
-                    received=value,
-                    fold=f"new {name}",
-                )
+                place = pointer.removesuffix("id") + name if pointer.endswith("/id") else in_body(name)
+                return step.breach("new value", call, received=value, place=place, name=name, known=known[-1])
     return None
 
 

@@ -14,7 +14,7 @@ from signet_conformance.errors import first_of
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.files.json_values import list_in, objects_in, text_in
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import fail, in_body, undecided
+from signet_conformance.rules.outcome import breach_of, fail, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark
 
@@ -102,6 +102,10 @@ class AskedStep(Struct, frozen=True):
     def fail(self, call: Call, message: str, **details: Any) -> Finding:
         """The breach by a request of this step, with the details that :func:`outcome.fail` takes."""
         return fail(call, message=f"step {self.mark.index}: {message}", **details)
+
+    def breach(self, name: str, call: Call, /, **facts: Any) -> Finding:
+        """The breach by a request of this step, as the entry describes it under `name`."""
+        return breach_of("SIG-MEM-006", name, call, step=self.mark.index, **facts)
 
     def undecided(self, call: Call, why: str) -> Finding:
         """The undecided finding on a request of this step."""

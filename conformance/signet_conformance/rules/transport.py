@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import text_in
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, judge_cut, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, judge_cut, pass_if, undecided
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
 _CLAIMING = facts.LIFECYCLE | facts.CLAIM_CHECKING
@@ -165,19 +165,9 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     elif _probe_was_lost(recording, first, probes):
         yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")
     else:
-        message = "no GET /health was answered 200 before the first call"
         spoilt = next((probe.fault for probe in before if probe.fault is not None), None)
-        if spoilt is not None:
-            message = f"{message}: a fault answered the one before ({spoilt})"
-        elif probes:
-            message = "the first call does not wait until a GET /health is answered 200"
-        yield warn(
-            first,
-            message=message,
-            pointer="/request/path",
-            expected="GET /health, answered 200, before it",
-            received=f"{first.method} {first.path}",
-        )
+        kind = "spoilt" if spoilt is not None else "not awaited" if probes else "not asked"
+        yield breach_of("SIG-HEALTH-001", kind, first, fault=spoilt)
 
 
 def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:

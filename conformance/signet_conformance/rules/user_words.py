@@ -9,7 +9,7 @@ from math import inf
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.handlers import survived_clears
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided, warn
 from signet_conformance.rules.prompt import is_in_its_turn, prompts_answered_before
 from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.tool_requests import is_tool_output
@@ -55,13 +55,8 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     # In a large recording, each prompt's text would have to be read from its file.
     for call in rest if _summaries(recording) else ():
         if _is_a_summary(recording, call, others):
-            yield warn(
-                call,
-                message=_SUMMARY,
-                pointer=text_pointer(call),
-                expected="only what the user said, each in its turn",
-                received=call.text,
-                fold="summary",
+            yield breach_of(
+                "SIG-PROMPT-010", "summary", call, received=call.text, place=text_pointer(call), what=_SUMMARY
             )
     if rest:
         why = "a prompt without a text, or outside of every turn"
@@ -201,14 +196,7 @@ def _judge(
         return undecided(
             call, message="the key is the same before and after the clear, so earlier turns belong to it too"
         )
-    return warn(
-        call,
-        message=f"a user turn of the transcript is {message}",
-        pointer=in_body("transcript"),
-        expected="only what the user said in this session since the last clear",
-        received=strange[:400],
-        fold=fold,
-    )
+    return breach_of("SIG-END-013", "not the user's", call, received=strange[:400], what=message, code=fold)
 
 
 def _prompts_in_a_copy(recording: Recording, session: str, call: Call) -> AbstractSet[int]:

@@ -22,7 +22,7 @@ from signet_conformance.rules.model.requests import (
     says,
 )
 from signet_conformance.rules.model.turns import ModelTurn, model_requests, turns_of, turns_with_tools
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, unclear
 from signet_conformance.rules.tool_requests import asked_changes, asked_ids
 from signet_conformance.trace.marks import FaultMark, OutageMark
 
@@ -227,13 +227,9 @@ def _contents(call: Call) -> Sequence[tuple[str, ...]]:
 
 
 def _lie(call: Call, request: ModelCall, part: SaidPart, message: str, wanted: str) -> Outcome:
-    return warn_harness(
-        call,
-        asked=[request],
-        message=message,
-        expected=f"a result that shows the {wanted} of {call.operation}",
-        received=part.text[:300],
-        fold=f"{call.operation} told otherwise",
+    said = part.text[:300]
+    return breach_of(
+        "SIG-MODEL-007", "told otherwise", call, asked=[request], received=said, what=message, wanted=wanted
     )
 
 
