@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from signet_conformance import contract
 from signet_conformance.contract import catalogue as known, read_area
 from signet_conformance.errors import ContractError
 from tests.support.evidence import LAW
@@ -151,3 +152,26 @@ def test_level_wording_and_since_are_those_of_the_law(catalogue: list[dict[str, 
             assert (since, requirement["since"], "since_note" in requirement) == (LATER[name], None, True), name
         else:
             assert requirement["since"] == ({"B": "0.123.15", "": None}.get(since, since)), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("operations.json", {}, "missing required field `groups`"),
+        ("routes/0.145.json", [], "Expected `object`, got `array`"),
+        ("routes/0.145.json", {"contract_set": [], "routes": [{"method": "GET"}]}, r"`path` - at `\$.routes\[0\]`"),
+        ("versions/0.145.json", {"daemon_versions": {"reference": "0.145.7"}}, r"`from` - at `\$.daemon_versions`"),
+    ],
+)
+def test_a_file_of_another_shape_is_named_with_the_place(
+    name: str, value: object, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a broken installation, and no defect of the kit."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(value))
+    monkeypatch.setattr(contract, "schemas_folder", lambda: tmp_path)
+    with pytest.raises(ContractError, match=told) as raised:
+        contract.document.__wrapped__(name)
+    assert raised.value.where == str(file)
+    assert "install the kit again" in str(raised.value.remedy)

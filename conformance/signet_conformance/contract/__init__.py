@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -36,12 +36,48 @@ def schemas_folder() -> Path:
 
 @cache
 def document(name: str) -> Any:
-    """A JSON file of the schemas folder, by its relative name. Raises ContractError when it cannot be read."""
+    """A JSON file of the schemas folder, by its relative name. Raises ContractError when it cannot be read.
+
+    A file whose members are not those that the kit needs cannot be read either.
+    """
     path = schemas_folder() / name
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError) as failure:
+        value = json.loads(path.read_bytes())
+        msgspec.convert(value, _SHAPES.get(name.partition("/")[0], Any))
+    except (OSError, ValueError, msgspec.ValidationError) as failure:
         raise ContractError(f"cannot be read: {failure}", where=str(path), remedy=_reinstall()) from None
+    return value
+
+
+class _Row(TypedDict):
+    method: str
+    path: str
+    operation: NotRequired[str | None]
+    since: NotRequired[str]
+
+
+class _Routes(TypedDict):
+    routes: list[_Row]
+    contract_set: list[str]
+
+
+_Span = TypedDict("_Span", {"from": str, "reference": str})
+
+
+class _Version(TypedDict):
+    daemon_versions: _Span
+    confidence: str
+    operations: dict[str, dict[str, Any]]
+    changes: list[dict[str, Any]]
+
+
+class _Index(TypedDict):
+    groups: dict[str, list[str]]
+    operations: dict[str, dict[str, Any]]
+
+
+_SHAPES: Mapping[str, object] = {"routes": _Routes, "versions": _Version, "operations.json": _Index}
+"""The members that every command needs, of files and of folders of files; the schemas beside them say the rest."""
 
 
 REFERENCE_DAEMON = "0.145.7"
