@@ -88,7 +88,7 @@ class McpServer:
         if self._stray_line is None or self._is_told:
             return
         self._is_told = True
-        words = f"{printable(self._stray_line, _SHOWN)!r} is no JSON-RPC message: the client passes over it"
+        words = f"{printable(self._stray_line, _SHOWN)!r} is no JSON-RPC message: clients may pass over it"
         row = {"file": "the memory server's standard output", "accepted": False, "minor": True, "words": words}
         peer.tell_about({"installed": [row]})
 
