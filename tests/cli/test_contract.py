@@ -49,11 +49,18 @@ def test_versions_that_cannot_be_compared_are_told_by_the_command(invoke: Invoke
 
 
 def test_the_command_prints_the_newest_unless_a_version_is_named(invoke: Invoke) -> None:
-    """An unknown version is refused with those there are."""
     newest = json.loads(invoke("contract", "openapi").stdout)
     assert newest["info"]["title"].endswith(contract_versions()[-1])
-    refused = invoke("contract", "openapi", "9.9")
+
+
+@pytest.mark.parametrize("words", [("openapi", "9.9"), ("prove", "9.9", "--daemon", "none")], ids=" ".join)
+def test_an_unknown_version_is_refused_by_the_command_with_those_there_are(
+    invoke: Invoke, words: tuple[str, ...]
+) -> None:
+    """No option of the command is blamed: it has none for the version."""
+    refused = invoke("contract", *words)
     assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"error: contract {words[0]}: ")
     assert "0.145" in refused.stderr
 
 

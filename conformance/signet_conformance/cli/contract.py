@@ -56,6 +56,7 @@ def openapi_document(version: str) -> None:
     # Imported here: no other command of the group makes one.
     from signet_conformance.contract.openapi import openapi
 
+    _version(version, "contract openapi")
     click.echo(json.dumps(openapi(version), indent=1))
 
 
@@ -136,7 +137,7 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
 @_WRITES
 def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
     """Check whether a daemon answers as VERSION does. Exit status: 0 if it answers every probe so, else 1."""
-    version_document(version)
+    _version(version, "contract prove")
     learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
     others = list(learnt.other_answers(version))
     print_drawn(_describe_others(others, version, len(learnt.rows)))
@@ -204,17 +205,17 @@ def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield Paragraph(f"{change['change']:<8} {'  '.join(words)}", 4, 13)
 
 
-def _version(name: str) -> Mapping[str, Any]:
+def _version(name: str, where: str) -> Mapping[str, Any]:
     try:
         document: Mapping[str, Any] = version_document(name)
     except ContractError as failure:
-        raise ContractError(failure.message, where=_DIFF, remedy=failure.remedy) from None
+        raise ContractError(failure.message, where=where, remedy=failure.remedy) from None
     return document
 
 
 def difference(old: str, new: str) -> dict[str, Any]:
     """The requirements and changes that lie between two versions, each step's changes in order."""
-    first, last = _version(old), _version(new)
+    first, last = _version(old, _DIFF), _version(new, _DIFF)
     if old == new:
         others = " or ".join(version for version in contract_versions() if version != new)
         raise UsageError(f"{new} is compared with itself", where=_DIFF, remedy=f"compare it with {others}")
