@@ -12,7 +12,7 @@ from pathlib import Path
 PRESSURE = Path("/proc/pressure/cpu")
 """Where Linux counts the microseconds in which some program waited for a processor."""
 MOST_TIMES = 4
-"""How many times the seconds that were asked for a child is waited for at the most."""
+"""A child gets at most so many times its seconds."""
 IDLE_S = 5.0
 """A child that did nothing for this long beyond its seconds would do nothing on an idle machine either."""
 _LOOK_S = 1.0
@@ -73,7 +73,7 @@ def waited_for_a_processor() -> float | None:
 
 @lru_cache(maxsize=1)
 def _waited_in(_second: int) -> float | None:
-    """What the system had counted in this second of the clock; to ask at each answer of a child would take long."""
+    """The system's count, cached for a second of the clock: reading it at each answer of a child would take long."""
     return waited_for_a_processor()
 
 

@@ -156,7 +156,8 @@ def command(
 def _declared(options: Declared, target: str | None, environment: Mapping[str, str]) -> Declared:
     """The declaration: the options, then the profile of the target as far as it applies to the connector.
 
-    `environment` is the connector's, as far as it is known. Its agent wins; without a token in it none is declared.
+    `environment` is the connector's, as far as it is known. Its agent takes precedence, and a token is declared only if
+    it has one.
     """
     if target is None:
         return options

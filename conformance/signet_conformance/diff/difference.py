@@ -34,7 +34,7 @@ class SideValue(Struct, frozen=True):
     pointer: str = ""
     value: Any = ABSENT
     sent: str = ""
-    """What the request of an exchange carried, as one line, if only this side has the exchange."""
+    """The content of the exchange's request as one line, if only this side has the exchange."""
 
 
 class Difference(Struct, frozen=True):

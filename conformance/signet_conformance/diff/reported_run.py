@@ -203,7 +203,7 @@ class ReportedRun:
         )
 
     def lacks_beside(self, other: ReportedRun) -> Iterator[str]:
-        """What the other run judged and this run did not, a line each."""
+        """Lines that name what the other run judged and this run did not."""
         report, lacks = self._report, self._report.lacks
         if not self._names_what_was_not_judged and report.exit != other._report.exit:
             yield f"a part of it: the run ended with {report.exit}"

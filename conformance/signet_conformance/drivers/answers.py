@@ -148,11 +148,11 @@ def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str
 def _measured(call: Mapping[str, Any], outcome: str) -> Mapping[str, Any]:
     """Status, milliseconds and the line that tells what went wrong, as far as they are known.
 
-    What a handler that was only slow has written to its standard output is its answer.
+    The standard output of a handler that was only slow is its answer, and tells nothing of an error.
     """
     status, ms = call.get("status"), call.get("ms")
-    said = (call.get(name) for name in ("thrown", "stderr", *(() if outcome == marks.SLOW else ("stdout",))))
-    text = next((line for text in said if isinstance(text, str) and (line := _line(text))), None)
+    outputs = (call.get(name) for name in ("thrown", "stderr", *(() if outcome == marks.SLOW else ("stdout",))))
+    text = next((line for text in outputs if isinstance(text, str) and (line := _line(text))), None)
     return {"status": status if _number(status) else None, "ms": ms if _number(ms) else None, "text": text}
 
 

@@ -41,7 +41,7 @@ BOUNDS: Mapping[str, str] = {
     **dict.fromkeys((PRE, COMPLETE), "compact"),
     **dict.fromkeys((*SAVES, RECALL, HOOK_RECALL, GET, MODIFY, FORGET, PATCH, DELETE), "tool"),
 }
-"""The operations for which somebody waits, to the names of the bounds that a target may declare."""
+"""Maps operations for which the user or the model waits to the names of their bounds, which a target may declare."""
 
 PARENT_MEMBERS = ("parentSessionKey", "parentKey", "parentId", "parentID")
 _SUB_AGENT_MEMBERS = frozenset({"harnessAgentId", *PARENT_MEMBERS})

@@ -178,9 +178,9 @@ class Timeline(Sessions):
         return now if any(hook.operation == call.operation for hook in between) else last
 
     def own_step(self, call: Call) -> StepMark | None:
-        """The last step before a call: of its key's own session, if the driver reported one that is not the step's.
+        """The last step before a call. If the driver reported another session for the key, the last step of that one.
 
-        Then a skipped step is none: it caused nothing that could be late.
+        Skipped steps of that session do not count: they caused nothing that could be late.
         """
         now, owner = self.step_at(call.seq), self.reported_sessions.get(call.key)
         if owner is None or now is None or now.session == owner:

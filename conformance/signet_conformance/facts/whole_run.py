@@ -121,9 +121,9 @@ def _refusals_that_block(trace: Trace, absent: Collection[str]) -> Iterator[mark
 
 
 def refusals(traces: Iterable[Trace], *, counted: bool = True) -> Iterator[str]:
-    """The remark that the recorder refused requests as a web page's, why, and what to do; empty if it refused none.
+    """A remark that the recorder refused requests as a web page's, why, and what to do; nothing if it refused none.
 
-    If not `counted`, it is the same for each trace that shows the same.
+    Without `counted` the remark holds no numbers, so that those of several traces are equal.
     """
     refused = Counter(mark.by for trace in traces for mark in marks_of(trace, marks.RefusedMark))
     if not refused:

@@ -209,9 +209,9 @@ EVERY_TARGET = "*"
 
 
 class KnownFailureFile(Struct, frozen=True):
-    """A file of entries. A `flaky` one is never stale: what fails now and then passes now and then.
+    """A file of entries. Entries of a `flaky` file are never stale, because their requirements sometimes pass.
 
-    Where several faces are run, neither is an entry that names no face: what passes in one may fail in another.
+    With `several_faces`, an entry that names no face is never stale either: its requirement may fail in another face.
     """
 
     path: str

@@ -66,7 +66,7 @@ class RunEnding(Struct, frozen=True, dict=True):
 
     @property
     def lacks(self) -> NotJudged:
-        """What was not judged."""
+        """The parts of the run that were not judged."""
         return NotJudged.of(self.conclusion)
 
     @property

@@ -201,9 +201,9 @@ class Conversations:
                 yield from ((role, words) for role, words in (("user", text), ("assistant", reply)) if _is_whole(words))
 
     def _is_of_a_former_id(self, end: Call, session: str) -> bool:
-        """Whether the key of an end stands for an id that the host has replaced since, so that the end comes late.
+        """Whether the key of an end belongs to an id that the host has replaced since, so that the end comes late.
 
-        A connector's own key stands for the id that the session had when the key was used last.
+        A key of the connector's own belongs to the id that the session had when the key was last used.
         """
         ids = self._timeline.host_ids
         now = ids.at(session, end.seq)

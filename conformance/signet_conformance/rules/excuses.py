@@ -256,7 +256,7 @@ def _lost_or_unreported(recording: Recording, calls: Sequence[Call]) -> str | No
 
 
 def _end_is_unseen(recording: Recording, calls: Sequence[Call]) -> str | None:
-    """Why nobody can know whether the session of a start was ended; None if its end would have been seen.
+    """Why the recording cannot show whether the session of a start was ended; None if it would show the end.
 
     An outage to the recording's end excuses a session without an end, but not one that is used after its end.
     """

@@ -134,7 +134,7 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
 
 
 def _submission_in_own_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
-    """The submission in the turn's own session, if a call repeats it in an unrelated one in which nobody said it."""
+    """The submission in the turn's own session that a call repeats in an unrelated one, whose user did not say it."""
     owner = recording.timeline.session_of(call.key)
     if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
         return None

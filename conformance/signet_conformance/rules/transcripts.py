@@ -74,7 +74,7 @@ def _entry_in(line: str) -> Mapping[str, Any] | None:
 
 
 def said_in_lines(text: str) -> Iterator[str]:
-    """The texts of a transcript of JSON lines, whoever said them; lines of another shape are ignored."""
+    """The texts of a transcript of JSON lines, of all speakers; lines of another shape are ignored."""
     if not text.lstrip().startswith("{"):
         return
     for line in text.split("\n"):

@@ -123,7 +123,7 @@ def _judge_words_of_no_own_turn(
 
 
 def may_be_expanded(text: str) -> bool:
-    """Whether a text is a command, or names a file: a host may replace it by what it stands for."""
+    """Whether a text is a command or names a file, so that a host may replace it by the prompt or the content."""
     return text.startswith("/") or re.search(r"(?:^|\s)@\S", text) is not None
 
 
@@ -146,7 +146,7 @@ def text_pointer(call: Call) -> str:
 
 
 def normal_form(text: str, wanted: str) -> str | None:
-    """The name of the normalisation form of `wanted` that a text has; None if it has none."""
+    """The name of the normalisation form that makes `wanted` equal to a text; None if no form does."""
     forms: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
     return next((form for form in forms if text == unicodedata.normalize(form, wanted)), None)
 

@@ -93,7 +93,7 @@ class OpenRecording(Struct):
     modified_ns: int | None = None
 
     def damage(self, why: object, where: str) -> TraceError:
-        """Why a line cannot be read, and whether somebody wrote to the file while it was read."""
+        """The error of a line that cannot be read. It says so if the file was changed while it was read."""
         status = os.fstat(self.stream.fileno()) if self.modified_ns is not None else None
         if status is None or (status.st_size, status.st_mtime_ns) == (self.size, self.modified_ns):
             return TraceError(str(why), where=where, remedy="remove the line, or record the session again")

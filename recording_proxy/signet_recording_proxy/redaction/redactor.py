@@ -194,7 +194,7 @@ class Redactor:
         return str(self.document(text))
 
     def _cleaner(self, encoded: bytes) -> Cleaner | None:
-        """What removes the secrets of a short line; None if it has none."""
+        """The cleaner of a short line; None if nothing in the line looks like a secret."""
         forms = self._known.in_line(encoded)
 
         def without_known(text: str) -> str:

@@ -46,7 +46,7 @@ BARE: Final = "give the bare key, without 'Bearer'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderOptions:
-    """What a command line says of the provider; None where it says nothing."""
+    """The options of a command line that describe the provider; None for those that are absent."""
 
     provider: str | None = None
     api: str | None = None

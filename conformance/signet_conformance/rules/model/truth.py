@@ -111,9 +111,9 @@ def _ids_of(call: Call) -> Iterable[str]:
 
 
 def _is_done(call: Call) -> bool | None:
-    """Whether the daemon did what a request asks; None where its answer says neither.
+    """Whether the daemon did what a request asks; None if its answer does not say.
 
-    What is not there any more need not be forgotten.
+    A memory that does not exist leaves it open: there was nothing to forget.
     """
     if call.status == _NOT_FOUND or call.fault == "shape" or call.answer_value("status") == "already_deleted":
         return None
