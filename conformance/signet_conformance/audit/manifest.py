@@ -1,7 +1,7 @@
 """The manifest of an audit: its recordings in their order, and the terms of judging. Written once, never changed.
 
-It alone says where recordings lie, so it is not handed on with the results: only its owner may read it, and it stays
-where the audit was.
+It is the only file of an audit with the places of the recordings. Therefore only its owner may read it, and it is not
+part of the results.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AuditTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One recording of the manifest: its id in the results, its name in the data set, where it lies, and sizes."""
+    """One recording of the manifest: its id in the results, its name in the data set, its place, and sizes in bytes."""
 
     id: str
     name: str
@@ -48,7 +48,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BatchJob(Struct, frozen=True):
-    """A batch as the process gets it that judges it, on this machine or on another."""
+    """A batch with all that the process needs which judges it, on this machine or on another."""
 
     salt: str
     since: str | None
@@ -107,8 +107,8 @@ def manifest_of(terms: AuditTerms) -> Manifest:
     return Manifest(terms, salt.hexdigest(), entries)
 
 
-def written_or_read(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
-    """The manifest of the audit in `folder`, made now unless it exists; and whether it existed.
+def open_manifest(terms: AuditTerms, folder: Path) -> tuple[Manifest, bool]:
+    """Read the manifest of the audit in `folder`, or write a new one. Return it, and whether it existed.
 
     Raises UsageError when the folder holds an audit of something else, or by another release of the kit.
     """
@@ -139,7 +139,7 @@ def _write(manifest: Manifest, path: Path) -> None:
 
 
 def _encodable(entry: ManifestEntry) -> ManifestEntry:
-    # A name that is no UTF-8 has half characters, which JSON does not take.
+    # A name that is not UTF-8 holds lone surrogates, which JSON cannot carry.
     try:
         entry.place.encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def demand_audit(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the audit in `folder`; raise UsageError unless this kit can go on with it."""
+    """The manifest of the audit in `folder`. Raises UsageError if this kit cannot continue the audit."""
     path = folder / FILE
     demand_audit(folder)
     try:

@@ -32,7 +32,7 @@ def processors() -> int:
 
 
 def batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int, most_size: int) -> Iterator[list[Item]]:
-    """At most `most` items a batch, and together no larger than `most_size`: a larger item stands alone."""
+    """Divide items into batches of at most `most` items and `most_size` in total; a larger item gets its own batch."""
     batch: list[Item] = []
     held = 0
     for item in items:
@@ -120,7 +120,7 @@ class Workers(Generic[Item, Result]):
 
 
 def _send(pipe: Connection, item: Any) -> bool:
-    # A worker that is gone is seen where its answer is read.
+    # A worker that has ended is noticed where its answer is read.
     with suppress(BrokenPipeError):
         pipe.send(item)
     return True
@@ -155,9 +155,9 @@ def _pickled_result(work: Callable[[Any], Any], item: Any) -> bytes:
 def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Generator[Result, None, None]:
     """Yield the result of `work` for each item, in the order of the items. Results are pickled, items are not.
 
-    This process does the work where it is little, and where forks are not safe: elsewhere than on Linux. The caller
-    must have no other thread. Raises KitError for a worker that was lost, and for an error in a worker that is not the
-    kit's own.
+    This process does the work itself for a single item or worker, and where forks are not safe: on any system but
+    Linux. The caller must have no other thread. Raises KitError if a worker is lost, or raises an error that is not
+    the kit's own.
     """
     if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
@@ -169,7 +169,7 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 @contextmanager
 def forked_workers(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
     """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
-    # What is there now is not collected until the pool is closed: a search for garbage would copy the shared memory.
+    # Objects that exist now are left out of garbage collections, which would copy the memory shared with the forks.
     gc.freeze()
     try:
         pool: Workers[int, Result] = Workers(lambda place: work(items[place]), min(workers, len(items)))
@@ -183,8 +183,8 @@ def _in_order(results: Iterator[NumberedResult[Result]]) -> Iterator[Result]:
     """The results in the order of their numbers, as soon as they are known. An error is raised when its turn comes."""
     done: dict[int, Result | SignetConformanceError] = {}
     following = 0
-    for number, told in results:
-        done[number] = told
+    for number, outcome in results:
+        done[number] = outcome
         while following in done:
             result = done.pop(following)
             if isinstance(result, SignetConformanceError):

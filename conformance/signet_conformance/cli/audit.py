@@ -129,7 +129,7 @@ def recordings(
 ) -> int:
     """Judge; the exit status is the audit's."""
     from signet_conformance.audit import import_extra
-    from signet_conformance.audit.manifest import AuditTerms, written_or_read
+    from signet_conformance.audit.manifest import AuditTerms, open_manifest
     from signet_conformance.audit.report import draw_page, paragraphs
     from signet_conformance.audit.results import lock_folder, write_tables
     from signet_conformance.audit.running import AuditWorkers, Cluster, judge_all, judge_here
@@ -154,7 +154,7 @@ def recordings(
             # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
             judge = stack.enter_context(AuditWorkers(count)).each
         stack.enter_context(lock_folder(folder))
-        manifest, resumed = written_or_read(terms, folder)
+        manifest, resumed = open_manifest(terms, folder)
         if scheduler is not None:
             judge = stack.enter_context(Cluster(scheduler)).each
         if resumed:

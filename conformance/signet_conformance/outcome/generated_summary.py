@@ -18,7 +18,7 @@ from signet_conformance.rules import run_rules
 
 FILE = "generated.json"
 LONG = 200
-"""Characters of a prompt that a reader takes in at a glance; longer ones are shortened, and told of."""
+"""Characters. The shrinking of a longer prompt is mentioned in the output."""
 
 
 class VerdictCounts(Struct):
@@ -53,12 +53,12 @@ class VerdictCounts(Struct):
 class GeneratedBreach(Struct, frozen=True):
     """A requirement that a generated scenario showed breached.
 
-    `confirmed` tells whether a fresh connector showed the same, `also` what else its trace showed as much
-    breached. `steps` counts the steps of the scenario in `scenario`, `drawn` those it was found with, `tried` the
-    sessions performed on the way, 0 where it was not shrunk; `characters` and `drawn_characters` are those of the
-    longest prompt. `smaller` counts the steps of the smallest scenario where a fresh connector did not show that one,
-    so that the one that was drawn stands here. `traces` are the confirming one, or, of an unconfirmed breach, the
-    one with and the one without it.
+    `confirmed` tells whether a fresh connector showed the same; `also` names other requirements that its trace breaches
+    with an equal verdict. `steps` counts the steps of the saved scenario, `drawn` those before shrinking, `tried` the
+    sessions that shrinking performed, 0 if it was not shrunk. `characters` and `drawn_characters` are the lengths of
+    the longest prompt, after and before shrinking. `smaller` counts the steps of a smaller scenario that a fresh
+    connector did not confirm; the saved scenario is then the one that was drawn. `traces` are the confirming one, or,
+    of an unconfirmed breach, the one with and the one without it.
     """
 
     requirement: str
@@ -79,8 +79,8 @@ class GeneratedBreach(Struct, frozen=True):
 class DaemonBreach(Struct, frozen=True):
     """A requirement on the daemon that `sessions` generated sessions showed breached: no verdict of the connector.
 
-    `confirmed` tells whether the first of them showed it again with a fresh connector; its trace then lies beside
-    the other traces of the run, and is reported with them.
+    `confirmed` tells whether the first of them showed it again with a fresh connector; its trace is then one of the
+    run's traces, and is reported with them.
     """
 
     requirement: str
@@ -101,9 +101,9 @@ class Failure(Struct, frozen=True):
 class GeneratedSummary(Struct):
     """The generated sessions of a run.
 
-    `outages` counts the sessions that held each outage that users really have, by its name; `skipped` the steps of
-    each kind that connector or harness had no counterpart for; `lost` says what the sessions could not hold, and
-    what to do about it.
+    `outages` counts the sessions with each outage that users really have, by its name; `skipped` counts the steps of
+    each kind for which connector or harness had no counterpart; `lost` names outages that the sessions could not have,
+    and what to do about it.
     """
 
     seed: int
@@ -152,7 +152,7 @@ class GeneratedSummary(Struct):
         yield from self.lost
 
     def gap_lines(self) -> Iterator[str]:
-        """List what of the sessions could not be judged: a run is incomplete by it."""
+        """List the requests and bodies that could not be judged, which make the run incomplete."""
         yield from (f"not judged in generated sessions: {gaps}" for gaps in in_words(self.tally.gaps))
 
     def _line(self) -> str:

@@ -78,8 +78,8 @@ class MarkdownReport(CauseReport):
             yield f"Not reachable by the model, for information: {inline(run.reach.words)}\n"
         if ending.notes:
             yield f"{fenced([printable(note, 600) for note in ending.notes])}\n"
-        told = f"; {inline(words)}" if (words := run.identity.words()) else ""
-        yield f"Judged by contract {run.contract}, kit {__version__}{told}.\n"
+        identity = f"; {inline(words)}" if (words := run.identity.words()) else ""
+        yield f"Judged by contract {run.contract}, kit {__version__}{identity}.\n"
 
 
 def _counts(verdicts: Mapping[str, Verdict]) -> str:
@@ -106,8 +106,8 @@ def _block(cause: Cause, options: Sequence[str]) -> str:
         lines += [inline(cause.sentence), ""]
     for breach in cause.breaches[:MAX_PROBLEMS]:
         lines += _example(breach, around=breach is cause.first)
-    for label, said in cause_rows(cause, cause.also):
-        lines.append(f"- **{label}**: {inline(said) if isinstance(said, str) else _other(said)}")
+    for label, content in cause_rows(cause, cause.also):
+        lines.append(f"- **{label}**: {inline(content) if isinstance(content, str) else _other(content)}")
     if known_requirement(cause.requirement) is not None:
         lines.append(f"- **page**: {page_link(cause.requirement)}")
     if cause.first.file and (words := replay_words(cause, options)):

@@ -21,7 +21,7 @@ from signet_conformance.trace.marks import StepMark
 FORGETS = frozenset({DELETE, FORGET})
 CHANGES = frozenset({PATCH, MODIFY})
 _BY_FILTER = "*"
-"""Stands for the ids of memories that a request, or a tool, chooses by a filter."""
+"""Used for the ids of memories that a request, or a tool, chooses by a filter."""
 _SUPERSEDED = re.compile(r"/api/memories/([^/]+)/(?:supersede|tombstone)")
 NOT_WHOLE = "the step was disturbed or stopped, or not every request was accepted"
 

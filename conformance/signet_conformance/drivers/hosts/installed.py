@@ -55,12 +55,12 @@ class Installer:
             )
         except subprocess.TimeoutExpired:
             raise NotLoadedError(f"the connector's installer did not end within {INSTALL_TIMEOUT_S} s") from None
-        said = done.stderr.decode("utf-8", "replace")
-        sys.stderr.write(said)
+        output = done.stderr.decode("utf-8", "replace")
+        sys.stderr.write(output)
         if done.returncode != 0:
             why = next(
-                (line.strip() for line in said.splitlines() if "Error: " in line or line.startswith("error: ")),
-                said.strip()[-300:],
+                (line.strip() for line in output.splitlines() if "Error: " in line or line.startswith("error: ")),
+                output.strip()[-300:],
             )
             raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
 
@@ -68,7 +68,7 @@ class Installer:
 def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Return the command and the variables with which the harness starts the connector's memory server.
 
-    Raises Skipped without an installed server, or when it is not a program.
+    Raises Skipped if no server is installed, or if it is not a program that the harness starts.
     """
     try:
         data = _installed_server(home, face)
@@ -88,16 +88,16 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
 
 def offered_tools(home: Path, face: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Any]:
     """The tools of the memory server that the harness's settings leave to the model."""
-    said = object_in(found_server(home, face))
-    enabled, disabled = (said.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
+    settings = object_in(found_server(home, face))
+    enabled, disabled = (settings.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
     kept = tools if not isinstance(enabled, list) else {name: tools[name] for name in tools if name in enabled}
     return kept if not isinstance(disabled, list) else {name: kept[name] for name in kept if name not in disabled}
 
 
 def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
-    """What stands of the connector's memory server in the settings, or else in an enabled plugin; None without one.
+    """The entry of the connector's memory server in the settings, or else in an enabled plugin; None if it is missing.
 
-    Raises OSError, ValueError or RecursionError where the settings cannot be read and no plugin brings it.
+    Raises OSError, ValueError or RecursionError if the settings cannot be read and no plugin brings the server.
     """
     where = face["mcp"]
     brought = plugin_servers(home, face).get(where["members"][-1])
@@ -112,7 +112,7 @@ def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
 
 
 def found_server(home: Path, face: Mapping[str, Any]) -> Any:
-    """Find the settings of the connector's memory server as the harness does, however it is reached; None without."""
+    """Find the entry of the connector's memory server as the harness does; None if it is missing or unreadable."""
     try:
         return _installed_server(home, face)
     except (OSError, ValueError, RecursionError):
@@ -138,7 +138,7 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
 
 
 def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
-    """Write the program's settings, and have the connector installed, unless this home has them.
+    """Write the program's settings and install the connector, unless this was done in this home before.
 
     Raises NotLoadedError when the connector's installer fails, or leaves no file that its setup goes on with.
     """
@@ -182,8 +182,8 @@ def installed_plugin(
 ) -> Iterator[Mapping[str, Any]]:
     """Whether the harness loads the plugin whose installer changed the files of a home, as rows for `installed`.
 
-    No row where nothing tells: the installer wrote no code, named no plugin and left the settings alone. A row with
-    `events` counts for a plugin that registers one of them.
+    No row if nothing shows it: the installer wrote no code, named no plugin and left the settings alone. A row with
+    `events` counts only for a plugin that registers one of them.
     """
     loading = face.get("registry", {}).get("loading")
     if loading is None:
@@ -222,7 +222,7 @@ def objections(rows: Sequence[Mapping[str, Any]], registered: Sequence[str]) -> 
 def _settings_objection(
     file: str, settings: Any, rules: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    # Imported here: only what an installer wrote is held against schemas.
+    # Imported here: it is needed only after an installer has run.
     import jsonschema_rs
 
     known = {"id": manifest["id"]} if isinstance(manifest.get("id"), str) else {}
@@ -254,7 +254,7 @@ def _plugins_in(settings: Any, loading: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _is_there(settings: Path, named: str) -> bool:
-    """Whether what the settings name as a plugin exists; a package may come from anywhere."""
+    """Whether the file of a named plugin exists. A package counts as existing, since it may come from anywhere."""
     if named.startswith("file:"):
         return Path(unquote(urlsplit(named).path)).exists()
     return not named.startswith((".", "/")) or (settings.parent / named).exists()

@@ -82,7 +82,7 @@ class McpServer:
         self._process.leave()
 
     def tell(self, peer: Peer) -> None:
-        """Tell what was read of standard error since the last call, and once a line of output that is no message."""
+        """Pass on new lines of standard error, and report once that a line of standard output is not a message."""
         lines = self._process.stderr
         peer.print("".join(f"{lines.popleft()}\n" for _ in range(len(lines))))
         if self._stray_line is None or self._is_told:
@@ -155,17 +155,18 @@ class McpHttpServer:
         for _ in range(_MOST_PAGES):
             params = PaginatedRequestParams(cursor=cursor)
             page = self._ask("tools/list", START_TIMEOUT_S, partial(self._session.list_tools, params=params))
-            said = page.model_dump(by_alias=True)
-            yield from ((tool["name"], tool.get("inputSchema")) for tool in said["tools"])
-            cursor = said.get("nextCursor")
+            content = page.model_dump(by_alias=True)
+            yield from ((tool["name"], tool.get("inputSchema")) for tool in content["tools"])
+            cursor = content.get("nextCursor")
             if cursor is None:
                 return
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; return its text, and whether the server marks it as an error."""
         result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
-        said = result.model_dump(by_alias=True)
-        return "\n".join(str(part.get("text", "")) for part in said.get("content", ())), said.get("isError") is True
+        answer = result.model_dump(by_alias=True)
+        texts = [str(part.get("text", "")) for part in answer.get("content", ())]
+        return "\n".join(texts), answer.get("isError") is True
 
     def _ask(self, what: str, timeout_s: float, ask: Callable[[], Awaitable[Any]]) -> Any:
         # The client waits for ever if the server ends in the middle of an answer.
@@ -184,7 +185,7 @@ class McpHttpServer:
             raise _error_words(self._server.url, what, failure) from failure
 
     def tell(self, peer: Peer) -> None:
-        """Tell nothing: the output of a shared server goes to this process's own."""
+        """Do nothing: the output of a shared server goes to this process's own."""
 
     def close(self) -> None:
         """Leave the session; the server keeps running."""
@@ -223,7 +224,7 @@ def _authorization() -> dict[str, str]:
 
 
 def _error_words(url: str, what: str, failure: BaseException) -> BaseException:
-    """Describe a failure as a StepError; return a StepError, or what is not an Exception, as it is."""
+    """Describe an Exception as a StepError. A StepError, an interrupt and the like are returned as they are."""
     if isinstance(failure, StepError) or not isinstance(failure, Exception):
         return failure
     cause: BaseException = failure

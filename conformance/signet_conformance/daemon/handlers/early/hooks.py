@@ -19,7 +19,7 @@ from signet_conformance.daemon.state.texts import subject_words, without_envelop
 from signet_conformance.daemon.state.transcripts import flat_lines, read_file
 from signet_conformance.daemon.wire import DaemonAnswer, DaemonRequest
 
-#: How many characters of memories a start hands out, and a prompt.
+#: Characters of memories in the answer to a start, and to a prompt.
 _START_ROOM: Final = 2000
 _PROMPT_ROOM: Final = 500
 _MOST_ROWS: Final = 5
@@ -37,15 +37,15 @@ _NOTHING_SAVED: Final = {"memoriesSaved": 0}
 
 def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
-    visit = _START.admit(daemon, call)
+    request = _START.admit(daemon, call)
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
-    marks = (daemon.sessions.normal(visit.key),) if visit.key is not None else None
+    marks = (daemon.sessions.normal(request.key),) if request.key is not None else None
     if marks and daemon.started.contains(marks):
         return DaemonAnswer(stub_of(today))
     # The start fails when a name is not a string. The session key is checked only when a project is given.
-    for name in ("agentId", "project", "sessionKey") if js.truthy(visit.fields.get("project")) else ("agentId",):
-        js.trimmed(visit.fields.get(name))
-    memories = memories_for(daemon, AGENT, visit.fields.get("project"), _START_ROOM)
+    for name in ("agentId", "project", "sessionKey") if js.truthy(request.fields.get("project")) else ("agentId",):
+        js.trimmed(request.fields.get(name))
+    memories = memories_for(daemon, AGENT, request.fields.get("project"), _START_ROOM)
     _, answer = full_answer(daemon, memories, today)
     if marks:
         daemon.started.remember(marks)
@@ -54,25 +54,25 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/user-prompt-submit: rows that the prompt's words find and that the last prompts did not show."""
-    visit = _PROMPT.admit(daemon, call)
+    request = _PROMPT.admit(daemon, call)
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}\n"
-    terms = _terms(visit.fields)
-    rows = _fresh(daemon, visit, search_rows(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
+    terms = _terms(request.fields)
+    rows = _fresh(daemon, request, search_rows(daemon, any_of(terms), {"importance_min": 0.3})) if terms else []
     if not rows:
         return DaemonAnswer({"inject": today, "memoryCount": 0})
     daemon.count_reads([row["id"] for row in rows])
-    said = " ".join(terms)
+    query = " ".join(terms)
     lines = [
         today,
-        f'[signet:recall | query="{said}" | results={len(rows)} | engine=hybrid]',
+        f'[signet:recall | query="{query}" | results={len(rows)} | engine=hybrid]',
         *map(dated, rows),
         f"<memory-feedback>\nIDs: {', '.join(row['id'] for row in rows)}\n</memory-feedback>",
     ]
-    return DaemonAnswer({"inject": "\n".join(lines), "memoryCount": len(rows), "queryTerms": said, "engine": "hybrid"})
+    return DaemonAnswer({"inject": "\n".join(lines), "memoryCount": len(rows), "queryTerms": query, "engine": "hybrid"})
 
 
 def _terms(fields: Mapping[str, Any]) -> list[str]:
-    """The words that the prompt is about, then some of the answer before it: as many as the prompt has, or two."""
+    """The subject words of the prompt, then as many of the answer before it, but two at least."""
     sent = (fields.get(name) for name in ("userMessage", "userPrompt"))
     own = subject_words(
         next((clean for text in sent if isinstance(text, str) and (clean := without_envelope(text))), "")
@@ -84,12 +84,12 @@ def _terms(fields: Mapping[str, Any]) -> list[str]:
     return [*own, *more[: max(len(own), 2)]][:_MOST_TERMS]
 
 
-def _fresh(daemon: Daemon, visit: AcceptedRequest, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first few of `rows` that fit, without those that the session's last prompts were shown."""
+def _fresh(daemon: Daemon, request: AcceptedRequest, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first few of `rows` that fit, without those in the answers to the session's last prompts."""
     taken = fitting(rows[:_MOST_ROWS], _PROMPT_ROOM)
-    if visit.key is None:
+    if request.key is None:
         return taken
-    shown = daemon.prompted.setdefault(daemon.sessions.normal(visit.key), deque(maxlen=_REMEMBERED_PROMPTS))
+    shown = daemon.prompted.setdefault(daemon.sessions.normal(request.key), deque(maxlen=_REMEMBERED_PROMPTS))
     fresh = [row for row in taken if all(row["id"] not in earlier for earlier in shown)]
     if fresh:
         shown.append({row["id"] for row in fresh})
@@ -133,9 +133,9 @@ def pre_compaction(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/compaction-complete: the summary becomes a memory; the next prompt may show all rows again."""
-    visit = _AFTER.admit(daemon, call)
-    tags = json.dumps(["session", "summary", visit.fields["harness"]], separators=(",", ":"))
-    memory = save_summary(daemon, visit.fields, tags=tags)
-    if visit.key is not None:
-        daemon.prompted.pop(daemon.sessions.normal(visit.key), None)
+    request = _AFTER.admit(daemon, call)
+    tags = json.dumps(["session", "summary", request.fields["harness"]], separators=(",", ":"))
+    memory = save_summary(daemon, request.fields, tags=tags)
+    if request.key is not None:
+        daemon.prompted.pop(daemon.sessions.normal(request.key), None)
     return DaemonAnswer({"success": True, "memoryId": memory})
