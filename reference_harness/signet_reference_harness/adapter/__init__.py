@@ -39,11 +39,11 @@ def create_adapter(
     environ: Mapping[str, str] | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> SessionAdapter:
-    """The adapter of the harness of that name, for the daemon at `daemon_url`, else the one that `environ` names.
+    """The adapter of the harness named `harness`, for the daemon at `daemon_url`, or else at the address in `environ`.
 
-    `agent` is whose sessions they are, unless a session says another; without it SIGNET_AGENT_ID. Token, deadlines and
-    bypass come from `environ` (os.environ) too; `transport` is httpx's. Raises ConfigError for a name, a path or an
-    address that cannot be used, IdentityError for an agent that bears the harness's name.
+    Sessions belong to `agent` (default: SIGNET_AGENT_ID) unless they name another. Token, deadlines and bypass come
+    from `environ` (os.environ) too; `transport` is httpx's. Raises ConfigError for a name, a path or an address that
+    cannot be used, IdentityError for an agent with the harness's name.
     """
     config = HarnessConfig.from_environment(os.environ if environ is None else environ)
     config = replace(config, harness=harness, runtime_path=runtime_path, agent=agent or config.agent)
@@ -66,7 +66,7 @@ class _HostConversation(Conversation):
 
     @property
     def message_count(self) -> int:
-        """As the harness counts."""
+        """The number of messages, as the harness counts them."""
         return self.counted
 
     def add_prompt(self, prompt: str, last_reply: str | None) -> None:
@@ -78,24 +78,24 @@ class _HostConversation(Conversation):
         self.handed_over = ""
 
     def transcript(self, outgoing: Callable[[str], str]) -> str:
-        """The harness's transcript, of which the newest lines count; before it gave one, the user's prompts."""
-        told = outgoing(self.handed_over)
-        if not told.strip():
+        """The newest lines of the harness's transcript; before it gave one, the user's prompts."""
+        text = outgoing(self.handed_over)
+        if not text.strip():
             return super().transcript(outgoing)
-        if len(told) <= TRANSCRIPT_LIMIT:
-            return told
-        return told[-TRANSCRIPT_LIMIT:].partition("\n")[2] or told[:TRANSCRIPT_LIMIT]
+        if len(text) <= TRANSCRIPT_LIMIT:
+            return text
+        return text[-TRANSCRIPT_LIMIT:].partition("\n")[2] or text[:TRANSCRIPT_LIMIT]
 
 
 @dataclass(slots=True)
-class _Held:
-    """A session of the adapter; `turn` is held by the call that is under way."""
+class _KnownSession:
+    """A session of the adapter. The call in progress holds the lock `turn`."""
 
     session: Session
     conversation: _HostConversation
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     calls: int = 0
-    """Calls that are under way or wait for their turn."""
+    """Calls that are in progress or wait for their turn."""
 
 
 class SessionAdapter(adapter.RuntimeAdapter):
@@ -117,7 +117,7 @@ class SessionAdapter(adapter.RuntimeAdapter):
         self.harness = config.harness
         self._agent = config.agent
         self._host = SessionHost(config, (), routing=routing, transport=transport)
-        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._known: OrderedDict[str, _KnownSession] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,7 +126,7 @@ class SessionAdapter(adapter.RuntimeAdapter):
         await self.aclose()
 
     def session(self, project: str, *, key: str | None = None, agent: str | None = None) -> SessionIdentity:
-        """Who a session in the folder `project` (an absolute path) is, with a fresh key unless one is given.
+        """The identity of a session in the folder `project` (an absolute path), with a fresh key unless one is given.
 
         Raises IdentityError.
         """
@@ -134,77 +134,77 @@ class SessionAdapter(adapter.RuntimeAdapter):
 
     async def on_session_start(self, params: adapter.SessionStartParams) -> adapter.SessionStartResult:
         """Open a session. Nothing is sent for one that is open, unless its context is cleared."""
-        async with self._turn(params.session) as held:
-            held.session.parent, held.session.subagent = params.parent, params.subagent
-            if not await self._host.start(held.session, params.source):
+        async with self._turn(params.session) as known:
+            known.session.parent, known.session.subagent = params.parent, params.subagent
+            if not await self._host.start(known.session, params.source):
                 return adapter.SessionStartResult(reply=held_back("session-start", "the session is open already"))
-            return adapter.SessionStartResult.of(_last(held.session.take_replies(), "session-start"))
+            return adapter.SessionStartResult.of(_last(known.session.take_replies(), "session-start"))
 
     async def on_user_prompt_submit(self, params: adapter.PromptSubmitParams) -> adapter.PromptSubmitResult:
         """Report a prompt. The context of a start that had to go first precedes the turn's own."""
-        async with self._turn(params.session) as held:
+        async with self._turn(params.session) as known:
             # A harness that resumes an old session, or did not report its start, has not opened it.
-            await held.session.start("resume")
-            held.conversation.add_prompt(params.user_message, params.last_assistant_message)
-            await held.session.submit(params.user_message, params.memory_feedback, repeated=True)
-            replies = held.session.take_replies()
+            await known.session.start("resume")
+            known.conversation.add_prompt(params.user_message, params.last_assistant_message)
+            await known.session.submit(params.user_message, params.memory_feedback, repeated=True)
+            replies = known.session.take_replies()
             result = adapter.PromptSubmitResult.of(_last(replies, "user-prompt-submit"))
-            told = (reply.text("inject") for reply in replies if reply.operation == "session-start")
-            return replace(result, inject="\n\n".join(filter(None, [*told, result.inject])))
+            contexts = (reply.text("inject") for reply in replies if reply.operation == "session-start")
+            return replace(result, inject="\n\n".join(filter(None, [*contexts, result.inject])))
 
     async def on_session_end(self, params: adapter.SessionEndParams) -> Reply:
         """Close a session; a `reason` that names no boundary is sent as a shutdown."""
-        async with self._turn(params.session) as held:
-            if not held.session.openings:
-                await held.session.start("resume")
-            held.conversation.handed_over = params.transcript
-            return await self._host.end(held.session, params.reason)
+        async with self._turn(params.session) as known:
+            if not known.session.openings:
+                await known.session.start("resume")
+            known.conversation.handed_over = params.transcript
+            return await self._host.end(known.session, params.reason)
 
     async def on_pre_compaction(self, params: adapter.PreCompactionParams) -> adapter.PreCompactionResult:
         """Report that a compaction begins."""
-        async with self._turn(params.session) as held:
-            held.conversation.counted = params.message_count
-            return await held.session.pre_compaction()
+        async with self._turn(params.session) as known:
+            known.conversation.counted = params.message_count
+            return await known.session.pre_compaction()
 
     async def on_compaction_complete(self, params: adapter.CompactionCompleteParams) -> Reply:
         """Report the summary; a blank one is replaced by the user's prompts."""
-        async with self._turn(params.session) as held:
-            return await held.session.compaction_complete(params.summary)
+        async with self._turn(params.session) as known:
+            return await known.session.compaction_complete(params.summary)
 
     async def aclose(self) -> None:
         """End the open sessions, report the lost ends, and close the connections."""
-        for held in tuple(self._held.values()):
-            async with held.turn:
+        for known in tuple(self._known.values()):
+            async with known.turn:
                 continue  # a call in progress ends first
         await self._host.aclose()
 
     @contextlib.asynccontextmanager
-    async def _turn(self, identity: SessionIdentity) -> AsyncIterator[_Held]:
-        """Lend the session of an identity to one call at a time. Raises StepError for a key of another one."""
+    async def _turn(self, identity: SessionIdentity) -> AsyncIterator[_KnownSession]:
+        """Let one call at a time use the session of an identity. Raises StepError if its key belongs to another."""
         session = self._host.session_for(identity.key, project=identity.project, agent=identity.agent, key=identity.key)
-        held = self._held.get(identity.key)
-        if held is None:
-            held = self._held[identity.key] = _Held(session, _HostConversation())
-            session.conversation = held.conversation
-        self._held.move_to_end(identity.key)
-        held.calls += 1
+        known = self._known.get(identity.key)
+        if known is None:
+            known = self._known[identity.key] = _KnownSession(session, _HostConversation())
+            session.conversation = known.conversation
+        self._known.move_to_end(identity.key)
+        known.calls += 1
         try:
-            async with held.turn:
+            async with known.turn:
                 # A session that the daemon considers open would look abandoned when the next one starts.
                 await self._host.send_unsent_ends()
                 session.take_replies()
-                yield held
+                yield known
         finally:
-            held.calls -= 1
+            known.calls -= 1
             self._forget_some()
 
     def _forget_some(self) -> None:
         """Forget the sessions that ended longest ago, beyond ENDED_KEPT."""
-        if len(self._held) <= ENDED_KEPT:
+        if len(self._known) <= ENDED_KEPT:
             return
-        for key in tuple(self._held)[: len(self._held) - ENDED_KEPT]:
-            if not self._held[key].calls and self._host.forget(key):
-                del self._held[key]
+        for key in tuple(self._known)[: len(self._known) - ENDED_KEPT]:
+            if not self._known[key].calls and self._host.forget(key):
+                del self._known[key]
 
 
 def _last(replies: tuple[Reply, ...], operation: str) -> Reply:

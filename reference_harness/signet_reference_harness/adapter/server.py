@@ -1,8 +1,8 @@
-"""A runtime adapter behind HTTP (signet-adapter/1): one POST a method, for harnesses in whatever language.
+"""Serves a runtime adapter over HTTP (signet-adapter/1): one POST per method, for harnesses in any language.
 
 docs/driver-protocol.md describes the calls, schemas/driver/signet-adapter-1.schema.json their parameters. The answer is
-200 whatever the daemon does: `failure` then says why there is nothing to inject. 400 is a call that cannot be made,
-with what is wrong with it; 403 one from a foreign page; 404 an unknown method; 413 a body that is too large.
+200 whatever the daemon does: `failure` then says why there is nothing to inject. 400 means that the call is wrong, and
+the answer says how; 403 that it comes from a foreign page; 404 that its method is unknown; 413 that it is too large.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SESSIONS_KEPT: Final = 10_000
 """How many sessions' identities are remembered."""
 _CLOSE: Final = {"connection": "close"}
 
-Said = dict[str, Any]
+Members = dict[str, Any]
 
 
 class _Call(StrictModel):
@@ -80,7 +80,7 @@ METHODS: Final[Mapping[str, tuple[type[_Call], Callable[..., Any], str]]] = {
     "onPreCompaction": (_PreCompaction, PreCompactionParams, "on_pre_compaction"),
     "onCompactionComplete": (_Compacted, CompactionCompleteParams, "on_compaction_complete"),
 }
-"""For each method: how its call is read, the parameters named like its members, and the adapter's own name of it."""
+"""For each method: the model of its call, the parameters made from it, and the name of the adapter's method."""
 
 
 class RuntimeAdapterServer:
@@ -112,7 +112,7 @@ class RuntimeAdapterServer:
             return _problem(405, f"{method} knows no {request.method}", "POST it", {"allow": "POST"})
         body = await body_within(request, MOST_BODY)
         if body is None:
-            return _problem(413, f"the call is larger than {MOST_BODY} bytes", "send less of it", _CLOSE)
+            return _problem(413, f"the call is larger than {MOST_BODY} bytes", "send a smaller one", _CLOSE)
         model, params, event = METHODS[method]
         try:
             call = parse_document(model, body, method)
@@ -121,11 +121,11 @@ class RuntimeAdapterServer:
             return json_response(_describe_result(result))
         except HarnessError as error:
             return _problem(400, error.message, error.remedy)
-        except Exception as crash:  # noqa: BLE001 - an adapter may be a stranger's code: its crash ends no server
-            return _problem(500, f"the adapter failed: {type(crash).__name__}: {crash}"[:300], "see its author")
+        except Exception as crash:  # noqa: BLE001 - an adapter may be third-party code: its crash ends no server
+            return _problem(500, f"the adapter failed: {type(crash).__name__}: {crash}"[:300], "tell its author")
 
     def _session(self, call: _Call) -> SessionIdentity:
-        """The identity of a call's session. Raises IdentityError, or StepError where its project is unknown."""
+        """The identity of a call's session. Raises IdentityError, or StepError if its project is unknown."""
         known = self._known.get(call.key)
         project = call.project or (known.project if known else None)
         if project is None:
@@ -141,16 +141,16 @@ class RuntimeAdapterServer:
         return identity
 
 
-def _describe_result(result: Any) -> Said:
-    """A result as JSON: what is injected or asked for, and why there is nothing."""
+def _describe_result(result: Any) -> Members:
+    """A result as JSON: the texts for the harness, and the reason if there are none."""
     reply = result if isinstance(result, Reply) else result.reply
-    told = {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}
+    failure = {} if reply.failure is None else {"failure": printable(f"{reply.failure}: {reply.detail}")}
     members = {"inject": "inject", "summary_prompt": "summaryPrompt", "guidelines": "guidelines"}
-    return {shown: getattr(result, name) for name, shown in members.items() if hasattr(result, name)} | told
+    return {member: getattr(result, name) for name, member in members.items() if hasattr(result, name)} | failure
 
 
 def _problem(
     status: int, message: str, remedy: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    told = {"error": printable(message), **({"try": printable(remedy)} if remedy else {})}
-    return json_response(told, status, headers)
+    members = {"error": printable(message), **({"try": printable(remedy)} if remedy else {})}
+    return json_response(members, status, headers)

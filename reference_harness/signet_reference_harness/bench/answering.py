@@ -46,7 +46,7 @@ CHARACTERS_A_TOKEN: Final = 4
 
 
 class Judge(Protocol):
-    """Scores an answer from 0 to 1. It says which model it asks, and with which prompt; `score` may be async."""
+    """Scores an answer from 0 to 1, by asking `model` with `prompt`; `score` may be async."""
 
     model: str
     prompt: str
@@ -66,16 +66,16 @@ class ModelJudge:
 
     async def score(self, question: str, expected: str | None, answer: str) -> float:
         """Ask the model. Raises ProviderError when it cannot be asked."""
-        told = f"Question: {question}\nExpected answer: {expected or UNKNOWN}\nAnswer: {answer}"
+        text = f"Question: {question}\nExpected answer: {expected or UNKNOWN}\nAnswer: {answer}"
         options = CompletionOptions(model=self.model, max_tokens=JUDGE_TOKENS, temperature=0.0, system_prompt=JUDGE)
-        completion = await self._provider.complete([Message("user", told)], options)
+        completion = await self._provider.complete([Message("user", text)], options)
         words = re.findall(r"[a-z]+", completion.content.lower())
         return float("correct" in words and "wrong" not in words and "not" not in words)
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """The provider that answers, and the judge if there is one. `price` is in dollars for a million tokens read."""
+    """The provider that answers, and the judge if there is one. `price` is in dollars per million tokens read."""
 
     provider: Provider
     name: str
@@ -132,7 +132,7 @@ class Answers(HarnessDocument):
 
 
 def judge_at(place: str) -> Judge:
-    """The judge at `module:attribute`, made if it is a class. Raises ConfigError."""
+    """The judge at `module:attribute`, instantiated if it is a class. Raises ConfigError."""
     remedy = "name an object or a class with model, prompt and score, such as my_judges:Strict"
     needed = ("model", "prompt", "score")
     return cast(
@@ -158,7 +158,7 @@ async def answer_all(
             async with asyncio.TaskGroup() as group:
                 for question, query, memories in questions_for_model(suite, result):
                     known = logged.answers.get((question.scenario, question.line))
-                    if known is None or known.get("by") != _by(answerer):
+                    if known is None or known.get("by") != _answerer_id(answerer):
                         group.create_task(ask(question, query, memories))
                     else:
                         progress.step()
@@ -167,7 +167,7 @@ async def answer_all(
 
 
 def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question, SuiteQuery, list[str]]]:
-    """The questions that a model can answer, each with the texts of the memories that were brought."""
+    """The questions that a model can answer, each with the texts of the memories that were returned."""
     questions = {question.line: question for question in result.questions}
     for performance in suite.performances:
         texts: dict[str, str] = {}
@@ -217,9 +217,9 @@ def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: BenchLo
 
 
 async def _answer(answerer: Answerer, question: Question, query: SuiteQuery, memories: list[str]) -> dict[str, Any]:
-    told = "\n".join(f"- {memory}" for memory in memories) or "There are no memories."
+    listed = "\n".join(f"- {memory}" for memory in memories) or "There are no memories."
     options = CompletionOptions(
-        model=answerer.model, max_tokens=MOST_TOKENS, temperature=0.0, system_prompt=f"{SYSTEM}\n\n{told}"
+        model=answerer.model, max_tokens=MOST_TOKENS, temperature=0.0, system_prompt=f"{SYSTEM}\n\n{listed}"
     )
     began = asyncio.get_running_loop().time()
     try:
@@ -233,7 +233,7 @@ async def _answer(answerer: Answerer, question: Question, query: SuiteQuery, mem
         "kind": "answer",
         "scenario": question.scenario,
         "line": question.line,
-        "by": _by(answerer),
+        "by": _answerer_id(answerer),
         "answer": completion.content.strip(),
         "ms": round(ms, 3),
     }
@@ -246,7 +246,7 @@ async def _answer(answerer: Answerer, question: Question, query: SuiteQuery, mem
     return record
 
 
-def _by(answerer: Answerer) -> list[str | None]:
+def _answerer_id(answerer: Answerer) -> list[str | None]:
     judge = answerer.judge
     return [answerer.name, answerer.model, *((judge.model, judge.prompt) if judge is not None else ())]
 
@@ -292,11 +292,11 @@ def f1_score(answer: str, expected: str | None, category: str | None) -> float:
 
 
 def _overlap(answer: str, expected: str) -> float:
-    said, wanted = Counter(_stems(answer)), Counter(_stems(expected))
-    common = sum((said & wanted).values())
+    given, wanted = Counter(_stems(answer)), Counter(_stems(expected))
+    common = sum((given & wanted).values())
     if not common:
         return 0.0
-    precision, recall = common / said.total(), common / wanted.total()
+    precision, recall = common / given.total(), common / wanted.total()
     return 2 * precision * recall / (precision + recall)
 
 

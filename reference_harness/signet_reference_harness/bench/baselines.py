@@ -1,6 +1,6 @@
-"""Baselines that need no daemon: what plain search, and plain recency, find among the same facts.
+"""Baselines that need no daemon: plain full-text search, and plain recency, over the same facts.
 
-Each agent's facts and turns are a collection of their own. Sessions, projects and compactions mean nothing to them.
+Each agent's facts and turns are a collection of their own. Sessions, projects and compactions are ignored.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class FullText:
         self._database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, name UNINDEXED, tokenize = 'porter')")
 
     def add(self, name: str, text: str) -> None:
-        """Insert a row."""
+        """Add a text."""
         self._database.execute("INSERT INTO texts (text, name) VALUES (?, ?)", (text, name))
 
     def remove(self, name: str) -> None:
-        """Delete its row."""
+        """Remove a text."""
         self._database.execute("DELETE FROM texts WHERE name = ?", (name,))
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
-        """Match any of the words."""
+        """The texts with any of the words, the best first."""
         words = dict.fromkeys(WORD.findall(query.lower()))
         if not words:
             return []
@@ -54,32 +54,32 @@ class FullText:
 
 
 class KeptTexts:
-    """Texts by their names, in the order in which they came."""
+    """Texts by their names, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
         self._index: Any = None
-        """Made when the texts are searched."""
+        """Created when the texts are searched."""
 
     def add(self, name: str, text: str) -> None:
-        """Keep it."""
+        """Add a text."""
         self._texts[name] = text
         self._index = None
 
     def remove(self, name: str) -> None:
-        """Forget it."""
+        """Remove a text."""
         del self._texts[name]
         self._index = None
 
     def close(self) -> None:
-        """Nothing: they are in memory."""
+        """Do nothing: the texts are in memory."""
 
 
 class Bm25(KeptTexts):
     """The package bm25s with its own defaults: Lucene's BM25, English stop words, no stemmer."""
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
-        """Score every text; those that share no word are left out."""
+        """The texts that share a word with the query, the best first."""
         import bm25s
 
         names = list(self._texts)
@@ -95,10 +95,10 @@ class Bm25(KeptTexts):
 
 
 class RecentTexts(KeptTexts):
-    """The last texts, newest first, whatever is asked."""
+    """The newest texts, whatever the query."""
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
-        """The newest ones."""
+        """The last texts, newest first."""
         del query
         return [MemoryRow(name, None, SEARCH) for name in list(self._texts)[: -limit - 1 : -1]]
 
@@ -120,12 +120,12 @@ class BaselineSubject(Subject):
             demand_installed(name)
 
     def describe(self) -> dict[str, Any]:
-        """Its name."""
+        """The subject's kind and name."""
         return {"kind": "baseline", "name": self.name}
 
     @asynccontextmanager
     async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
-        """Collections that are empty."""
+        """Open empty collections."""
         del folder, database, number
         collections: Collections = defaultdict(BASELINES[self.name])
         latencies = Latencies()
@@ -160,10 +160,10 @@ class _BaselinePlayer(Player):
         return self._search(step.session, step.text)
 
     async def prompt(self, step: suite.SuiteTurn) -> StepMemories:
-        brought = self._search(step.session, step.text)
+        memories = self._search(step.session, step.text)
         if step.id is not None:
             self._store(step.id, step.text, self._agents.get(step.session, self._agent))
-        return brought
+        return memories
 
     async def start(self, step: suite.SuiteStart) -> StepMemories | None:
         self._agents.setdefault(step.session, step.agent or self._agent)
@@ -180,11 +180,11 @@ class _BaselinePlayer(Player):
         rows = self._collections[self._agents.get(session, self._agent)].search(text, self._limit)
         ms = (time.perf_counter() - began) * 1000
         self._latencies.note(SEARCH, ms)
-        named = tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows)
-        return StepMemories(SEARCH, named, ms)
+        named_rows = tuple(MemoryRow(self._name_of(row.item), row.score, row.source) for row in rows)
+        return StepMemories(SEARCH, named_rows, ms)
 
     def _key(self, name: str) -> str:
-        """Scenarios may share a database, and use the same names in it."""
+        """A key that no other scenario uses: scenarios may share a database, and use the same names."""
         return f"{self._scenario}\0{name}"
 
     def _name_of(self, key: str) -> str:

@@ -43,7 +43,7 @@ NAMING: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
 BY_MODEL: Final = "model"
 """The judge that asks the answering model, by a prompt of this package."""
 AT_ONCE: Final = 2
-"""How many questions a model is asked at once unless --jobs says it."""
+"""How many questions a model is asked at once, unless --jobs is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class BenchOptions(settings.ProviderOptions):
 
 
 def perform(given: BenchOptions) -> int:
-    """Do the run, print its result, and return the exit status. Raises HarnessError when it cannot begin."""
+    """Perform the run, print its result, and return the exit status. Raises HarnessError if it cannot begin."""
     figures.demand_installed()
     suite = own_suite() if given.suite is None else read_suite(given.suite)
     answerer = _answerer(given)
@@ -83,7 +83,7 @@ def perform(given: BenchOptions) -> int:
         if given.emit_pairs is not None:
             write_text(pairs_text(pairs_of(suite, finished.result)), given.emit_pairs)
     except BenchFailureError as failure:
-        return _broken_off(failure.message, failure.remedy, plan.folder)
+        return _report_failure(failure.message, failure.remedy, plan.folder)
     except KeyboardInterrupt:
         print(f"bench: ended; the same command with --out {plan.folder} goes on", file=sys.stderr)
         raise
@@ -96,7 +96,7 @@ def perform(given: BenchOptions) -> int:
 
 
 def own_suite() -> Suite:
-    """The small suite that the package brings."""
+    """The small suite in the package."""
     file = files("signet_reference_harness.bench") / "suites" / OWN_SUITE
     return parse_suite(file.read_bytes(), OWN_SUITE)
 
@@ -111,16 +111,16 @@ def _answerer(given: BenchOptions) -> Answerer | None:
     flags = given.flags
     if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):
         flags["provider"] = LOCAL
-    asked = settings.load(flags, os.environ, None)
-    provider = settings.make_provider(asked)
+    loaded = settings.load(flags, os.environ, None)
+    provider = settings.make_provider(loaded)
     judge: Judge | None = None
     if given.judge_model is not None and given.judge not in {None, BY_MODEL}:
         raise ConfigError("--judge and --judge-model both name the judge", remedy="leave one of them out")
     if given.judge_model is not None or given.judge == BY_MODEL:
-        judge = ModelJudge(provider, given.judge_model or asked.model or asked.provider)
+        judge = ModelJudge(provider, given.judge_model or loaded.model or loaded.provider)
     elif given.judge is not None:
         judge = judge_at(given.judge)
-    return Answerer(provider, asked.provider, asked.model, judge, given.jobs or AT_ONCE, given.price)
+    return Answerer(provider, loaded.provider, loaded.model, judge, given.jobs or AT_ONCE, given.price)
 
 
 def _demand_consent(given: BenchOptions) -> None:
@@ -131,8 +131,8 @@ def _demand_consent(given: BenchOptions) -> None:
     health = asyncio.run(daemons.health_of(url, _token()))
     if health.failure is not None:
         raise ConfigError(f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out")
-    kept = health.text("agentsDir") or health.text("workspace")
-    where = f"its workspace is {printable(kept)}" if kept else "it does not name its workspace"
+    workspace = health.text("agentsDir") or health.text("workspace")
+    where = f"its workspace is {printable(workspace)}" if workspace else "it does not name its workspace"
     if not given.allow_writes:
         raise ConfigError(
             f"--daemon {url}: the run would write facts, sessions and transcripts into it; {where}",
@@ -145,7 +145,7 @@ def _token() -> str | None:
     return HarnessConfig.from_environment(os.environ).token
 
 
-def _broken_off(message: str, remedy: str | None, folder: Path) -> int:
+def _report_failure(message: str, remedy: str | None, folder: Path) -> int:
     print(f"error: {printable(message)}", file=sys.stderr)
     print(f"try: {printable(remedy or 'fix that, then run the same command again: it continues')}", file=sys.stderr)
     print(f"bench: the finished part is kept in {folder}", file=sys.stderr)
@@ -223,7 +223,7 @@ def _folder(plan: BenchPlan) -> Path:
 
 
 COLUMNS: Final = ("hit@1", "hit@5", "hit@10", "recall@10", "mrr@10", "ndcg@10")
-SURE: Final = ("hit@10", "mrr@10")
+BOUNDED: Final = ("hit@10", "mrr@10")
 """The figures whose intervals are printed; the result holds those of all."""
 
 
@@ -241,9 +241,9 @@ def show(result: Result, times: Times, answers: Answers | None, console: Console
         if apart:
             say(f"questions that the facts do not answer are not in all: {', '.join(apart)}")
         bounds = result.overall.intervals
-        said = "; ".join(f"{name} {low:.3f} to {high:.3f}" for name, (low, high) in bounds.items() if name in SURE)
-        if said:
-            say(f"95 % intervals: {said}")
+        text = "; ".join(f"{name} {low:.3f} to {high:.3f}" for name, (low, high) in bounds.items() if name in BOUNDED)
+        if text:
+            say(f"95 % intervals: {text}")
     console.print(_latencies(times))
     if answers is not None:
         say(_answers(answers))
@@ -267,12 +267,12 @@ def _answers(answers: Answers) -> str:
     scores = f"exact {overall.exact:.3f}, F1 {overall.f1:.3f}{judged}{by}"
     tokens = f"{overall.tokens:.0f} tokens of memories a question"
     price = "" if answers.price is None else f", ${answers.price:.6f}"
-    told = f"answers of {model} to {overall.questions} questions: {scores}; {tokens}{price}"
-    none = answers.unanswerable
-    if none is None:
-        return told
-    right = "" if none.judged is None else f", J {none.judged:.3f}"
-    return f"{told}\nand to {none.questions} that the facts do not answer: {none.f1:.3f} said so{right}"
+    summary = f"answers of {model} to {overall.questions} questions: {scores}; {tokens}{price}"
+    others = answers.unanswerable
+    if others is None:
+        return summary
+    right = "" if others.judged is None else f", J {others.judged:.3f}"
+    return f"{summary}\nand to {others.questions} that the facts do not answer: {others.f1:.3f} said so{right}"
 
 
 def _figures(result: Result) -> Table:
@@ -321,10 +321,10 @@ class Sweep(StrictModel):
 def read_sweep(path: Path) -> Sweep:
     """The settings in a YAML file. Raises ConfigError and DocumentError."""
     sweep = demand(Sweep, parse_yaml(read_file(path), path), str(path))
-    for name, asked in sweep.runs.items():
+    for name, each in sweep.runs.items():
         if not name.replace("-", "").replace("_", "").isalnum():
             raise ConfigError(f"{path}: /runs: {name[:60]!r} names no folder", remedy="use letters, digits, - and _")
-        if asked.agent is not None and asked.daemon is None:
+        if each.agent is not None and each.daemon is None:
             raise ConfigError(
                 f"{path}: /runs/{name}: only a daemon of its own reads 'agent'", remedy="give its command"
             )
@@ -332,17 +332,17 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def perform_sweep(path: Path, out: Path, *, jobs: int | None, quiet: bool, page_file: Path | None) -> int:
-    """Do every run of the sweep, print one table, and return the exit status. Runs that are done are not repeated."""
+    """Perform the runs of a sweep, print one table, and return the exit status. Finished runs are not repeated."""
     figures.demand_installed()
     sweep = read_sweep(path)
     suite = own_suite() if sweep.suite is None else read_suite(path.parent / sweep.suite)
     plans = {
-        name: plan_of(BenchOptions(**asked.model_dump(), out=out / name, jobs=jobs), suite)
-        for name, asked in sweep.runs.items()
+        name: plan_of(BenchOptions(**each.model_dump(), out=out / name, jobs=jobs), suite)
+        for name, each in sweep.runs.items()
     }
     results = {name: run(plan, quiet=quiet).result for name, plan in plans.items()}
-    told = {name: result.overall.model_dump(mode="json") for name, result in results.items()}
-    write_text(json.dumps({"suite": suite.head.name, "runs": told}, indent=1) + "\n", out / "sweep.json")
+    overall = {name: result.overall.model_dump(mode="json") for name, result in results.items()}
+    write_text(json.dumps({"suite": suite.head.name, "runs": overall}, indent=1) + "\n", out / "sweep.json")
     first, *others = results.values()
     comparisons = [compare(first, other) for other in others]
     if page_file is not None:

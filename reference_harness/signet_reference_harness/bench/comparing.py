@@ -70,15 +70,15 @@ def read_result(path: Path) -> Result:
 
 
 def read_results(paths: Sequence[Path]) -> dict[str, Result]:
-    """Results by the names of their folders, or by their paths where two folders have one name.
+    """Results by the names of their folders, or by their paths if two folders have one name.
 
     Raises DocumentError, and ConfigError for fewer than two.
     """
     if len(paths) < 2:
         raise ConfigError("a comparison needs two results or more", remedy="name another run's folder")
     names = [(path.parent if path.is_file() else path).absolute().name for path in paths]
-    given = names if len(set(names)) == len(names) else [str(path) for path in paths]
-    return {name: read_result(path) for name, path in zip(given, paths, strict=True)}
+    keys = names if len(set(names)) == len(names) else [str(path) for path in paths]
+    return {name: read_result(path) for name, path in zip(keys, paths, strict=True)}
 
 
 def compare(first: Result, second: Result) -> ResultComparison:
@@ -123,12 +123,12 @@ def bare_table(first: str, *numbers: str) -> Table:
 
 
 def speaker(console: Console) -> Callable[[str], None]:
-    """Prints a text as it is, without characters that the terminal would obey."""
+    """A function that prints a text without markup, and without control characters."""
     return lambda text: console.print(printable(text), markup=False, highlight=False)
 
 
 def show(comparison: ResultComparison, console: Console, *, whole: bool = False) -> None:
-    """Print the figures, and the questions that changed most; of the `whole` every figure and question."""
+    """Print the figures, and the questions that changed most; with `whole`, every figure and question."""
     say = speaker(console)
     say(f"{comparison.suite}: {subject_name(comparison.first)} -> {subject_name(comparison.second)}")
     table = bare_table("", *COMPARED)

@@ -22,68 +22,68 @@ from signet_reference_harness.daemon_client.reply import Reply
 from signet_reference_harness.errors import ConfigError
 
 EMBEDDED: Final = "embedded"
-LOOK_AGAIN_S: Final = 0.05
+POLL_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonOptions:
-    """How daemons are used."""
+    """How the daemons of a run are started and used."""
 
     limit: int
     begin_with: programs.Database | None = None
     record: bool = False
-    """A recorder writes what is said to each daemon into the folder `traces` of the run."""
+    """Record the traffic with each daemon into the folder `traces` of the run."""
     keep: bool = False
     """Keep the folders of the databases."""
     clock: str | None = None
-    """The moment at which the embedded daemon's clock stands."""
+    """The fixed time of the embedded daemon's clock."""
     token: str | None = None
     agent: dict[str, Any] | None = None
     """The members of agent.yaml in each workspace."""
 
 
 class _OwnDaemon(Subject):
-    """A daemon of the run's own, with its database at `where` in a workspace of its own."""
+    """A daemon of the run's own, with its database at `database_path` in a workspace of its own."""
 
-    where: str
+    database_path: str
 
     def __init__(self, options: DaemonOptions) -> None:
         self._options = options
 
     @abstractmethod
-    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, log: Path) -> str:
         """Start the daemon of a place, and return its address."""
 
     @asynccontextmanager
     async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
-        """A daemon with a workspace of its own."""
+        """Start a daemon with a workspace of its own."""
         options, name = self._options, programs.folder_name(database, number)
         place = programs.DatabaseFolder(folder / "databases" / name)
-        place.prepare(options.begin_with, self.where)
+        place.prepare(options.begin_with, self.database_path)
         if options.agent is not None:
             # JSON is YAML.
             (place.workspace / "agent.yaml").write_text(json.dumps(options.agent), "utf-8")
-        said = place.folder / "programs.log"
+        log = place.folder / "programs.log"
         async with AsyncExitStack() as stack:
-            url = await self._serve(stack, place, said)
-            url = await _recorded(stack, url, options, folder, name, said)
+            url = await self._serve(stack, place, log)
+            url = await _start_recorder(stack, url, options, folder, name, log)
             yield await stack.enter_async_context(_client(url, options))
         if not options.keep:
             place.remove()
 
 
 class EmbeddedDaemon(_OwnDaemon):
-    """The daemon that the conformance kit brings."""
+    """The embedded daemon of the conformance kit."""
 
     name = EMBEDDED
-    where = "memories.db"
+    database_path = "memories.db"
 
     def __init__(self, version: str | None, options: DaemonOptions) -> None:
         super().__init__(options)
         self._version = version
 
     def describe(self) -> dict[str, Any]:
-        """Its kind, the release it answers as, and how its clock runs."""
+        """The daemon's kind, the release it answers as, and its fixed time."""
         return {
             "kind": self.name,
             "release": self._version,
@@ -91,26 +91,26 @@ class EmbeddedDaemon(_OwnDaemon):
             "database": _sha256(self._options),
         }
 
-    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, log: Path) -> str:
         module = [
             *("signet_conformance.cli", "daemon", "--workspace", str(place.workspace)),
             *(["--daemon-version", self._version] if self._version else []),
             *(["--clock", self._options.clock] if self._options.clock else []),
         ]
         try:
-            return await programs.address_of(stack, "the embedded daemon", module, place.environment(), said)
+            return await programs.address_of(stack, "the embedded daemon", module, place.environment(), log)
         except BenchFailureError as failure:
             if self._version is None:
                 raise
-            told = f"--subject {EMBEDDED}:{self._version}: {failure.message}"
-            raise ConfigError(told, remedy="name a version that it knows, or leave it out") from None
+            message = f"--subject {EMBEDDED}:{self._version}: {failure.message}"
+            raise ConfigError(message, remedy="name a version that it knows, or leave it out") from None
 
 
 class CommandedDaemon(_OwnDaemon):
     """A daemon that a command starts, on the port and in the folders that its environment names."""
 
     name = "daemon"
-    where = "memory/memories.db"
+    database_path = "memory/memories.db"
 
     def __init__(self, command: str, words: Sequence[str], options: DaemonOptions) -> None:
         super().__init__(options)
@@ -118,25 +118,25 @@ class CommandedDaemon(_OwnDaemon):
         self._words = words
 
     def describe(self) -> dict[str, Any]:
-        """Its kind and its command."""
-        told = {"kind": "command", "command": self._command, "database": _sha256(self._options)}
-        return told if self._options.agent is None else {**told, "agent": self._options.agent}
+        """The daemon's kind and command."""
+        description = {"kind": "command", "command": self._command, "database": _sha256(self._options)}
+        return description if self._options.agent is None else {**description, "agent": self._options.agent}
 
-    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, said: Path) -> str:
+    async def _serve(self, stack: AsyncExitStack, place: programs.DatabaseFolder, log: Path) -> str:
         port = programs.free_port()
         url = f"http://127.0.0.1:{port}"
         environment = place.environment(SIGNET_PORT=str(port), SIGNET_HOST="127.0.0.1")
-        process = await stack.enter_async_context(programs.running("the daemon", self._words, environment, said))
-        health = await _healthy(url, self._options.token, lambda: process.returncode is not None)
+        process = await stack.enter_async_context(programs.running("the daemon", self._words, environment, log))
+        health = await _wait_until_healthy(url, self._options.token, lambda: process.returncode is not None)
         if health is None:
             why = "ended before it answered" if process.returncode is not None else f"does not answer GET {url}/health"
-            raise programs.failed(
-                f"--daemon {self._command}: {why}", said, "let it stay in the foreground, on the port in SIGNET_PORT"
+            raise programs.failure_of(
+                f"--daemon {self._command}: {why}", log, "let it stay in the foreground, on the port in SIGNET_PORT"
             )
-        kept = health.text("agentsDir") or health.text("workspace")
-        if kept and not place.holds(Path(kept)):
+        workspace = health.text("agentsDir") or health.text("workspace")
+        if workspace and not place.holds(Path(workspace)):
             raise BenchFailureError(
-                f"--daemon {self._command}: it keeps its memories in {kept}, outside of the run's folder",
+                f"--daemon {self._command}: it keeps its memories in {workspace}, outside of the run's folder",
                 remedy="make it take its workspace from SIGNET_PATH, or start it yourself and give its URL",
             )
         return url
@@ -152,15 +152,15 @@ class RunningDaemon(Subject):
         self._options = options
 
     def describe(self) -> dict[str, Any]:
-        """Its kind and its address."""
+        """The daemon's kind and address."""
         return {"kind": "url", "url": self._url}
 
     @asynccontextmanager
     async def open(self, folder: Path, database: str, number: int) -> AsyncIterator[OpenDatabase]:
-        """The daemon as it is; every database of the suite is in it, each with agents of its own."""
+        """Use the running daemon, which holds every database of the suite, each with agents of its own."""
         async with AsyncExitStack() as stack:
             name = programs.folder_name(database, number)
-            url = await _recorded(stack, self._url, self._options, folder, name, folder / "programs.log")
+            url = await _start_recorder(stack, self._url, self._options, folder, name, folder / "programs.log")
             yield await stack.enter_async_context(_client(url, self._options, mark=secrets.token_hex(4)))
 
 
@@ -170,7 +170,7 @@ def _sha256(options: DaemonOptions) -> str | None:
 
 @asynccontextmanager
 async def _client(url: str, options: DaemonOptions, *, mark: str = "") -> AsyncIterator[OpenDatabase]:
-    """The database of a daemon that answers; `mark` sets the agents of this run apart from those that it knows."""
+    """The database of a daemon that answers; `mark` distinguishes this run's agents from its others."""
     latencies = Latencies()
     async with aclosing(TimedClient(url, options.token, latencies)) as client:
         health = await client.health()
@@ -188,21 +188,21 @@ async def health_of(url: str, token: str | None) -> Reply:
         return await client.health()
 
 
-async def _healthy(url: str, token: str | None, gone: Callable[[], bool]) -> Reply | None:
-    """The answer to GET /health once there is one; None when the program is gone, or took too long."""
+async def _wait_until_healthy(url: str, token: str | None, has_ended: Callable[[], bool]) -> Reply | None:
+    """The answer to GET /health once there is one; None if the program ended, or took too long."""
     deadline = time.monotonic() + programs.READY_S
-    while not gone() and time.monotonic() < deadline:
+    while not has_ended() and time.monotonic() < deadline:
         reply = await health_of(url, token)
         if reply.accepted:
             return reply
-        await asyncio.sleep(LOOK_AGAIN_S)
+        await asyncio.sleep(POLL_S)
     return None
 
 
-async def _recorded(
-    stack: AsyncExitStack, url: str, options: DaemonOptions, folder: Path, name: str, said: Path
+async def _start_recorder(
+    stack: AsyncExitStack, url: str, options: DaemonOptions, folder: Path, name: str, log: Path
 ) -> str:
-    """The address to speak to: the daemon's, or where traces are wanted that of a recorder before it."""
+    """Start a recorder before the daemon, if traces are wanted; return the address to use."""
     if not options.record:
         return url
     out = folder / "traces" / f"{name}.jsonl"
@@ -210,4 +210,4 @@ async def _recorded(
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
     module = ["signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
     environment = programs.DatabaseFolder(folder).environment()
-    return await programs.address_of(stack, "the recorder", module, environment, said)
+    return await programs.address_of(stack, "the recorder", module, environment, log)

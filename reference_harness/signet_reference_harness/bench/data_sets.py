@@ -74,8 +74,8 @@ def _parse(path: Path, data: bytes) -> Any:
             values += [json.loads(line)] if line.strip() else []
         except (ValueError, RecursionError) as problem:
             # A file without one good line is no JSON lines: say what is wrong with it as one document.
-            told = f"{path}:{number}: is not JSON: {problem}" if values else f"{path}: is not JSON: {whole}"
-            raise DocumentError(told, remedy=EXPORT) from None
+            message = f"{path}:{number}: is not JSON: {problem}" if values else f"{path}: is not JSON: {whole}"
+            raise DocumentError(message, remedy=EXPORT) from None
     return values
 
 
@@ -85,7 +85,7 @@ SESSION: Final = re.compile(r"session_(\d+)")
 
 
 class LocomoTurn(PublishedObject):
-    """What one of the two says, and the caption of the picture that they show."""
+    """An utterance of one of the two speakers, and the caption of the picture that they show."""
 
     speaker: str
     text: str
@@ -113,7 +113,7 @@ class LocomoSample(PublishedObject):
 def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]:
     """Convert LoCoMo (Maharana et al., ACL 2024): a database a conversation, a fact a turn, a question a query.
 
-    With `captions` a turn holds what its picture shows. Raises DocumentError.
+    With `captions`, a turn contains the caption of its picture. Raises DocumentError.
     """
     mended, lost, without = 0, 0, 0
     scenarios: list[dict[str, Any]] = []
@@ -199,8 +199,8 @@ def _longmemeval_turns(asked: LongMemEvalQuestion) -> Iterator[tuple[dict[str, A
     names, dates = asked.haystack_session_ids or [], asked.haystack_dates or []
     answers = set(asked.answer_session_ids or ())
     for number, session in enumerate(asked.haystack_sessions):
-        said = dates[number] if number < len(dates) else ""
-        at = moment(said, "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y-%m-%d")
+        date = dates[number] if number < len(dates) else ""
+        at = moment(date, "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y-%m-%d")
         is_answers = number < len(names) and names[number] in answers
         for order, turn in enumerate(session, 1):
             if turn.content.strip():
@@ -318,7 +318,7 @@ class BeamRecord(PublishedObject):
 
 
 def _read_beam(path: Path) -> PublishedFile:
-    """A file of records, or a folder of its repository, such as chats/100K or chats/100K/1."""
+    """Read a file of records, or a folder of BEAM's repository, such as chats/100K or chats/100K/1."""
     if not path.is_dir():
         return read_source(path)
     chats = sorted(path.glob("**/chat.json"), key=lambda each: [_beam_number(part) for part in each.parts])
@@ -377,7 +377,7 @@ def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tupl
 
 
 def _nested(value: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
-    """The values of a JSON value that are `wanted`, at any depth."""
+    """The parts of a JSON value that are `wanted`, at any depth."""
     if wanted(value):
         yield value
         return
@@ -412,7 +412,7 @@ class _Unique:
 
 
 def moment(text: str, *formats: str) -> str | None:
-    """The moment that a text names in one of the formats, as ISO 8601 in UTC; None when in none."""
+    """The moment that a text names in one of the formats, as ISO 8601 in UTC; None if it matches none."""
     for form in formats:
         try:
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -423,8 +423,8 @@ def moment(text: str, *formats: str) -> str | None:
 
 def _head(name: str, source: PublishedFile, **counts: int) -> dict[str, Any]:
     """The head of a data set's suite, from the facts in `data_sets.json` and these counts."""
-    told = map_texts(FACTS[name], lambda text: text.format(sha256=source.sha256, **counts))
-    return {"kind": "suite", "format": FORMAT, "name": name, **told}
+    facts = map_texts(FACTS[name], lambda text: text.format(sha256=source.sha256, **counts))
+    return {"kind": "suite", "format": FORMAT, "name": name, **facts}
 
 
 def _fact(name: str, text: str, at: str | None) -> dict[str, Any]:
@@ -446,7 +446,7 @@ CONVERTERS: Final[dict[str, Convert]] = {
     "memoryagentbench": memoryagentbench,
     "beam": beam,
 }
-"""The data sets by name. `locomo-captions` has in each turn what its picture shows."""
+"""The data sets by name. In `locomo-captions`, turns contain the captions of their pictures."""
 
 
 def convert(name: str, path: Path) -> bytes:

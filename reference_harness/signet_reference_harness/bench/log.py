@@ -1,4 +1,4 @@
-"""The log of a run, and the line that tells a person how far it is.
+"""The log of a run, and its progress line.
 
 The log is JSON lines, appended and never changed. Its lines survive a kill at any moment.
 
@@ -77,7 +77,7 @@ class RunLog(kept_lines.HeldFile):
         return cls(path, handle)
 
     def load(self) -> BenchLog:
-        """Read its lines, without a line that a kill has torn and without anything that is not a line of a log."""
+        """Read the records, without a line that a kill cut off, and without anything that is not a record."""
         logged = BenchLog()
         noted: dict[tuple[str, int], list[Record]] = {}
         data = self.path.read_bytes()
@@ -87,7 +87,7 @@ class RunLog(kept_lines.HeldFile):
             except ValueError:
                 continue
             if isinstance(record, dict):
-                _take(logged, noted, record)
+                _add_record(logged, noted, record)
         if data and not data.endswith(b"\n"):
             self._append(b"\n")
         return logged
@@ -101,7 +101,7 @@ class RunLog(kept_lines.HeldFile):
             kept_lines.append(self._handle, data)
 
 
-def _take(logged: BenchLog, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
+def _add_record(logged: BenchLog, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
     kind = record.get("kind")
     if kind == "run":
         logged.run = record
@@ -125,40 +125,40 @@ REDRAWN_S: Final = 0.2
 
 
 class ProgressLine:
-    """Counts what `unit` names. Nothing is said where `quiet`."""
+    """Shows how many steps of a run, in a `unit`, are done; nothing if `quiet`."""
 
     def __init__(self, total: int, unit: str, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._total = total
         self._unit = unit
         self._quiet = quiet
-        self._watched = not quiet and self._stream.isatty()
-        self._began = self._said = time.monotonic()
+        self._on_terminal = not quiet and self._stream.isatty()
+        self._began = self._written_at = time.monotonic()
         self._counted = 0
         self._drawn = False
 
     def step(self) -> None:
-        """Count a step, and say how far the run is when it is time to."""
+        """Count a step, and show the progress if it was not shown for a while."""
         self._counted += 1
         now = time.monotonic()
-        if self._quiet or now - self._said < (REDRAWN_S if self._watched else EVERY_S):
+        if self._quiet or now - self._written_at < (REDRAWN_S if self._on_terminal else EVERY_S):
             return
-        self._said = now
+        self._written_at = now
         share = self._counted / self._total
         left = _duration((now - self._began) * (1 - share) / share)
         line = f"bench: {self._counted} of {self._total} {self._unit}, {share:.0%}, about {left} left"
-        self._stream.write(f"\r\x1b[K{line}" if self._watched else f"{line}\n")
+        self._stream.write(f"\r\x1b[K{line}" if self._on_terminal else f"{line}\n")
         self._stream.flush()
-        self._drawn = self._watched
+        self._drawn = self._on_terminal
 
     def note(self, text: str) -> None:
-        """Say something else."""
+        """Write a message above the line."""
         if not self._quiet:
             self.clear()
             print(f"bench: {text}", file=self._stream, flush=True)
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the line."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -99,9 +99,9 @@ async def perform(performance: ScenarioRun, player: Player, note: Note, stepped:
     try:
         for line, step in performance.steps:
             method = getattr(player, step.kind, None)
-            brought = await method(step) if method is not None else None
-            if brought is not None and isinstance(step, Asking):
-                for record in _records(performance, line, step, brought, player):
+            memories = await method(step) if method is not None else None
+            if memories is not None and isinstance(step, Asking):
+                for record in _records(performance, line, step, memories, player):
                     note(record)
             stepped()
         await player.close()
@@ -111,20 +111,20 @@ async def perform(performance: ScenarioRun, player: Player, note: Note, stepped:
 
 
 def _records(
-    performance: ScenarioRun, line: int, step: Asking, brought: StepMemories, player: Player
+    performance: ScenarioRun, line: int, step: Asking, memories: StepMemories, player: Player
 ) -> Iterable[Record]:
-    items = {row.item for row in brought.rows}
+    items = {row.item for row in memories.rows}
     where = {"scenario": performance.scenario.id, "line": line}
     if step.evidence or isinstance(step, SuiteQuery):
         yield {
             "kind": "question",
             **where,
             "id": step.id or f"line-{line}",
-            "operation": brought.operation,
+            "operation": memories.operation,
             "category": step.category,
             "evidence": list(dict.fromkeys(map(player.same_as, step.evidence))),
-            "rows": [[row.item, row.score, row.source] for row in brought.rows],
-            "ms": round(brought.ms, 3),
+            "rows": [[row.item, row.score, row.source] for row in memories.rows],
+            "ms": round(memories.ms, 3),
         }
     if not player.has_sessions:
         return

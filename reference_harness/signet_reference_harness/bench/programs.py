@@ -1,4 +1,4 @@
-"""Prepare the database and start the programs of a run: the daemon, and the recorder before it. All end with us."""
+"""Prepares the database and starts the programs of a run, daemon and recorder, which all end with this process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ INHERITED: Final = (
     *("PYTHONPATH", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "COVERAGE_PROCESS_START"),
 )
 """The variables of our environment that a program may see: no credential, and nothing of the user's own Signet."""
-BESIDE: Final = ("", "-wal")
-"""Endings of the files that make up an SQLite database."""
+DATABASE_ENDINGS: Final = ("", "-wal")
+"""Endings of the files of an SQLite database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class DatabaseFolder:
         return {**kept, **places, "NO_COLOR": "1", **more}
 
     def prepare(self, begin_with: Database | None, where: str) -> None:
-        """Make the folder anew; `where` in the workspace a copy of a database is put. Raises BenchFailureError."""
+        """Create the folder anew, with a copy of a database at `where` in the workspace. Raises BenchFailureError."""
         with os_errors(self.folder, "make room, or name another --out", BenchFailureError):
             if self.folder.exists():
                 # The remains of a killed attempt.
@@ -75,13 +75,13 @@ class DatabaseFolder:
         return path.resolve().is_relative_to(self.folder.resolve())
 
     def remove(self) -> None:
-        """Take the folder away."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An SQLite database of which a run begins with a copy. SQLite itself does not open it, since that might write."""
+    """An SQLite database, whose copy a run begins with. SQLite itself does not open it, since that might write."""
 
     path: Path
     sha256: str
@@ -98,7 +98,7 @@ class Database:
     def copy_to(self, target: Path) -> None:
         """Put a copy at `target`. Raises BenchFailureError when the database has changed since it was read."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        for ending in BESIDE:
+        for ending in DATABASE_ENDINGS:
             beside = Path(f"{self.path}{ending}")
             if beside.exists():
                 shutil.copyfile(beside, f"{target}{ending}")
@@ -111,7 +111,7 @@ class Database:
 
 def _digest(path: Path) -> str:
     digest = hashlib.sha256()
-    for ending in BESIDE:
+    for ending in DATABASE_ENDINGS:
         beside = Path(f"{path}{ending}")
         if beside.exists():
             with beside.open("rb") as file:
@@ -120,7 +120,7 @@ def _digest(path: Path) -> str:
 
 
 def folder_name(database: str, number: int) -> str:
-    """A name for the folder of a suite's `number`-th database that any file system takes."""
+    """A name for the folder of a suite's `number`-th database, valid on any file system."""
     return f"{number:04d}-{re.sub(r'[^A-Za-z0-9_-]+', '-', database)[:60]}"
 
 
@@ -130,15 +130,15 @@ GRACE_S: Final = 5.0
 ENDING_S: Final = 10.0
 LINE_LIMIT: Final = 1024 * 1024
 TAIL: Final = 1_000
-"""Bytes of what a program said on standard error that a failure quotes."""
+"""How many of the last bytes of a program's standard error a failure quotes."""
 
 
 @contextlib.asynccontextmanager
 async def running(
-    what: str, command: Sequence[str], environment: Mapping[str, str], said: Path
+    program: str, command: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> AsyncIterator[Process]:
-    """The program while it runs; its standard error goes to the file `said`. Raises BenchFailureError."""
-    with os_errors(f"{what} cannot be started", kind=BenchFailureError), said.open("ab") as errors:
+    """The program while it runs; its standard error goes to the file `log`. Raises BenchFailureError."""
+    with os_errors(f"{program} cannot be started", kind=BenchFailureError), log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-I", "-S", guardian.__file__, "0", str(GRACE_S)),
@@ -163,28 +163,28 @@ async def running(
 
 
 async def address_of(
-    stack: AsyncExitStack, what: str, module: Sequence[str], environment: Mapping[str, str], said: Path
+    stack: AsyncExitStack, program: str, module: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> str:
     """Start a Python module for as long as the stack is open; return the `url` that it prints as JSON when ready.
 
     Raises BenchFailureError.
     """
-    process = await stack.enter_async_context(running(what, (sys.executable, "-P", "-m", *module), environment, said))
+    process = await stack.enter_async_context(running(program, (sys.executable, "-P", "-m", *module), environment, log))
     assert process.stdout is not None  # noqa: S101 - asked for by running()
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_S)
         return str(json.loads(line)["url"])
     except (TimeoutError, ValueError, TypeError, KeyError):
-        raise failed(f"{what} did not come up", said) from None
+        raise failure_of(f"{program} did not come up", log) from None
 
 
-def failed(what: str, said: Path, remedy: str | None = None) -> BenchFailureError:
-    """The failure of a program, with the last words that it wrote to the file `said`."""
+def failure_of(program: str, log: Path, remedy: str | None = None) -> BenchFailureError:
+    """The failure of a program, with the end of the file `log` that it wrote."""
     try:
-        tail = said.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
+        tail = log.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
     except OSError:
         tail = ""
-    return BenchFailureError(f"{what}: {tail}" if tail else what, remedy=remedy)
+    return BenchFailureError(f"{program}: {tail}" if tail else program, remedy=remedy)
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""A run: every database of the suite on a subject, side by side as far as the machine allows, logged as it goes."""
+"""Performs a run: every database of the suite on a subject, several at once, with a log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FinishedRun:
 
 
 def run(plan: BenchPlan, *, quiet: bool, answerer: answering.Answerer | None = None) -> FinishedRun:
-    """Do the run, or its remaining part, ask the answering model if there is one, and write the documents.
+    """Perform the run, or its remaining part, ask the answering model if there is one, and write the documents.
 
     Raises ConfigError for a folder that holds another run, BenchFailureError when the run cannot go on.
     """
@@ -62,20 +62,20 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: answering.Answerer | None = N
                 f"{plan.folder}: holds another run: another suite, subject or setting",
                 remedy="name another folder with --out",
             )
-        left = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
-        if left:
-            progress = ProgressLine(sum(_size(each) for each in left.values()), "steps", quiet=quiet)
-            if len(left) < len(plan.suite.databases):
+        unfinished = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
+        if unfinished:
+            progress = ProgressLine(sum(_size(each) for each in unfinished.values()), "steps", quiet=quiet)
+            if len(unfinished) < len(plan.suite.databases):
                 progress.note(f"going on: {len(logged.done)} of {len(plan.suite.databases)} databases are done")
             try:
-                asyncio.run(_all(plan, left, log, logged, progress))
+                asyncio.run(_perform_all(plan, unfinished, log, logged, progress))
             finally:
                 progress.clear()
             logged = log.load()
         result = result_of(plan.suite, plan.as_record(), plan.run, logged)
         write_document(result, plan.folder / RESULT)
         try:
-            answers = None if answerer is None else _let_answer(plan.suite, result, answerer, log, quiet=quiet)
+            answers = None if answerer is None else _answer_questions(plan.suite, result, answerer, log, quiet=quiet)
             if answers is not None:
                 write_document(answers, plan.folder / answering.ANSWERS)
         finally:
@@ -86,7 +86,7 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: answering.Answerer | None = N
     return FinishedRun(result, times, answers)
 
 
-def _let_answer(
+def _answer_questions(
     suite: Suite, result: Result, answerer: answering.Answerer, log: RunLog, *, quiet: bool
 ) -> answering.Answers:
     progress = ProgressLine(sum(1 for _ in answering.questions_for_model(suite, result)), "answers", quiet=quiet)
@@ -97,24 +97,24 @@ def _let_answer(
     return answering.answers_of(suite, result, answerer, log.load())
 
 
-async def _all(
-    plan: BenchPlan, left: Mapping[str, list[ScenarioRun]], log: RunLog, logged: BenchLog, progress: ProgressLine
+async def _perform_all(
+    plan: BenchPlan, unfinished: Mapping[str, list[ScenarioRun]], log: RunLog, logged: BenchLog, progress: ProgressLine
 ) -> None:
     slots = asyncio.Semaphore(plan.jobs)
     numbers = {name: number for number, name in enumerate(plan.suite.databases, 1)}
 
     async def turn(name: str) -> None:
         async with slots:
-            await _database(plan, name, numbers[name], log, logged.attempts.get(name, 0) + 1, progress)
+            await _measure(plan, name, numbers[name], log, logged.attempts.get(name, 0) + 1, progress)
 
     with first_failure():
         async with asyncio.TaskGroup() as group:
-            # The largest first, so that no worker is left alone with it at the end.
-            for name in sorted(left, key=lambda each: -_size(left[each])):
+            # The largest first, so that it does not run alone at the end.
+            for name in sorted(unfinished, key=lambda each: -_size(unfinished[each])):
                 group.create_task(turn(name))
 
 
-async def _database(plan: BenchPlan, name: str, number: int, log: RunLog, attempt: int, progress: ProgressLine) -> None:
+async def _measure(plan: BenchPlan, name: str, number: int, log: RunLog, attempt: int, progress: ProgressLine) -> None:
     where = {"database": name, "attempt": attempt}
 
     def note(record: Record) -> None:

@@ -177,7 +177,7 @@ class ScenarioRun:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite that has been read and found whole. `sha256` is that of its bytes."""
+    """A suite that was read and checked. `sha256` is that of its bytes."""
 
     path: str
     sha256: str
@@ -219,7 +219,7 @@ MODEL: Final = "write it as schemas/harness/signet-bench-suite-1.schema.json say
 
 
 class SuiteError(DocumentError):
-    """Raised for a suite that breaks the format: `problems` are its faults, the message tells them all."""
+    """Raised for a suite that breaks the format: `problems` are its faults; the message lists the first ones."""
 
     def __init__(self, problems: list[DocumentError]) -> None:
         self.problems = problems
@@ -253,7 +253,7 @@ class _Reader:
         self._scenarios: dict[str, int] = {}
         self._performances: list[tuple[int, SuiteScenario, list[tuple[int, Step]]]] = []
         self._ids: dict[str, int] = {}
-        """The names that facts, queries and turns of the present scenario have, with their lines."""
+        """The names of the facts, queries and turns of the current scenario, with their lines."""
         self._items: set[str] = set()
         """Those of them that can be evidence."""
         self._sessions: set[str] = set()
@@ -275,7 +275,7 @@ class _Reader:
                 self._refuse(number, "a second line of kind suite", "take it out: a file holds one suite")
             self._head = self._head or line
         elif self._head is None:
-            # One complaint is enough: the lines that follow may be good.
+            # One complaint is enough: the other lines may be right.
             self._head = Head(kind="suite", format="signet-bench-suite/1", name="unnamed", licence="unknown")
             self._refuse(number, "the suite does not begin with its head", "put a line of kind suite first")
         elif isinstance(line, SuiteScenario):
@@ -287,7 +287,7 @@ class _Reader:
         elif not self._performances:
             self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
         else:
-            # Kept even when it is refused, so that what builds on it is not refused too.
+            # Added even if it is refused, so that later steps that depend on it are not refused too.
             self._performances[-1][2].append((number, line))
             self._check(number, line)
 
@@ -303,8 +303,8 @@ class _Reader:
             named = [(member, name) for member in members for name in getattr(step, member)]
         for member, name in named:
             if name not in self._items:
-                told = f"{member} {name!r} is not the id of a fact or prompt above it in this scenario"
-                self._refuse(number, told, "name one that is stored before it is asked for, or take it out")
+                message = f"{member} {name!r} is not the id of a fact or prompt above it in this scenario"
+                self._refuse(number, message, "name one that is stored before it is asked for, or take it out")
         own = getattr(step, "id", None)
         if own is None:
             return

@@ -19,11 +19,11 @@ from signet_reference_harness.tools import ToolResult
 
 
 class ChannelClosedError(HarnessError):
-    """Raised by :meth:`Channel.receive` once the channel is closed: nothing more comes."""
+    """Raised by :meth:`Channel.receive` once the channel is closed."""
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
-    """A file beside a turn. The harness takes none: a turn that has one is refused, and says so."""
+    """A file that comes with a turn. The harness accepts no files: a turn with one is refused."""
 
     name: str = ""
     media_type: str = msgspec.field(default="", name="mediaType")
@@ -38,7 +38,7 @@ class UserTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def refusal_of(turn: UserTurn) -> str:
-    """Why the harness cannot take such a turn, on whatever channel; empty for one that it can."""
+    """Why the harness refuses a turn, on any channel; empty if it accepts it."""
     if turn.attachments:
         names = ", ".join(each.name or "a file without a name" for each in turn.attachments)
         return f"attachments are not supported, so this was not sent: {names}; put the text into the message"
@@ -58,9 +58,9 @@ class AgentOutput:
     tool_results: tuple[ToolResult, ...] = ()
     streaming: bool = False
     error: str = ""
-    """Why a turn was not taken, or has no whole answer; empty for one that has."""
+    """Why a turn was refused, or its answer is incomplete; empty otherwise."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """That of the turn which is answered."""
+    """The metadata of the turn that is answered."""
     event: Event | None = None
 
     @property
@@ -92,7 +92,7 @@ class Channel(Protocol):
 
 
 class Closing:
-    """The turns of a channel that wait to be received, and its end: what all channels have in common."""
+    """The common part of all channels: the queue of turns that wait to be received, and the closing."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -100,12 +100,12 @@ class Closing:
         self._waiting: asyncio.Queue[UserTurn | None] = asyncio.Queue()
 
     def enqueue(self, turn: UserTurn) -> None:
-        """Let `turn` be received after those that wait already."""
+        """Add `turn` to the end of the queue."""
         self._waiting.put_nowait(turn)
 
     @property
     def waiting(self) -> int:
-        """How many turns have come and were not received yet."""
+        """How many turns wait to be received."""
         return self._waiting.qsize()
 
     async def receive(self) -> UserTurn:

@@ -1,4 +1,4 @@
-"""A conversation over a channel: one turn after the other, and a place for messages that arrive meanwhile."""
+"""A conversation over a channel: one turn after the other, and a queue for messages that arrive meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_WAITING: Final = 64
 """Turns that may wait while one is answered; the next is refused."""
 
 Perform = Callable[[UserTurn, Publisher], Awaitable[TurnResult]]
-"""Takes a turn with the model, and reports its events to the listener."""
+"""Performs a turn with the model, and reports its events to the publisher."""
 Command = Callable[[UserTurn, bool], Awaitable[UserTurn | None]]
 """Gets each turn that is a command, and whether an answer is being made. Returns the turn for the model, or None when
 the command is done."""
@@ -44,11 +44,11 @@ class ChannelConversation:
     """If None, a turn that looks like a command is sent to the model as it is."""
     at_once: Callable[[UserTurn], bool] = lambda _turn: False
     """Whether a command does not wait for the answer that is being made."""
-    taken: Callable[[UserTurn], None] = lambda _turn: None
+    on_joined: Callable[[UserTurn], None] = lambda _turn: None
     """Gets each turn when it joins the conversation, at its beginning or after a tool's result."""
     _waiting: deque[UserTurn] = field(default_factory=deque)
     _steering: list[UserTurn] = field(default_factory=list)
-    """Turns that joined during an answer; `taken` gets them after the tool results that they follow."""
+    """Turns that joined during an answer; `on_joined` gets them after the tool results that they follow."""
     _arrival: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
     _cancel: Callable[[], object] | None = None
@@ -77,7 +77,7 @@ class ChannelConversation:
         receiving = asyncio.create_task(self._receive())
         try:
             while (turn := await self._next()) is not None:
-                await self._heed(turn)
+                await self._process(turn)
         finally:
             receiving.cancel()
             await asyncio.wait([receiving])
@@ -115,19 +115,19 @@ class ChannelConversation:
             self._close()
 
     def _refusal(self, turn: UserTurn) -> str:
-        """Why a turn is refused; empty for one that is taken."""
+        """Why a turn is refused; empty if it is accepted."""
         if len(self._waiting) >= MOST_WAITING:
             return f"{MOST_WAITING} messages wait already; say this again when they are answered"
         return refusal_of(turn)
 
-    async def _heed(self, turn: UserTurn) -> None:
-        said: UserTurn | None = turn
+    async def _process(self, turn: UserTurn) -> None:
+        model_turn: UserTurn | None = turn
         if self.command is not None and is_command(turn):
-            said = await self._cancellable(self.command(turn, False))
-        if said is None:
+            model_turn = await self._cancellable(self.command(turn, False))
+        if model_turn is None:
             await self.channel.send(AgentOutput(metadata=turn.metadata))
         else:
-            await self._answer(said)
+            await self._answer(model_turn)
 
     async def _cancellable(self, work: Awaitable[UserTurn | None]) -> UserTurn | None:
         task = asyncio.ensure_future(work)
@@ -143,25 +143,25 @@ class ChannelConversation:
         session = self.session()
         session.steered = self._steer
         results: list[ToolResult] = []
-        self.taken(turn)
-        with contextlib.suppress(HarnessError):  # the last event has said so
-            async with watch(session, lambda told: self.perform(turn, told)) as stream:
+        self.on_joined(turn)
+        with contextlib.suppress(HarnessError):  # the last event reports the error
+            async with watch(session, lambda publisher: self.perform(turn, publisher)) as stream:
                 self._cancel = stream.cancel
                 try:
                     if self._closed:
                         stream.cancel()
                     async for event in stream:
                         if not isinstance(event, ToolCalled | ToolReturned):
-                            self._tell_steering()
+                            self._report_steering()
                         await self.channel.send(_output_of(event, results, turn))
                 finally:
                     self._cancel = None
                     session.steered = tuple
 
-    def _tell_steering(self) -> None:
+    def _report_steering(self) -> None:
         steering, self._steering = self._steering, []
         for turn in steering:
-            self.taken(turn)
+            self.on_joined(turn)
 
     def _steer(self) -> Sequence[Message]:
         """Take the turns that came while the model worked, up to the next command, into the conversation."""

@@ -21,9 +21,9 @@ from rich.text import Text
 from signet_reference_harness.errors import printable
 
 LONGEST_DRAWN: Final = 20_000
-"""Characters of a block that are drawn as Markdown: a longer one is shown as it is."""
+"""Characters of a block that are drawn as Markdown: a longer one is shown as plain text."""
 NARROW: Final = 40
-"""Columns beneath which nothing is set beside anything else."""
+"""With fewer columns, nothing is placed side by side."""
 
 
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -42,14 +42,14 @@ class _Markdown(Markdown):
 
 
 class Drawing:
-    """Draws for a terminal of the width that is given each time, in columns."""
+    """Draws for a terminal; each call gets its width in columns."""
 
     def __init__(self, *, colour: bool) -> None:
         self._colour = colour
         self._parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 
     def ansi(self, drawn: RenderableType, width: int) -> str:
-        """The text that shows it, with the terminal's own codes for style; without blank lines around it."""
+        """A renderable as text with the terminal's codes for style, without blank lines around it."""
         page = io.StringIO()
         console = Console(
             file=page,
@@ -84,17 +84,17 @@ class Drawing:
         return markdown
 
     def tool(
-        self, name: str, arguments: Mapping[str, Any], width: int, *, ok: bool | None, told: str
+        self, name: str, arguments: Mapping[str, Any], width: int, *, ok: bool | None, note: str
     ) -> RenderableType:
-        """A call of a tool in one line, and what it brought in another; `ok` None while it runs."""
+        """A call of a tool in one line, and a note on its result in another; `ok` is None while it runs."""
         colour = "yellow" if ok is None else "green" if ok else "red"
         line = Text("● ", style=colour).append(one_line(name, 80), style="bold")
         if arguments:
             line.append(" ").append(one_line(_members_in_words(arguments), 2_000), style="dim")
         line.truncate(max(width, 8), overflow="ellipsis")
-        if not told:
+        if not note:
             return line
-        result = Text("  ").append(one_line(told, 2_000), style="dim" if ok else "red")
+        result = Text("  ").append(one_line(note, 2_000), style="dim" if ok else "red")
         result.truncate(max(width, 8), overflow="ellipsis")
         return Group(line, result)
 
@@ -168,7 +168,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        """The whole lines of the block that is not at its end."""
+        """The complete lines of the unfinished block."""
         self._rest = ""
         """The beginning of the line after them."""
         self._fence = ""
@@ -186,7 +186,7 @@ class Blocks:
             # A line that does not end is shown in parts, or each piece would take longer than the one before.
             lines, self._rest = [*lines, self._rest, ""], ""
         for line in (each.removesuffix("\r") for each in lines):
-            self._mind_fence(line)
+            self._track_fence(line)
             if line.strip() or self._fence:
                 self._lines.append(line)
             elif self._lines:
@@ -201,7 +201,7 @@ class Blocks:
         self._rest = self._fence = ""
         return [tail] if tail.strip() else []
 
-    def _mind_fence(self, line: str) -> None:
+    def _track_fence(self, line: str) -> None:
         fence = _FENCE.match(line)
         if not fence:
             return

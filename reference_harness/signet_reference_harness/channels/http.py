@@ -1,4 +1,4 @@
-"""A channel over HTTP, for a program that takes a person's part.
+"""A channel over HTTP, for a program in the place of a person.
 
     POST /turns    {"content": "…", "metadata": {…}}      202, and how many turns wait
     GET  /outputs  server-sent events: an output each, as JSON
@@ -30,7 +30,7 @@ from signet_reference_harness.tools import ToolResult
 
 LARGEST_BODY: Final = 4 * 1024 * 1024
 HELD: Final = 1_024
-"""Outputs that are held for a reader before pieces of an answer are dropped."""
+"""How many outputs are queued for a reader before pieces of an answer are dropped."""
 
 
 class HttpChannel(Closing):
@@ -41,7 +41,7 @@ class HttpChannel(Closing):
     def __init__(self, token: str) -> None:
         super().__init__()
         self.interrupt: Callable[[], bool] = lambda: False
-        """Stops what is under way; False when nothing is."""
+        """Stops the answer in progress; returns False without one."""
         self._token = token.encode()
         self.first_reader = asyncio.Event()
         """Set once a reader of the outputs connects."""
@@ -53,18 +53,18 @@ class HttpChannel(Closing):
         """The application that serves the channel."""
         return Starlette(
             routes=[
-                Route("/turns", self._admitted(self._turns), methods=["POST"]),
-                Route("/outputs", self._admitted(self._outputs), methods=["GET"]),
-                Route("/stop", self._admitted(self._stop), methods=["POST"]),
-                Route("/close", self._admitted(self._close), methods=["POST"]),
+                Route("/turns", self._guard(self._turns), methods=["POST"]),
+                Route("/outputs", self._guard(self._outputs), methods=["GET"]),
+                Route("/stop", self._guard(self._stop), methods=["POST"]),
+                Route("/close", self._guard(self._close), methods=["POST"]),
             ]
         )
 
     async def send(self, output: AgentOutput) -> None:
-        """Give an output to all readers. A slow one loses pieces of the answer, and learns how many."""
-        told = _members(output)
+        """Send an output to all readers. A slow reader loses pieces of the answer, and is told how many."""
+        members = _members(output)
         for reader in self._readers:
-            reader.hold(told, droppable=output.streaming and not output.tool_results)
+            reader.enqueue(members, droppable=output.streaming and not output.tool_results)
 
     def add_reader(self) -> Reader:
         """Add a reader of the outputs from here on."""
@@ -77,8 +77,8 @@ class HttpChannel(Closing):
         for reader in self._readers:
             reader.end()
 
-    def _admitted(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        async def answer_admitted(request: Request) -> Response:
+    def _guard(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        async def answer_guarded(request: Request) -> Response:
             refusal = foreign(request)
             if refusal is not None:
                 return JSONResponse({"error": refusal}, 403)
@@ -90,20 +90,20 @@ class HttpChannel(Closing):
             response: Response = await answer(request)
             return response
 
-        return answer_admitted
+        return answer_guarded
 
     async def _turns(self, request: Request) -> Response:
         body = await body_within(request, LARGEST_BODY)
         if body is None:
             return JSONResponse({"error": f"the body is larger than {LARGEST_BODY} bytes"}, 413)
         try:
-            said = msgspec.json.decode(body, type=UserTurn)
+            turn = msgspec.json.decode(body, type=UserTurn)
         except msgspec.MsgspecError as error:
             return JSONResponse({"error": f"the body: {error}"}, 400)
-        refusal = refusal_of(said)
+        refusal = refusal_of(turn)
         if refusal:
             return JSONResponse({"error": refusal}, 422)
-        self.enqueue(said)
+        self.enqueue(turn)
         return JSONResponse({"waiting": self.waiting}, 202)
 
     async def _outputs(self, _request: Request) -> Response:
@@ -112,8 +112,8 @@ class HttpChannel(Closing):
         async def lines() -> AsyncIterator[str]:
             try:
                 yield ": the outputs from here on\n\n"
-                while (told := await reader.take()) is not None:
-                    yield f"data: {json.dumps(told)}\n\n"
+                while (output := await reader.take()) is not None:
+                    yield f"data: {json.dumps(output)}\n\n"
             finally:
                 self._readers.discard(reader)
 
@@ -131,28 +131,28 @@ class Reader:
     """The outputs that a reader has not taken yet."""
 
     def __init__(self) -> None:
-        self._held: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         self._dropped = 0
 
-    def hold(self, told: Mapping[str, Any], *, droppable: bool) -> None:
-        """Hold an output, or count it as dropped where too many are held."""
-        if droppable and self._held.qsize() >= HELD:
+    def enqueue(self, output: Mapping[str, Any], *, droppable: bool) -> None:
+        """Queue an output, or count it as dropped if too many are queued."""
+        if droppable and self._queue.qsize() >= HELD:
             self._dropped += 1
             return
-        self._held.put_nowait({**told, "dropped": self._dropped} if self._dropped else told)
+        self._queue.put_nowait({**output, "dropped": self._dropped} if self._dropped else output)
         self._dropped = 0
 
     def end(self) -> None:
         """Note that nothing more comes."""
-        self._held.put_nowait(None)
+        self._queue.put_nowait(None)
 
     async def take(self) -> Mapping[str, Any] | None:
         """The next output; None after the last."""
-        return await self._held.get()
+        return await self._queue.get()
 
 
 def _members(output: AgentOutput) -> Mapping[str, Any]:
-    """The output as JSON, by the names that the runtime's specification gives its members."""
+    """The output as JSON, with the member names of the runtime's specification."""
     return {
         "content": output.content,
         "toolResults": [_result(each) for each in output.tool_results],
@@ -164,5 +164,5 @@ def _members(output: AgentOutput) -> Mapping[str, Any]:
 
 
 def _result(result: ToolResult) -> Mapping[str, Any]:
-    told = {"content": result.content} if result.ok else {"error": result.error}
-    return {"name": result.name, "ok": result.ok, **told}
+    outcome = {"content": result.content} if result.ok else {"error": result.error}
+    return {"name": result.name, "ok": result.ok, **outcome}

@@ -1,4 +1,4 @@
-"""The chat in plain lines, for a pipe or a terminal that shows no more: one line is one turn.
+"""The chat in plain lines, for a pipe, or a terminal that can show only lines: one line is one turn.
 
 Answers, the rows of a command and the prompt go to standard output, all else to standard error. The next line is read
 when a turn is answered.
@@ -36,23 +36,23 @@ class PlainFace(Closing):
         self.conversation: object = None
         """Set by the program, as in every chat; unused here."""
         self._source = source
-        self._begun = b""
+        self._leftover = b""
         """Bytes that were read after the last line."""
         self._out = out
         self._err = err
         self._prompt = prompt
-        self._wanted = asyncio.Semaphore(0)
+        self._requested_lines = asyncio.Semaphore(0)
         self._answered = asyncio.Event()
         self._answered.set()
         self._in_line = False
-        self._asked: asyncio.Future[str] | None = None
+        self._pending_answer: asyncio.Future[str] | None = None
         """Gets the next line, which answers a question."""
         for stream in (out, err):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
 
     async def run(self) -> None:
-        """Read lines as they are asked for, until there are no more."""
+        """Read lines as they are requested, until there are no more."""
         ended = asyncio.Event()
         self.on_close(ended.set)
         reading = asyncio.create_task(self._read_lines())
@@ -62,8 +62,8 @@ class PlainFace(Closing):
 
     async def _read_lines(self) -> None:
         with contextlib.suppress(OSError):  # the stream is gone
-            while await self._wanted.acquire() and (line := await in_thread(self._read_line)):
-                self._arrived(line.decode("utf-8", "replace").rstrip("\r\n"))
+            while await self._requested_lines.acquire() and (line := await in_thread(self._read_line)):
+                self._handle_line(line.decode("utf-8", "replace").rstrip("\r\n"))
         self.close()
 
     def _read_line(self) -> bytes:
@@ -72,9 +72,9 @@ class PlainFace(Closing):
         Not by a buffered reader: Python aborts at exit where a thread holds the lock of one.
         """
         pieces, size = [], 0
-        piece = self._begun or os.read(self._source, READ_AT_ONCE)
+        piece = self._leftover or os.read(self._source, READ_AT_ONCE)
         while piece:
-            line, end, self._begun = piece.partition(b"\n")
+            line, end, self._leftover = piece.partition(b"\n")
             pieces.append(line + end)
             size += len(line)
             if end or size >= LONGEST_LINE:
@@ -82,13 +82,13 @@ class PlainFace(Closing):
             piece = os.read(self._source, READ_AT_ONCE)
         return b"".join(pieces)
 
-    def _arrived(self, text: str) -> None:
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result(text)
+    def _handle_line(self, text: str) -> None:
+        if self._pending_answer is not None and not self._pending_answer.done():
+            self._pending_answer.set_result(text)
         elif text.strip():
             self.enqueue(UserTurn(content=text))
         else:
-            self._wanted.release()
+            self._requested_lines.release()
 
     async def receive(self) -> UserTurn:
         """The next line, once the one before is answered."""
@@ -96,7 +96,7 @@ class PlainFace(Closing):
         if not self.closed:
             if self._prompt:
                 self._write(self._out, "> ")
-            self._wanted.release()
+            self._requested_lines.release()
         turn = await super().receive()
         self._answered.clear()
         return turn
@@ -105,7 +105,7 @@ class PlainFace(Closing):
         """Close the channel; nothing is waited for any more."""
         super().close()
         self._answered.set()
-        self._wanted.release()
+        self._requested_lines.release()
 
     async def send(self, output: AgentOutput) -> None:
         """Write a piece of an answer, or a line about it."""
@@ -120,8 +120,8 @@ class PlainFace(Closing):
         elif isinstance(output.event, MemoryUsed):
             self.note(output.event.effect.in_brief)
         for result in output.tool_results if output.streaming else ():
-            told = in_brief(result.content) if result.ok else f"failed: {result.error}"
-            self._line(self._err, f"tool: {one_line(result.name, 80)}: {one_line(told, BRIEF)}")
+            outcome = in_brief(result.content) if result.ok else f"failed: {result.error}"
+            self._line(self._err, f"tool: {one_line(result.name, 80)}: {one_line(outcome, BRIEF)}")
         if not output.streaming:
             self._finish_line()
             if output.error:
@@ -136,11 +136,11 @@ class PlainFace(Closing):
         self._line(self._err, reply)
 
     def note(self, text: str) -> None:
-        """A line on standard error."""
+        """Write a line to standard error."""
         self._line(self._err, text)
 
     def error(self, text: str) -> None:
-        """A line on standard error."""
+        """Write a line to standard error."""
         self._line(self._err, f"error: {text}")
 
     async def ask(self, question: str, about: str) -> str | None:
@@ -148,15 +148,15 @@ class PlainFace(Closing):
         if not self._prompt or self.closed:
             return None
         self.note(f"{about}\n{question}")
-        self._asked = asyncio.get_running_loop().create_future()
-        self._wanted.release()
+        self._pending_answer = asyncio.get_running_loop().create_future()
+        self._requested_lines.release()
         try:
-            return await self._asked
+            return await self._pending_answer
         finally:
-            self._asked = None
+            self._pending_answer = None
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
-        """The rows on standard output: they were asked for."""
+        """Write the rows to standard output: the user requested them."""
         self._line(self._out, title)
         for name, text in rows:
             self._line(self._out, f"{one_line(name, BRIEF)}\t{one_line(text, 2_000)}")

@@ -85,8 +85,8 @@ class Screen(Closing):
         self._stopping = False
         self._hint = ""
         self._memory = ""
-        """What memory did to the answer, for the line under it."""
-        self._asked: asyncio.Future[str] | None = None
+        """The effect of memory on the answer, for the line under it."""
+        self._pending_answer: asyncio.Future[str] | None = None
         """Gets the next line that is typed, which answers a question."""
         self._folded: dict[str, str] = {}
         """Pasted blocks, by the short text that the line shows in their place."""
@@ -165,9 +165,9 @@ class Screen(Closing):
             self._blocks.finish()
         for result in output.tool_results if output.streaming else ():
             call = self._running.pop(getattr(event, "id", ""), None)
-            told = in_brief(result.content) if result.ok else result.error
+            note = in_brief(result.content) if result.ok else result.error
             width, arguments = self._width(), {} if call is None else call.arguments
-            self._write(self._drawing.tool(result.name, arguments, width, ok=result.ok, told=told))
+            self._write(self._drawing.tool(result.name, arguments, width, ok=result.ok, note=note))
         if output.streaming:
             self._write(*map(self._drawing.model_block, self._blocks.feed(output.content)))
             self._app.invalidate()
@@ -177,7 +177,7 @@ class Screen(Closing):
     def _end_answer(self, output: AgentOutput) -> None:
         self._write(*map(self._drawing.model_block, self._blocks.finish()))
         for call in self._running.values():
-            self._write(self._drawing.tool(call.name, call.arguments, self._width(), ok=False, told="was not awaited"))
+            self._write(self._drawing.tool(call.name, call.arguments, self._width(), ok=False, note="was not awaited"))
         self._running.clear()
         self._stopping = False
         if self._memory:
@@ -209,11 +209,11 @@ class Screen(Closing):
         """Ask the person, whose next line is the answer."""
         self.note(f"{about}\n{question}")
         self._hint = question
-        self._asked = asyncio.get_running_loop().create_future()
+        self._pending_answer = asyncio.get_running_loop().create_future()
         try:
-            return await self._asked
+            return await self._pending_answer
         finally:
-            self._asked, self._hint = None, ""
+            self._pending_answer, self._hint = None, ""
 
     def rows(self, title: str, rows: Sequence[tuple[str, str]]) -> None:
         """Show a heading, and a row of name and text for each entry."""
@@ -249,7 +249,7 @@ class Screen(Closing):
             answer = self._drawing.ansi(drawn, width).rstrip("\n").split("\n")[-most:]
         rows = answer
         for call in self._running.values():
-            drawn = self._drawing.tool(call.name, call.arguments, width, ok=None, told="")
+            drawn = self._drawing.tool(call.name, call.arguments, width, ok=None, note="")
             rows.append(self._drawing.ansi(drawn, width).rstrip("\n"))
         for turn in self.conversation.waiting if self.conversation else ():
             rows.append(f"  + {one_line(turn.content, max(width - 4, 1))}")
@@ -295,8 +295,8 @@ class Screen(Closing):
             text = buffer.text
             for fold, block in self._folded.items():
                 text = text.replace(fold, block)
-            if self._asked is not None and not self._asked.done():
-                self._asked.set_result(text)
+            if self._pending_answer is not None and not self._pending_answer.done():
+                self._pending_answer.set_result(text)
             elif text.strip():
                 self.enqueue(UserTurn(content=text))
                 # A full disk costs the entry in the history, and not the turn.

@@ -29,14 +29,14 @@ ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 HISTORY: Final = "chat-history"
 TOKEN_VARIABLE: Final = "SIGNET_HARNESS_CHAT_TOKEN"  # noqa: S105 - the name of one
 CLOSING_S: Final = 0.5
-"""How long the answers to the last requests may take once the conversation is over."""
+"""How long the last requests may still be answered once the conversation is over."""
 Tell = Callable[[str, str | None], Any]
 
 
 def perform(options: Options, tell: Tell, *, plain: bool = False, listen: int | None = None) -> int:
-    """Hold the chat and return the exit status. `tell` shows a person an error and its remedy.
+    """Run the chat and return the exit status. `tell` shows a person an error and its remedy.
 
-    With `listen` the chat is held over HTTP, at that port of this machine; 0 is a free one.
+    With `listen`, the chat runs over HTTP, at that port of this machine; 0 is a free one.
     """
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         tell("a standard stream is closed", "leave standard input, output and error open, or let them be /dev/null")
@@ -67,7 +67,7 @@ class _Chat:
 
     async def hold(self, plan: SessionPlan) -> None:
         """Talk until the channel closes, or a signal comes. Raises HarnessError if the chat cannot begin."""
-        with self._heeding_signals():
+        with self._handle_signals():
             await self._hold(plan)
 
     async def _hold(self, plan: SessionPlan) -> None:
@@ -101,7 +101,7 @@ class _Chat:
         finally:
             self._close = lambda: None
             async with contextlib.AsyncExitStack() as stack:
-                # From the last to the first, each whatever becomes of the others.
+                # They run from the last to the first, each even if another fails.
                 stack.push_async_callback(_close_provider, plan.provider)
                 stack.push_async_callback(servers.aclose)
                 # After the host, which repeats an end that was lost.
@@ -131,7 +131,7 @@ class _Chat:
             commands.take_turn,
             command=commands.carry_out,
             at_once=is_at_once,
-            taken=face.show_user,
+            on_joined=face.show_user,
         )
         self._greet(face, commands, plan, missing)
         face.conversation = conversing
@@ -186,7 +186,7 @@ class _Chat:
         )
 
     @contextlib.contextmanager
-    def _heeding_signals(self) -> Iterator[None]:
+    def _handle_signals(self) -> Iterator[None]:
         """While this lasts, SIGTERM and SIGHUP close the chat, and SIGINT stops the answer, or else closes it too."""
         loop = asyncio.get_running_loop()
 
@@ -224,20 +224,20 @@ async def _serve(opened: ChatSession, port: int) -> None:
     channel = HttpChannel(bare_token(token, TOKEN_VARIABLE, remedy=f"give {TOKEN_VARIABLE} letters and digits"))
     conversing = ChannelConversation(channel, lambda: opened.session, opened.turn)
     channel.interrupt = conversing.interrupt
-    # The server minds the other signals.
+    # The server handles the other signals.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, channel.close)
     talking = asyncio.create_task(conversing.run())
     served = asyncio.create_task(serving(channel.app, port))
     await asyncio.wait([talking, served], return_when=asyncio.FIRST_COMPLETED)
     channel.close()
     await talking
-    # The last answers go out.
+    # The last answers are still sent.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(served, CLOSING_S)
 
 
 async def _close_provider(provider: Provider) -> None:
-    with contextlib.suppress(Exception):  # a stranger's code; what it has answered stays answered
+    with contextlib.suppress(Exception):  # third-party code; its answers are complete
         await provider.aclose()
 
 

@@ -1,4 +1,4 @@
-"""The session that a chat is in: taken up, kept in its file, put down for another, and ended at the daemon."""
+"""The current session of a chat: begun or resumed, recorded in its file, replaced by another, ended at the daemon."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ChatSession:
     spent: dict[str, Usage] = field(default_factory=dict)
     """Tokens of the session since it was taken up, by the model that took them."""
     effect: MemoryEffect | None = None
-    """What memory did to the last answer; None before one."""
+    """The effect of memory on the last answer; None before one."""
     _session: Session | None = None
     _file: session_file.SessionFile | None = None
     _mark: OpenMark | None = None
@@ -81,9 +81,9 @@ class ChatSession:
         self.spent[self.model] = self.spent.get(self.model, Usage()) + usage
 
     async def take_up(self, identity: SessionIdentity, stored: session_file.StoredSession | None) -> None:
-        """Begin the session, or go on with what is `stored` of it, after the end of the one that is open.
+        """Begin a session, or resume the `stored` one, and end the session that is open.
 
-        Raises ConfigError, and changes nothing, when its file cannot be had.
+        Raises ConfigError, and changes nothing, if its file cannot be opened.
         """
         before, old_file = self._session, self._file
         self._leave_owing(identity.key)
@@ -107,33 +107,33 @@ class ChatSession:
                 else:
                     old_mark.leave(owed=before.owes_end)
 
-    async def turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
-        """Take a turn with the model, and keep it in the session's file however it ends."""
+    async def turn(self, sent: UserTurn, listener: Publisher) -> TurnResult:
+        """Perform a turn with the model, and record it in the session's file however it ends."""
         session, file = self.session, self._open_file
         session.cut_turn = None
-        file.turn(said.content)
-        told = session_file.KeptTurn(listener.put, file)
+        file.turn(sent.content)
+        recorder = session_file.KeptTurn(listener.put, file)
         result = TurnResult(outcome=StopReason.ERROR)
         try:
-            result = await session.turn(said.content, self.provider, listener=told)
+            result = await session.turn(sent.content, self.provider, listener=recorder)
             self.effect = result.memory
         except asyncio.CancelledError:
             result = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
             raise
         finally:
             self._spend(result.usage)
-            self._last = (said.content, bool(result.messages))
+            self._last = (sent.content, bool(result.messages))
             file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
 
-    async def use_skill(self, skill: Skill, arguments: str, said: UserTurn, listener: Publisher) -> TurnResult:
-        """Take a turn in which the model follows a skill, and report the skill to the daemon."""
+    async def use_skill(self, skill: Skill, arguments: str, sent: UserTurn, listener: Publisher) -> TurnResult:
+        """Perform a turn in which the model follows a skill, and report the skill to the daemon."""
         session, began, clock = self.session, kept_lines.now(), time.monotonic()
         conversation = session.conversation
         conversation.pending = (*conversation.pending, skill.reminder)
         error: str | None = "stopped"
         try:
-            result = await self.turn(said, listener)
+            result = await self.turn(sent, listener)
             error = result.error
         finally:
             conversation.pending = tuple(each for each in conversation.pending if each != skill.reminder)
@@ -158,7 +158,7 @@ class ChatSession:
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
     def undo(self) -> bool:
-        """Take the last turn from the model; False without one since it was resumed or summarised."""
+        """Remove the last turn from the conversation; False without one since it was resumed or summarised."""
         self._last = None
         if self.session.conversation.undo() is None:
             return False
@@ -166,7 +166,7 @@ class ChatSession:
         return True
 
     def take_back_prompt(self) -> str | None:
-        """The prompt of the last turn, which is taken back, so that it can be asked again; None without one."""
+        """Remove the last turn, and return its prompt, so that it can be asked again; None without one."""
         if self._last is None:
             return None
         prompt, is_kept = self._last
@@ -229,6 +229,6 @@ class ChatSession:
 
 
 def _entry_of(stored: session_file.StoredSession) -> ResumableSession:
-    said = [text for role, text in stored.turns if role == "user"]
+    prompts = [text for role, text in stored.turns if role == "user"]
     written = datetime.fromtimestamp(stored.written, UTC)
-    return ResumableSession(key=stored.identity.key, written=written, first=next(iter(said), ""), turns=len(said))
+    return ResumableSession(key=stored.identity.key, written=written, first=next(iter(prompts), ""), turns=len(prompts))

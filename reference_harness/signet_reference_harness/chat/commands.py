@@ -47,11 +47,11 @@ class ChatCommands:
     workspace: Path
     project: Path
     prices: Mapping[str, PricePart]
-    """Of models, by their names."""
+    """The prices of models, by their names."""
     _listed: Sequence[ResumableSession] = ()
-    """What /resume listed last: a number names one of these."""
+    """The sessions that /resume listed last: a number names one of these."""
     _skill: tuple[UserTurn, Skill, str] | None = None
-    _told: set[str] = field(default_factory=set)
+    _shown_notes: set[str] = field(default_factory=set)
 
     async def carry_out(self, turn: UserTurn, _busy: bool) -> UserTurn | None:
         """Carry out a command, and show its error."""
@@ -73,17 +73,17 @@ class ChatCommands:
     def tell_notes(self) -> None:
         """Show each failure of the daemon once."""
         for note in self.opened.session.take_failures():
-            if note not in self._told:
-                self._told.add(note)
+            if note not in self._shown_notes:
+                self._shown_notes.add(note)
                 self.face.note(f"the daemon: {note}")
 
-    async def take_turn(self, said: UserTurn, listener: Publisher) -> TurnResult:
-        """A turn with the model, by a skill if one was just asked for."""
-        asked, self._skill = self._skill, None
+    async def take_turn(self, sent: UserTurn, listener: Publisher) -> TurnResult:
+        """Perform a turn with the model, with a skill if /skill just chose one."""
+        chosen, self._skill = self._skill, None
         try:
-            if asked is not None and asked[0] is said:
-                return await self.opened.use_skill(asked[1], asked[2], said, listener)
-            return await self.opened.turn(said, listener)
+            if chosen is not None and chosen[0] is sent:
+                return await self.opened.use_skill(chosen[1], chosen[2], sent, listener)
+            return await self.opened.turn(sent, listener)
         finally:
             self.tell_notes()
 
@@ -114,7 +114,7 @@ class ChatCommands:
             self.face.note("The daemon holds no such memory." if argument else "The daemon holds no memory yet.")
 
     async def why(self, _argument: str, _turn: UserTurn) -> None:
-        """Show what memory did to the last answer."""
+        """Show the effect of memory on the last answer."""
         effect = self.opened.effect
         if effect is None or effect.is_empty:
             self.face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
@@ -122,7 +122,7 @@ class ChatCommands:
         self.face.rows(effect.in_brief, effect.explained())
 
     async def undo(self, _argument: str, _turn: UserTurn) -> None:
-        """Take the last turn from the model."""
+        """Remove the last turn from the conversation."""
         if self.opened.undo():
             self.face.note("The model knows nothing of the last turn any more; what its tools did stays done.")
         else:
@@ -137,7 +137,7 @@ class ChatCommands:
         return UserTurn(content=prompt, metadata=turn.metadata)
 
     async def model(self, argument: str, _turn: UserTurn) -> None:
-        """Name the model, or let another one answer."""
+        """Show the model, or choose another."""
         if argument:
             self.opened.use_model(argument)
         self.face.note(
@@ -163,7 +163,7 @@ class ChatCommands:
         return f"${_dollars(price, usage):.4f}"
 
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
-        """Put a summary in the place of the conversation."""
+        """Replace the conversation by a summary."""
         if not self.opened.session.conversation.messages:
             self.face.note("Nothing has been said that could be summarised.")
             return
@@ -173,7 +173,7 @@ class ChatCommands:
         self.face.show_reply(summary)
 
     async def clear(self, _argument: str, _turn: UserTurn) -> None:
-        """Take the conversation from the model."""
+        """Clear the conversation."""
         await self.opened.clear()
         self.face.note("The session was ended and begun anew: the model knows nothing of what was said.")
 
@@ -205,16 +205,16 @@ class ChatCommands:
         """Show the last turns of the continued conversation."""
         session = self.opened.session
         turns = session.conversation.turns
-        asked = [place for place, (role, _) in enumerate(turns) if role == "user"]
-        self.face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(asked))}.")
-        for role, text in turns[asked[-REPLAYED] if len(asked) >= REPLAYED else 0 :]:
+        prompts = [place for place, (role, _) in enumerate(turns) if role == "user"]
+        self.face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(prompts))}.")
+        for role, text in turns[prompts[-REPLAYED] if len(prompts) >= REPLAYED else 0 :]:
             if role == "user":
                 self.face.show_user(UserTurn(content=text))
             elif role == "assistant":
                 self.face.show_reply(text)
 
     async def tools(self, _argument: str, _turn: UserTurn) -> None:
-        """List what the model can do."""
+        """List the tools of the model."""
         rows = [(each.name, each.description.split("\n", 1)[0]) for each in self.opened.session.tools.definitions]
         self.face.rows("Tools that the model may call", rows)
 
@@ -231,17 +231,17 @@ class ChatCommands:
 
     async def skill(self, argument: str, turn: UserTurn) -> UserTurn | None:
         """Let the model follow a skill."""
-        name, _, what = argument.partition(" ")
+        name, _, words = argument.partition(" ")
         known = {each.name: each for each in self._skills()}
         if name not in known:
             near = get_close_matches(name, known, 1)
             remedy = f"/skill {near[0]}" if near else "/skills"
             self.face.error(f"there is no skill {name[:60]!r}; try {remedy}" if name else "name a skill: /skill NAME")
             return None
-        words = what.strip() or f"Use the skill {name}."
-        said = UserTurn(content=words, metadata=turn.metadata)
-        self._skill = (said, known[name], what.strip())
-        return said
+        prompt = words.strip() or f"Use the skill {name}."
+        sent = UserTurn(content=prompt, metadata=turn.metadata)
+        self._skill = (sent, known[name], words.strip())
+        return sent
 
     async def leave(self, _argument: str, _turn: UserTurn) -> None:
         """End the chat."""
@@ -254,8 +254,8 @@ class ChatCommands:
         """The key of the session that a number of the list, a key, or the beginning of one names."""
         if argument.isdecimal() and 1 <= int(argument) <= len(self._listed):
             return self._listed[int(argument) - 1].key
-        begun = [each.key for each in self.opened.resumable() if each.key.startswith(argument)]
-        return begun[0] if len(begun) == 1 else argument
+        matches = [each.key for each in self.opened.resumable() if each.key.startswith(argument)]
+        return matches[0] if len(matches) == 1 else argument
 
 
 COMMANDS: Final[Mapping[str, Command]] = {

@@ -197,7 +197,7 @@ def test_sessions_that_are_over_are_forgotten(daemon: DaemonTransport, monkeypat
             await adapter.on_session_end(SessionEndParams(session=over, transcript="User: hello"))
         # Another session was started since its last hook: it shows its life, though that one is forgotten.
         await adapter.on_session_end(SessionEndParams(session=first, transcript="User: bye"))
-        return list(adapter._held)
+        return list(adapter._known)
 
     assert adapted(daemon, work) == ["k-1"]
     assert [body["sessionKey"] for body in daemon.bodies(CHECKPOINT)] == ["k-1"]

@@ -270,7 +270,7 @@ def test_progress_in_a_log_is_a_line_now_and_then() -> None:
     progress = ProgressLine(4, "steps", stream=stream)
     progress.step()
     assert stream.getvalue() == ""
-    progress._said -= 60
+    progress._written_at -= 60
     progress._began -= 60
     progress.step()
     assert stream.getvalue() == "bench: 2 of 4 steps, 50%, about 1 min 00 s left\n"

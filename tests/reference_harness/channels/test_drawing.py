@@ -28,7 +28,7 @@ def test_nothing_but_styles_of_our_own_reaches_the_terminal(colour: bool) -> Non
         drawing.error(HOSTILE),
         drawing.rows(HOSTILE, [(HOSTILE, HOSTILE)], 80),
         drawing.rows(HOSTILE, [(HOSTILE, HOSTILE)], 20),
-        drawing.tool(HOSTILE, {HOSTILE: HOSTILE}, 80, ok=False, told=HOSTILE),
+        drawing.tool(HOSTILE, {HOSTILE: HOSTILE}, 80, ok=False, note=HOSTILE),
     ]
     text = "".join(drawing.ansi(each, 200) for each in drawn)
     rest = re.sub(r"\x1b\[[0-9;]*m", "", text)
@@ -58,7 +58,7 @@ def test_no_row_is_wider_than_the_terminal(width: int) -> None:
     drawn = [
         drawing.model_block(f"# {wide}\n\n- {wide}\n\n> {wide}"),
         drawing.user_block(wide),
-        drawing.tool("memory_search", {"query": wide}, width, ok=True, told=wide),
+        drawing.tool("memory_search", {"query": wide}, width, ok=True, note=wide),
     ]
     rows = "".join(drawing.ansi(each, width) for each in drawn).splitlines()
     assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", row)) for row in rows) <= max(width, 8)
