@@ -14,7 +14,7 @@ from signet_reference_harness.errors import ConfigError
 HARNESS_NAME: Final = "reference"
 """The harness's own name, unless its user gives another."""
 RuntimePath = Literal["plugin", "legacy"]
-"""How the harness reaches the daemon: from inside the program that the agent runs in, or by hooks beside it."""
+"""How the harness reaches the daemon: from inside the program that the agent runs in, or by hooks outside it."""
 DEFAULT_ORIGIN: Final = "http://127.0.0.1:3850"
 DEFAULT_AGENT: Final = "default"
 DEFAULT_TIMEOUTS_S: Final[Mapping[str, float]] = {
@@ -55,7 +55,7 @@ class HarnessConfig:
     runtime_path: RuntimePath = "plugin"
 
     def __post_init__(self) -> None:
-        # A header carries the name, too.
+        # The name is also sent in a header.
         if not self.harness or not all("!" <= character <= "~" for character in self.harness):
             raise ConfigError(
                 f"the harness's name is {self.harness!r}", remedy="give it a name without blanks, such as acme-shell"
@@ -97,8 +97,8 @@ class HarnessConfig:
 
 
 def _bypassed(given: Mapping[str, str]) -> bool:
-    asked = any(given.get(name, "").lower() in ON for name in ("SIGNET_BYPASS", "SIGNET_NO_HOOKS"))
-    return asked or given.get("SIGNET_ENABLED", "").lower() in OFF
+    is_bypassed = any(given.get(name, "").lower() in ON for name in ("SIGNET_BYPASS", "SIGNET_NO_HOOKS"))
+    return is_bypassed or given.get("SIGNET_ENABLED", "").lower() in OFF
 
 
 def _origin(given: Mapping[str, str]) -> str:
@@ -111,7 +111,7 @@ def _origin(given: Mapping[str, str]) -> str:
 
 
 def origin_of(url: str, what: str, *, remedy: str) -> str:
-    """Scheme, host and port of `url`. Raises ConfigError, which calls it `what`."""
+    """Scheme, host and port of `url`. Raises ConfigError, whose message calls it `what`."""
     problem = url_problem(url)
     if problem:
         raise ConfigError(f"{what} {problem}", remedy=remedy)
@@ -121,21 +121,21 @@ def origin_of(url: str, what: str, *, remedy: str) -> str:
 
 
 def url_problem(url: str) -> str:
-    """Describe what makes an http or https URL unusable; empty for a good one. What may be a key in it is left out."""
+    """Describe what makes an http or https URL unusable; empty for a good one. Parts that may be a key are left out."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isprintable()
     except ValueError:
         parts, valid = urlsplit(""), False
     if "@" in (parts.netloc if valid else url):
-        # They would travel as Basic credentials, which the contract forbids.
+        # They would be sent as Basic credentials, which the contract forbids.
         return "holds credentials"
     shown = "" if "?" in url or "#" in url else f": {url[:80]!r}"
     return "" if valid else f"is not an http or https URL{shown}"
 
 
 def certificates_for(url: str) -> ssl.SSLContext | bool:
-    """Return httpx's `verify`. Loading certificates takes longer than many a turn, and http needs none."""
+    """Return httpx's `verify`. Loading certificates takes longer than many turns, and http needs none."""
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -146,7 +146,7 @@ def _token(given: Mapping[str, str]) -> str | None:
 
 
 def bare_token(token: str, what: str, *, remedy: str) -> str:
-    """`token`, when a header can carry it. Raises ConfigError, which calls it `what` and does not show it."""
+    """`token`, if a header can carry it. Raises ConfigError, whose message calls it `what` and does not show it."""
     if not token or not all("!" <= character <= "~" for character in token):
         raise ConfigError(f"{what} is empty, or holds blanks or characters that no header can carry", remedy=remedy)
     return token

@@ -1,4 +1,4 @@
-"""Documents that people write for the harness: a pydantic model each, and what is said when one breaks it."""
+"""Reads documents that people write for the harness, each by a pydantic model, and explains what breaks it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_file(
 
 
 def parse_document(model: type[Model], data: bytes, where: str) -> Model:
-    """The document that the bytes of a JSON text hold; `where` is what an error names. Raises DocumentError."""
+    """The document in a JSON text; `where` is its name in errors. Raises DocumentError."""
     try:
         value = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -73,7 +73,7 @@ def parse_document(model: type[Model], data: bytes, where: str) -> Model:
 
 
 def parse_yaml(data: bytes, where: object) -> Any:
-    """The value that a YAML text holds. Raises DocumentError, which shows nothing of the text: it may hold a key."""
+    """The value of a YAML text. Raises DocumentError, which shows nothing of the text, since it may hold a key."""
     try:
         import yaml
     except ImportError:
@@ -83,7 +83,7 @@ def parse_yaml(data: bytes, where: object) -> Any:
     try:
         return yaml.safe_load(data)
     except yaml.reader.ReaderError as error:
-        # Bytes are counted where they could not be decoded, characters where one is allowed nowhere.
+        # The position counts bytes if they could not be decoded, and characters if one is not allowed.
         decoded = error.encoding == "unicode"
         before = data.decode(errors="replace")[: error.position].encode() if decoded else data[: error.position]
         line = before.count(b"\n") + 1
@@ -92,17 +92,17 @@ def parse_yaml(data: bytes, where: object) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-        told = str(getattr(error, "problem", None) or type(error).__name__)
-        problem = re.sub(r"(['\"]).*\1", "...", told, flags=re.DOTALL)
+        reason = str(getattr(error, "problem", None) or type(error).__name__)
+        problem = re.sub(r"(['\"]).*\1", "...", reason, flags=re.DOTALL)
         raise DocumentError(f"{where}{place}: is not YAML: {problem}", remedy="correct that line") from None
     except (RecursionError, ValueError) as error:
         raise DocumentError(f"{where}: is not YAML: {type(error).__name__}", remedy="correct the file") from None
 
 
 def demand(model: type[Model], value: Any, where: str, *, remedy: str | None = None) -> Model:
-    """The document that a parsed value holds. Raises DocumentError for the deepest place that breaks the model.
+    """The document of a parsed value. Raises DocumentError for the deepest place that breaks the model.
 
-    Its remedy is `remedy`, or by default what corrects that place.
+    Its remedy is `remedy`, or by default the correction of that place.
     """
     try:
         return model.model_validate(value)
@@ -120,12 +120,12 @@ def demand(model: type[Model], value: Any, where: str, *, remedy: str | None = N
 
 
 def _pointer(location: Sequence[str | int], value: Any) -> list[str | int]:
-    """The way to the value of a problem. pydantic's location also names variants of unions, which no document has."""
-    ways: list[tuple[list[str | int], Any]] = [([], value)]
+    """The path to the value of a problem. pydantic's location also names variants of unions, which no document has."""
+    paths: list[tuple[list[str | int], Any]] = [([], value)]
     for step in location:
-        ways += [([*way, step], node[step]) for way, node in ways if _has(node, step)]
-    ends = [way for way, _ in ways if way and way[-1] == location[-1]]
-    return max(ends or [way for way, _ in ways], key=len)
+        paths += [([*path, step], node[step]) for path, node in paths if _has(node, step)]
+    ends = [path for path, _ in paths if path and path[-1] == location[-1]]
+    return max(ends or [path for path, _ in paths], key=len)
 
 
 def _has(node: Any, step: str | int) -> bool:
@@ -148,26 +148,26 @@ def _explain(problem: Any, problems: Sequence[Any], pointer: Sequence[str | int]
         near = get_close_matches(context["tag"], choices, 1)
         return f"{tag} is {context['tag']!r}", f"write {near[0] if near else ', '.join(choices)}"
     same = [each for each in problems if each["input"] is problem["input"] and each["type"] != "extra_forbidden"]
-    said = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
-    return f"is {shown_value(problem['input'])}: {said}", "correct it, or take it out"
+    expected = " or ".join(dict.fromkeys(str(each["msg"]).removeprefix("Value error, ") for each in same))
+    return f"is {shown_value(problem['input'])}: {expected}", "correct it, or take it out"
 
 
 def put_text(path: Path, text: str, *, mode: int = 0o666) -> None:
-    """Put the text in the place of whatever `path` holds, whole or not at all. Raises OSError."""
-    # Beside the file, so that the last step is a rename on one disk.
-    beside = path.with_name(f".{path.name[:40]}.{os.getpid()}")
+    """Write the text to `path` atomically, replacing what is there. Raises OSError."""
+    # In the same folder, so that the last step is a rename on one disk.
+    part = path.with_name(f".{path.name[:40]}.{os.getpid()}")
     try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
-        beside.replace(path)
+        part.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
 def shown_value(value: Any) -> str:
-    """A value in a message: scalars as JSON, cut; of objects and lists only their kind."""
+    """A value in a message: scalars as JSON, shortened; objects and lists only by their kind."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, list | tuple):

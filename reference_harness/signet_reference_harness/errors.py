@@ -46,7 +46,7 @@ class ToolFailedError(HarnessError):
 
 
 class ConfinementError(HarnessError):
-    """Raised for a path that leads out of its folder, through a symbolic link, or to nothing that can be used."""
+    """Raised for a path that leads out of its folder, through a symbolic link, or to nothing usable."""
 
 
 class ProviderError(HarnessError):
@@ -61,10 +61,10 @@ class ProviderError(HarnessError):
 
 
 class ProviderDeferredError(ProviderError):
-    """Raised by a provider that asks for a longer wait than it is given: it may be asked again in `seconds`."""
+    """Raised by a provider that needs a longer wait than is allowed: it may be asked again in `seconds`."""
 
-    def __init__(self, message: str, seconds: float, **told: Any) -> None:
-        super().__init__(message, **told)
+    def __init__(self, message: str, seconds: float, **options: Any) -> None:
+        super().__init__(message, **options)
         self.seconds = seconds
 
 
@@ -74,7 +74,7 @@ class StepError(HarnessError):
 
 @contextmanager
 def os_errors(where: object, remedy: str | None = None, kind: type[HarnessError] = ConfigError) -> Iterator[None]:
-    """Raise an OSError of the block as one of `kind`, which names `where` and says the system's reason."""
+    """Raise an OSError of the block as an error of `kind`, with `where` and the system's reason in its message."""
     try:
         yield
     except OSError as error:
@@ -82,7 +82,7 @@ def os_errors(where: object, remedy: str | None = None, kind: type[HarnessError]
 
 
 def with_cause(error: Exception) -> str:
-    """The error with the system's word for what is beneath it, such as: connection refused."""
+    """The error with the system's text for its cause, such as: connection refused."""
     text, cause = f"{type(error).__name__}: {error}".rstrip(": "), error.__cause__ or error.__context__
     while cause is not None and (cause.__cause__ or cause.__context__) is not None:
         cause = cause.__cause__ or cause.__context__
@@ -94,7 +94,7 @@ def with_cause(error: Exception) -> str:
 def pip_install(extra: str) -> str:
     """The command that adds an extra to what the harness was installed from: a clone or wheel, else by its name.
 
-    A twin of the kit's own, which the harness does not know.
+    A copy of the kit's function, which the harness does not import.
     """
     source = "signet-conformance"
     try:
@@ -115,31 +115,31 @@ def load_plugin(
     remedy: str,
     scrub: Callable[[str], str] = str,
 ) -> Any:
-    """What `make` makes of the object at `place`, `module:attribute`; it has all `needed` attributes, none empty.
+    """The result of `make` for the object at `place`, `module:attribute`; it has all `needed` attributes, none empty.
 
-    Raises ConfigError, which names `where` and passes the text of a stranger's exception through `scrub`.
+    Raises ConfigError, which names `where`; the text of a plugin's exception passes through `scrub`.
     """
     if not all(place.partition(":")[::2]):
-        told = f"{where}: {place!r} is not of the form module:attribute"
-        raise ConfigError(told, remedy="name it such as my_module:MyClass")
+        problem = f"{where}: {place!r} is not of the form module:attribute"
+        raise ConfigError(problem, remedy="name it such as my_module:MyClass")
     try:
-        made = make(resolve_name(place.replace(" ", "")))
+        plugin = make(resolve_name(place.replace(" ", "")))
     except HarnessError:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a stranger's module may raise anything
-        told = scrub(f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything
+        cause = scrub(f"{type(error).__name__}: {error}")
         module = place.partition(":")[0].strip()
         if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
             remedy = "install its package, or set PYTHONPATH to the folder that it is in"
-        raise ConfigError(f"{where}: cannot be made from {place}: {told}", remedy=remedy) from None
-    missing = [name for name in needed if getattr(made, name, "") == ""]
+        raise ConfigError(f"{where}: cannot be made from {place}: {cause}", remedy=remedy) from None
+    missing = [name for name in needed if getattr(plugin, name, "") == ""]
     if missing:
         raise ConfigError(f"{where}: {place} lacks {', '.join(missing)}", remedy=remedy)
-    return made
+    return plugin
 
 
 def printable(text: str) -> str:
-    """`text` with every character escaped that a terminal would obey instead of showing it."""
+    """`text` with control characters, which a terminal would execute, escaped."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape", "backslashreplace").decode("ascii")
         for c in text

@@ -30,7 +30,7 @@ class MessageLines:
 
     def __init__(self, most: int = LONGEST_LINE) -> None:
         self._most = most
-        self._held: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._size = 0
         self._skips = False
 
@@ -39,26 +39,26 @@ class MessageLines:
         lines = []
         *ends, rest = chunk.split(b"\n")
         for end in ends:
-            self._hold(end)
+            self._add(end)
             lines.append(self._line())
-        self._hold(rest)
+        self._add(rest)
         return b"".join(lines)
 
-    def _hold(self, piece: bytes) -> None:
+    def _add(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > self._most and not self._skips:
-            self._held, self._skips = [b"".join(self._held)[:HEAD] or piece[:HEAD]], True
+            self._pieces, self._skips = [b"".join(self._pieces)[:HEAD] or piece[:HEAD]], True
         elif piece and not self._skips:
-            self._held.append(piece)
+            self._pieces.append(piece)
 
     def _line(self) -> bytes:
-        line = b"".join(self._held)
+        line = b"".join(self._pieces)
         if self._skips:
             line = _too_long(line, self._size)
         elif not line.lstrip().startswith((b"{", b"[")):
             # Many programs write their log to standard output, and no message begins like that.
             line = b""
-        self._held, self._size, self._skips = [], 0, False
+        self._pieces, self._size, self._skips = [], 0, False
         return line + b"\n" if line else b""
 
 
@@ -87,11 +87,11 @@ def main() -> None:
     try:
         program = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsigdef=defaults)
     except OSError as error:
-        _say(f"cannot be started: {command[0]}: {error.strerror or error.errno}")
+        _report(f"cannot be started: {command[0]}: {error.strerror or error.errno}")
         return
     os.close(inside)
     status = ProgramWatch(program, out, grace_s, kill_grace_s).status()
-    _say("ended with " + (f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"))
+    _report("ended with " + (f"exit status {status}" if status >= 0 else f"signal {signal.Signals(-status).name}"))
     _end_all(mark)
 
 
@@ -114,17 +114,17 @@ class ProgramWatch:
         os.set_blocking(ring, False)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._terminated)
+        signal.signal(signal.SIGTERM, self._note_termination)
         self._poll.register(self._out, select.POLLIN)
         self._poll.register(wake, select.POLLIN)
-        # Standard input is the program's to read; only its closing matters here.
+        # Only the program reads standard input; here only its closing matters.
         self._poll.register(0, 0)
         while True:
             ended, status = os.waitpid(self._program, os.WNOHANG)
             if ended:
                 self._drain()
                 return os.waitstatus_to_exitcode(status)
-            ready = dict(self._poll.poll(self._patience_ms()))
+            ready = dict(self._poll.poll(self._poll_timeout_ms()))
             if wake in ready:
                 os.read(wake, CHUNK)
             if 0 in ready:
@@ -139,10 +139,10 @@ class ProgramWatch:
         """Standard input or the program's output has closed: let the program end by itself for a while."""
         self._terminate_at = self._terminate_at or time.monotonic() + self._grace_s
 
-    def _terminated(self, *_: object) -> None:
+    def _note_termination(self, *_: object) -> None:
         self._kill_at = self._kill_at or time.monotonic() + self._kill_grace_s
 
-    def _patience_ms(self) -> float | None:
+    def _poll_timeout_ms(self) -> float | None:
         """Send the signals that are due, and return the time until the next."""
         now = time.monotonic()
         if self._terminate_at is not None and self._kill_at is None and now >= self._terminate_at:
@@ -186,7 +186,7 @@ def _close_output() -> None:
 
 def _end_all(mark: str) -> None:
     """Kill all descendants of the program, and the group with this process."""
-    wanted = f"{MARK}={mark}".encode()
+    mark_entry = f"{MARK}={mark}".encode()
     try:
         processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - pathlib is slow to import
     except OSError:
@@ -194,16 +194,16 @@ def _end_all(mark: str) -> None:
     for process in processes:
         try:
             with open(f"/proc/{process}/environ", "rb") as environment:  # noqa: PTH123 - as above
-                if wanted in environment.read().split(b"\0"):
+                if mark_entry in environment.read().split(b"\0"):
                     os.kill(process, signal.SIGKILL)
         except OSError:
             continue
     os.killpg(0, signal.SIGKILL)
 
 
-def _say(what: str) -> None:
+def _report(text: str) -> None:
     with suppress(OSError):
-        os.write(2, f"\n{LAST_WORDS}{what}\n".encode(errors="backslashreplace"))
+        os.write(2, f"\n{LAST_WORDS}{text}\n".encode(errors="backslashreplace"))
 
 
 if __name__ == "__main__":

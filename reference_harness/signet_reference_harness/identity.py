@@ -1,4 +1,4 @@
-"""Who a session is: key, agent and project, checked once so that no later call can break the contract."""
+"""The identity of a session: key, agent and project, checked once so that no later call can break the contract."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SessionIdentity:
 
 
 def refuse_harness_as_agent(agent: str, harness: str) -> None:
-    """Raise IdentityError where an agent bears the name of its harness: a harness is not an agent."""
+    """Raise IdentityError if an agent has the name of its harness, which is not an agent."""
     if agent == harness:
         raise IdentityError(
             f"agent {agent!r} is the name of the harness", remedy="set SIGNET_AGENT_ID to the agent's own id"

@@ -23,7 +23,7 @@ Scrub = Callable[[str], str]
 
 
 def file_of(folder: Path, name: str, option: str) -> Path:
-    """The file of a session or run. Raises ConfigError, with the option, for a name that cannot be that of a file."""
+    """The file of a session or run. Raises ConfigError, with the option, for a name that is not valid for a file."""
     if not NAME.fullmatch(name):
         raise ConfigError(
             f"{option} {name[:80]!r} cannot name a file",
@@ -33,7 +33,7 @@ def file_of(folder: Path, name: str, option: str) -> Path:
 
 
 def as_line(members: Mapping[str, Any], scrub: Scrub) -> bytes:
-    """The line that holds these members; `scrub` takes from it what may not be kept."""
+    """The line with these members; `scrub` removes from it what may not be stored."""
     text = scrub(json.dumps(members, ensure_ascii=False, separators=(",", ":")))
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -51,7 +51,7 @@ def whole_lines(path: Path) -> list[bytes]:
 
 
 def lock(handle: int) -> bool:
-    """Lock an open file for this process alone; False where another process has it locked."""
+    """Lock an open file for this process alone; return False if another process has locked it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -62,8 +62,8 @@ def lock(handle: int) -> bool:
 def put_in_place(path: Path, lines: Iterable[bytes], *, new: bool = False) -> int:
     """Replace the file at `path` by one of these lines, locked, and return its handle. Raises OSError.
 
-    A process that has the old one open writes to a nameless file. With `new` there may not be an old one. A crash
-    leaves the old file, or none, beside a part of the new one that the next call begins anew.
+    A process that has the old file open then writes to a nameless one. With `new`, an old one must not exist. A crash
+    leaves the old file, or none, and perhaps a part of the new one, which the next call overwrites.
     """
     part = path.with_name(f".{path.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -109,10 +109,10 @@ class HeldFile:
                 self.path.unlink()
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         os.close(self._handle)
 
 
 def now() -> str:
-    """The present time, in UTC, as files have it."""
+    """The current time, in UTC, as written in files."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

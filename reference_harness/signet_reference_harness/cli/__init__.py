@@ -21,7 +21,7 @@ USAGE: Final = 2
 CRASHED: Final = 1
 INTERRUPTED: Final = 130
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
-"""What click 8.2 and later raise for a group that is called without a command; nothing before."""
+"""The error of click 8.2 and later for a group that is called without a command; earlier ones raise nothing."""
 
 COMMANDS: Final = {
     "run": ("sessions", "Do one task without a person: prompt in, reply and summary out."),
@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "bench": ("bench", "Measure memory quality: suites, baselines, comparisons."),
     "llm": ("servers", "Serve a scripted model to programs that expect a vendor's."),
 }
-"""Command name to the module that holds it by this name, and its line in the overview."""
+"""By command name: the module in which it has this name, and its line in the overview."""
 
 
 class DocumentedCommand(click.Command):
@@ -44,7 +44,7 @@ class DocumentedCommand(click.Command):
 
 
 class LazyGroup(click.Group):
-    """Loads a command's module when it is called for."""
+    """Loads a command's module only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  the base class names it
         """The names in the order of the table."""
@@ -80,17 +80,17 @@ class LazyGroup(click.Group):
 )
 @click.version_option(version("signet-conformance"), message="%(prog)s %(version)s")
 def commands() -> None:
-    """The group itself does nothing."""
+    """Do nothing: its commands do the work."""
 
 
 def main() -> NoReturn:
     """Run `signet-harness` with the arguments of this process and exit with its status."""
     status = guarded(lambda: commands.main(prog_name=PROGRAM, standalone_mode=False))
     try:
-        if sys.stdout is not None:  # as where whoever started us closed it (`>&-`)
+        if sys.stdout is not None:  # None if the caller closed it (`>&-`)
             sys.stdout.flush()
     except OSError:
-        # A terminal that was closed takes nothing more; the interpreter would end with a status of its own for that.
+        # The terminal was closed. Without this, the interpreter would exit with a status of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(status)
 
@@ -101,9 +101,9 @@ def guarded(run: Callable[[], Any]) -> int:
         result = run()
     except HarnessError as failure:
         return report_failure(failure.message, failure.remedy)
-    except _NO_COMMAND as asked:
-        # Help is all that is said to a command line without a command.
-        print(asked.format_message(), file=sys.stderr)
+    except _NO_COMMAND as no_command:
+        # Without a command, only the help is printed.
+        print(no_command.format_message(), file=sys.stderr)
         return USAGE
     except click.UsageError as misuse:
         path = misuse.ctx.command_path if misuse.ctx is not None else PROGRAM
@@ -111,13 +111,13 @@ def guarded(run: Callable[[], Any]) -> int:
     except click.ClickException as failure:
         return report_failure(failure.format_message(), None)
     except (KeyboardInterrupt, click.Abort) as ended:
-        # To click an EOFError is an interruption too, and Python raises it for a module's file that was cut off.
+        # click also turns EOFError into Abort, but Python raises EOFError for a module's file that was cut off.
         if not isinstance(ended.__cause__, EOFError):
             return INTERRUPTED
         crash: Exception = ended.__cause__
     except Exception as failure:  # noqa: BLE001 - it is reported
         if isinstance(failure, OSError) and failure.filename is not None:
-            # Such as a name that is too long, at whichever look at it comes first.
+            # Such as a name that is too long, which the first access reports.
             return report_failure(f"{failure.filename}: {failure.strerror}", "check the path and its permissions")
         crash = failure
     else:

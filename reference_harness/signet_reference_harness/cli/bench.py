@@ -16,7 +16,7 @@ FOLDER = click.Path(path_type=Path)
 
 @click.group("bench", help="Measure memory quality: suites, baselines, comparisons.")
 def bench() -> None:
-    """The group itself does nothing."""
+    """Do nothing: its commands do the work."""
 
 
 @bench.command("run", help="Run SUITE (default: the kit's own small one) and print its figures.", cls=DocumentedCommand)
@@ -58,7 +58,7 @@ def bench() -> None:
 @click.option("--judge-model", metavar="NAME", help="As --judge model, by this model of the provider.")
 @click.option("--price", type=click.FloatRange(0), metavar="DOLLARS", help="Price of a million input tokens.")
 def run(**given: Any) -> int:
-    """Do the run; the exit status.
+    """Perform the run; return the exit status.
 
     Examples:
       signet-harness bench run
@@ -81,7 +81,7 @@ def run(**given: Any) -> int:
 @click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison and a plot as a page.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *, quiet: bool) -> int:
-    """Do the runs."""
+    """Perform the runs; return the exit status."""
     from signet_reference_harness.bench.command import perform_sweep
 
     return perform_sweep(settings, out, jobs=jobs, quiet=quiet, page_file=page_file)
@@ -90,7 +90,7 @@ def sweep(settings: Path, out: Path, page_file: Path | None, jobs: int | None, *
 @bench.command("validate", help="Check SUITE, and say what is in it.")
 @click.argument("suite", type=FOLDER)
 def validate(suite: Path) -> int:
-    """Read it."""
+    """Read the suite, and print its counts and digest."""
     from signet_reference_harness.bench.suite import read_suite
 
     read = read_suite(suite)
@@ -104,7 +104,7 @@ def validate(suite: Path) -> int:
 @click.argument("file", type=FOLDER)
 @click.option("--out", type=FOLDER, metavar="SUITE", help="Where the suite goes (default: standard output).")
 def convert(name: str, file: Path, out: Path | None) -> int:
-    """Convert it, and read what was made."""
+    """Convert the file, and check the result."""
     from signet_reference_harness.bench.data_sets import convert
     from signet_reference_harness.bench.result import write_text
     from signet_reference_harness.bench.suite import parse_suite
@@ -128,7 +128,7 @@ def _list_counts(counts: Mapping[str, int]) -> str:
 @click.option("--html", "page_file", type=FOLDER, metavar="FILE", help="Write the comparison and a plot as a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON; of more than two, a list of pairs.")
 def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool) -> int:
-    """Compare them."""
+    """Compare the results, and show the differences."""
     from rich.console import Console
 
     from signet_reference_harness.bench import comparing, figures

@@ -83,5 +83,5 @@ def llm(script: Path | None, port: int, *, until_stdin_closes: bool) -> None:
     from signet_reference_harness.llm_server.script import Script
     from signet_reference_harness.local_server import serving
 
-    played = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
-    asyncio.run(serving(ScriptedModelApp(played), port, until_stdin_closes=until_stdin_closes))
+    loaded = Script(format="signet-llm/1", when_out="wait") if script is None else read_document(Script, script)
+    asyncio.run(serving(ScriptedModelApp(loaded), port, until_stdin_closes=until_stdin_closes))

@@ -105,7 +105,7 @@ def _add(options: tuple[Callable[[_Command], _Command], ...]) -> Callable[[_Comm
 @click.option("--quiet", "-q", is_flag=True, help="Write no notes to standard error.")
 @_add(_PROVIDER)
 def run(**given: Any) -> int:
-    """Do the task; the exit status is that of its summary.
+    """Do the task; return the exit status of its summary.
 
     Examples:
       signet-harness run "What did we decide about the cache?"
@@ -120,7 +120,7 @@ def run(**given: Any) -> int:
     configuration, 124 timed out, 130 or 143 ended by SIGINT or SIGTERM. A session
     that has begun is ended at the daemon in each of these cases.
     """
-    # Imported when there is a task: help and usage need nothing of it.
+    # Imported only for a task, since help and usage do not need it.
     from signet_reference_harness.run import perform
     from signet_reference_harness.run.inputs import Options
 
@@ -138,7 +138,7 @@ def run(**given: Any) -> int:
 )
 @_add(_PROVIDER)
 def chat(*, plain: bool, listen: int | None, **given: Any) -> int:
-    r"""Hold the chat.
+    r"""Run the chat.
 
     Examples:
       signet-harness chat

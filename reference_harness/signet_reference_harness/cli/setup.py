@@ -16,7 +16,7 @@ import click
 from signet_reference_harness.cli import DocumentedCommand
 from signet_reference_harness.messages import objects
 
-LOOK_S: Final = 1.0
+LOOKUP_S: Final = 1.0
 """How long a server of this machine may take to name its models."""
 SERVERS: Final = (
     ("ollama", "http://127.0.0.1:11434"),
@@ -24,13 +24,13 @@ SERVERS: Final = (
     ("openai-compatible", "http://127.0.0.1:8000/v1"),
     ("openai-compatible", "http://127.0.0.1:8080/v1"),
 )
-"""Where Ollama, LM Studio, vLLM and llama.cpp listen unless told otherwise."""
+"""Where Ollama, LM Studio, vLLM and llama.cpp listen by default."""
 MOST_MODELS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of this machine, and the models that it has."""
+    """A server of this machine, and its models."""
 
     provider: str
     base_url: str
@@ -40,7 +40,7 @@ class LocalServer:
 @click.command("setup", help="Find the daemon, keys and local models, and propose settings.", cls=DocumentedCommand)
 @click.option("--write", is_flag=True, help="Write the proposal into agent.yaml if that file does not exist.")
 def setup(*, write: bool) -> int:
-    """Look, report and propose; the exit status.
+    """Look for them, report and propose; return the exit status.
 
     It sends only a request for the daemon's health and for the models of servers on this
     machine. No key is shown. Exit status: 0 when a session can begin, else 1.
@@ -74,10 +74,10 @@ def _propose(workspace: Path, proposed: str, *, write: bool) -> int:
     from signet_reference_harness.errors import ConfigError, os_errors
     from signet_reference_harness.providers.agent_file import NAMES
 
-    there = next((workspace / name for name in NAMES if (workspace / name).exists()), None)
-    path = there or workspace / NAMES[0]
-    if write and there is not None:
-        raise ConfigError(f"{there} exists and is not changed", remedy=f"add these lines to it:\n{proposed}")
+    existing = next((workspace / name for name in NAMES if (workspace / name).exists()), None)
+    path = existing or workspace / NAMES[0]
+    if write and existing is not None:
+        raise ConfigError(f"{existing} exists and is not changed", remedy=f"add these lines to it:\n{proposed}")
     if write:
         with os_errors(path, "name another folder by SIGNET_PATH"):
             workspace.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def _propose(workspace: Path, proposed: str, *, write: bool) -> int:
                 file.write(proposed)
         click.echo(f"written: {path}")
         return 0
-    click.echo(f"proposal for {path}; {'add these lines' if there else '--write writes it'}:\n\n{proposed}")
+    click.echo(f"proposal for {path}; {'add these lines' if existing else '--write writes it'}:\n\n{proposed}")
     return 1
 
 
@@ -104,12 +104,12 @@ async def _report_daemon() -> bool:
 
 
 def local_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
-    """The servers of this machine that name their models; Ollama at OLLAMA_HOST, if that is set."""
+    """The model servers that answer on this machine; Ollama at OLLAMA_HOST, if that is set."""
     import httpx
 
     from signet_reference_harness.providers import settings
 
-    with httpx.Client(timeout=LOOK_S, trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as client:
+    with httpx.Client(timeout=LOOKUP_S, trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)) as client:
         for provider, usual in SERVERS:
             base_url = usual
             if provider == "ollama" and environ.get("OLLAMA_HOST", "").strip():

@@ -1,7 +1,7 @@
 """The daemon client of the harness: every operation of the integration contract, failing open.
 
-One client serves all sessions of a process over one pool of kept connections. No call is made before a
-GET /health was answered 200, and after the daemon was lost sight of it is asked again first.
+One client serves all sessions of a process over one pool of kept connections. It makes no call before a GET /health was
+answered 200. After a call that the daemon did not answer, it asks for the daemon's health again first.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ SAVE_NAMESPACE: Final = uuid5(NAMESPACE_URL, "signet-reference-harness/remember"
 
 #: The releases that read a transcript only from the file that `transcriptPath` names.
 _FILES_ONLY: Final = re.compile(r"0\.(?:\d{1,2}|10[0-8])\.")
-#: The releases that cannot take a session up again without handing out its context once more.
+#: The releases that cannot resume a session without sending its context once more.
 _NO_CLAIM_ALONE: Final = re.compile(r"0\.(?:\d{1,2}|1[0-7]\d|18[01])\.|0\.182\.[01]\b")
-#: The releases that are not told which skills are used.
+#: The releases that do not accept reports of used skills.
 _NO_SKILLS: Final = re.compile(r"0\.(?:\d{1,2}|1[0-3]\d|14[0-4])\.")
 
 
 class AdapterClient(adapter.RuntimeAdapter):
-    """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations beside the five hooks.
+    """A :class:`RuntimeAdapter` over HTTP, with the memory and secret operations besides the five hooks.
 
-    Nothing here raises for what the daemon does. Close it with :meth:`aclose`.
+    No answer of the daemon raises here. Close it with :meth:`aclose`.
     """
 
     def __init__(self, config: HarnessConfig, transport: httpx.AsyncBaseTransport | None = None) -> None:
@@ -51,14 +51,14 @@ class AdapterClient(adapter.RuntimeAdapter):
         self._prompt_slots = asyncio.Semaphore(PROMPTS_AT_ONCE)
         self._probe = asyncio.Lock()
         self._probe_is_refused = False
-        self._seen = False
-        self.in_sight = False
+        self._has_answered = False
+        self.is_answering = False
         """Whether the daemon answered the last request."""
         self._daemon_version = ""
         self._transcripts: TemporaryDirectory[str] | None = None
 
     async def aclose(self) -> None:
-        """Close the connections, and remove the transcripts that were handed over as files."""
+        """Close the connections, and remove the transcripts that were passed as files."""
         await self._wire.aclose()
         if self._transcripts:
             self._transcripts.cleanup()
@@ -68,23 +68,23 @@ class AdapterClient(adapter.RuntimeAdapter):
         return self._envelopes.remove(without_tokens(text, self.config.credentials))
 
     async def health(self) -> Reply:
-        """GET /health, with the token if there is one: before 0.145 a daemon in team mode wants it here too."""
+        """GET /health, with the token if there is one: before 0.145 a daemon in team mode requires it here too."""
         if self.config.bypassed:
             return held_back("health", "Signet is bypassed by the environment")
         reply = check_shape(await self._wire.exchange("health", headers=self._credentials()))
-        self.in_sight = reply.accepted and reply.status == 200
+        self.is_answering = reply.accepted and reply.status == 200
         self._probe_is_refused |= refuses(reply.status)
-        self._seen = self._seen or self.in_sight
+        self._has_answered = self._has_answered or self.is_answering
         self._daemon_version = reply.text("version") or self._daemon_version
         return reply
 
     async def on_session_start(self, params: adapter.SessionStartParams) -> adapter.SessionStartResult:
         """POST /api/hooks/session-start."""
-        told: dict[str, Any] = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
+        optional: dict[str, Any] = {"parentSessionKey": params.parent, "harnessAgentId": params.subagent}
         if params.recovers and self._daemon_version and not _NO_CLAIM_ALONE.match(self._daemon_version):
-            told["claimOnly"] = True
+            optional["claimOnly"] = True
         members = {"project": params.session.project, "source": params.source}
-        members |= {name: value for name, value in told.items() if value is not None}
+        members |= {name: value for name, value in optional.items() if value is not None}
         reply = await self._hook(params.session, "session-start", members, anew=params.anew)
         self._envelopes.remember(reply.text("inject"))
         return adapter.SessionStartResult.of(reply)
@@ -104,16 +104,16 @@ class AdapterClient(adapter.RuntimeAdapter):
         return adapter.PromptSubmitResult.of(reply)
 
     async def on_session_end(self, params: adapter.SessionEndParams) -> Reply:
-        """POST /api/hooks/session-end. Tried even if the daemon did not answer before: it carries the transcript."""
-        members = {"cwd": params.session.project, **self._handed_over(params), "reason": params.reason}
+        """POST /api/hooks/session-end. Sent even if the daemon did not answer before: it carries the transcript."""
+        members = {"cwd": params.session.project, **self._transcript_member(params), "reason": params.reason}
         return await self._hook(params.session, "session-end", members)
 
-    def _handed_over(self, params: adapter.SessionEndParams) -> dict[str, str]:
-        """The member that hands over the transcript: a file for a daemon before 0.109, which reads nothing else."""
+    def _transcript_member(self, params: adapter.SessionEndParams) -> dict[str, str]:
+        """The member with the transcript: the path of a file for a daemon before 0.109, which reads nothing else."""
         if not _FILES_ONLY.match(self._daemon_version):
             return {"transcript": params.transcript}
         self._transcripts = self._transcripts or TemporaryDirectory(prefix="signet-harness-")
-        # Another transcript, another name: an end that tells more than the one the daemon refused is another request.
+        # The name depends on the transcript: an end with a longer transcript is not a repeat of one that was refused.
         name = uuid5(NAMESPACE_URL, f"{params.session.key}\0{params.transcript}".encode(errors="surrogatepass").hex())
         file = Path(self._transcripts.name, f"{name}.jsonl")
         file.write_text(params.transcript, "utf-8")
@@ -132,14 +132,14 @@ class AdapterClient(adapter.RuntimeAdapter):
         return await self._hook(params.session, "compaction-complete", members)
 
     async def checkpoint(self, session: SessionIdentity, transcript: str) -> Reply:
-        """POST /api/hooks/session-checkpoint-extract: hands over the transcript of a session that goes on."""
+        """POST /api/hooks/session-checkpoint-extract: sends the transcript of a session that continues."""
         if _FILES_ONLY.match(self._daemon_version):
             return held_back("session-checkpoint-extract", "this daemon takes no checkpoints")
         members = {"project": session.project, "transcript": transcript}
         return await self._hook(session, "session-checkpoint-extract", members)
 
     async def skill_invocation(self, session: SessionIdentity, invocation: Mapping[str, Any]) -> Reply:
-        """POST /api/hooks/skill-invocation: a skill was used."""
+        """POST /api/hooks/skill-invocation: reports that a skill was used."""
         if _NO_SKILLS.match(self._daemon_version):
             return held_back("skill-invocation", "this daemon is not told of skills")
         members = {"cwd": session.project, **map_texts(invocation, self.outgoing)}
@@ -150,13 +150,13 @@ class AdapterClient(adapter.RuntimeAdapter):
 
         `extra` holds further fields of the request.
         """
-        asked = {**extra, "query": query, "limit": limit, "sessionKey": session.key}
-        return await self.operate(session, "memory-recall", asked)
+        members = {**extra, "query": query, "limit": limit, "sessionKey": session.key}
+        return await self.operate(session, "memory-recall", members)
 
     async def remember(self, session: SessionIdentity, content: str, extra: Mapping[str, Any]) -> Reply:
         """POST /api/hooks/remember, under an idempotency key that agent and content determine.
 
-        So a repeat of a lost save carries the key of the first, in whichever session it is repeated.
+        So a repeat of a lost save has the key of the first one, in any session.
         """
         content = self.outgoing(content)
         if not content.strip():
@@ -172,18 +172,18 @@ class AdapterClient(adapter.RuntimeAdapter):
         return await self._call(session, "hooks-remember", body)
 
     async def operate(
-        self, session: SessionIdentity, operation: str, told: Mapping[str, Any] = MappingProxyType({}), item: str = ""
+        self, session: SessionIdentity, operation: str, sent: Mapping[str, Any] = MappingProxyType({}), item: str = ""
     ) -> Reply:
-        """An operation on memories or secrets, as the session's agent; `told` are the members of its request.
+        """Perform an operation on memories or secrets as the session's agent; `sent` are the members of its request.
 
         `item` is the row or job that it is about, and needs no percent-encoding.
         """
-        return await self._call(session, operation, {**told, "agentId": session.agent}, item=item)
+        return await self._call(session, operation, {**sent, "agentId": session.agent}, item=item)
 
     async def registered_servers(self, session: SessionIdentity) -> Reply:
         """GET /api/marketplace/mcp: the MCP servers that are registered for this harness and project."""
-        asked = {"scoped": "1", "harness": self.harness, "workspace": session.project}
-        return await self._call(session, "marketplace-servers", asked)
+        members = {"scoped": "1", "harness": self.harness, "workspace": session.project}
+        return await self._call(session, "marketplace-servers", members)
 
     async def _hook(
         self, session: SessionIdentity, operation: str, members: Mapping[str, Any], **options: Any
@@ -201,8 +201,8 @@ class AdapterClient(adapter.RuntimeAdapter):
         }
 
     def _headers(self, session: SessionIdentity) -> dict[str, str]:
-        """The headers of every call of a session: most operations have no members for all of these."""
-        told = {
+        """The headers of every call of a session, as most operations have no members for these facts."""
+        sent = {
             "x-signet-harness": self.harness,
             "x-signet-session-key": session.key,
             "x-signet-workspace": session.project,
@@ -211,7 +211,7 @@ class AdapterClient(adapter.RuntimeAdapter):
             "x-signet-runtime-path": self.config.runtime_path,
             "x-signet-actor": f"{self.harness}-harness",
             "x-signet-actor-type": "harness",
-            **{name: value for name, value in without_tokens(told, self.config.credentials).items() if _fits(value)},
+            **{name: value for name, value in without_tokens(sent, self.config.credentials).items() if _fits(value)},
         }
         return headers | self._credentials()
 
@@ -222,36 +222,36 @@ class AdapterClient(adapter.RuntimeAdapter):
         self,
         session: SessionIdentity,
         operation: str,
-        told: Mapping[str, Any],
+        members: Mapping[str, Any],
         *,
         item: str = "",
         slots: asyncio.Semaphore | None = None,
         anew: bool = False,
     ) -> Reply:
-        """Make a call of a session. A lost daemon is looked for first, unless the operation may be called `unseen`."""
+        """Make a call of a session. A daemon that did not answer is probed first, unless the operation is `unseen`."""
         if self.config.bypassed:
             return held_back(operation, "Signet is bypassed by the environment")
-        # A probe that was refused may not be made again: the call itself shows then whether the daemon is back.
-        probe = not (self.in_sight or self._probe_is_refused or OPERATIONS[operation].get("unseen"))
-        if not self._seen or probe:
-            lost = await self._out_of_sight()
+        # A refused probe may not be repeated: then the call itself shows whether the daemon answers again.
+        probe = not (self.is_answering or self._probe_is_refused or OPERATIONS[operation].get("unseen"))
+        if not self._has_answered or probe:
+            lost = await self._find_daemon()
             if lost is not None:
                 return replace(lost, operation=operation, sent=False, reached=False, detail=f"health: {lost.detail}")
         headers = self._headers(session)
         reply = check_shape(
-            await self._wire.exchange(operation, told, headers=headers, item=item, slots=slots, anew=anew)
+            await self._wire.exchange(operation, members, headers=headers, item=item, slots=slots, anew=anew)
         )
         if reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}:
-            self.in_sight = False
+            self.is_answering = False
         return reply
 
-    async def _out_of_sight(self) -> Reply | None:
-        """Probe the daemon, once for all calls that wait for it. Return None when it answers."""
+    async def _find_daemon(self) -> Reply | None:
+        """Probe the daemon, once for all waiting calls. Return None if it answers."""
         async with self._probe:
-            if self.in_sight:
+            if self.is_answering:
                 return None
             reply = await self.health()
-        if self.in_sight:
+        if self.is_answering:
             return None
         return replace(reply, status=None, body={}, is_object=False, failure=reply.failure or FailureClass.SHAPE)
 

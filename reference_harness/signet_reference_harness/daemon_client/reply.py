@@ -63,15 +63,15 @@ class Reply:
 
     @property
     def is_settled(self) -> bool:
-        """True when the daemon took the call and did not set it aside for another runtime path."""
+        """True if the daemon accepted the call and did not skip it for another runtime path."""
         return self.accepted and self.body.get("skipped") is not True
 
     @property
     def shows_no_daemon(self) -> bool:
         """Whether this harness has no daemon there: none listens, it refuses the token, or another program answers."""
         answered_otherwise = self.failure is FailureClass.SHAPE and not self.is_object
-        gone = self.failure in {FailureClass.OFFLINE, FailureClass.INVALID_JSON} or answered_otherwise
-        return gone or (self.failure is FailureClass.HTTP and self.status in NO_DAEMON)
+        no_daemon = self.failure in {FailureClass.OFFLINE, FailureClass.INVALID_JSON} or answered_otherwise
+        return no_daemon or (self.failure is FailureClass.HTTP and self.status in NO_DAEMON)
 
     def describe_no_daemon(self, origin: str) -> str:
         """Describe a reply that :attr:`shows_no_daemon` at this origin."""
@@ -99,13 +99,13 @@ def held_back(operation: str, reason: str) -> Reply:
 
 
 def memory_rows(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The memories of an answer: those that it lists, or the one that it is."""
+    """The memories of an answer: those that it lists, or the single one that it is."""
     rows = [*objects(body.get("results")), *objects(body.get("memories"))]
     return [*rows, body] if isinstance(body.get("content"), str) else rows
 
 
 def suppressed_rows(body: Mapping[str, Any]) -> int:
-    """How many rows a recall left out because the session had already got them."""
+    """How many rows a recall left out because the session already has them."""
     meta = body.get("meta")
     dedupe = meta.get("dedupe") if isinstance(meta, Mapping) else None
     count = dedupe.get("suppressed") if isinstance(dedupe, Mapping) else None
@@ -120,8 +120,8 @@ OPERATIONS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
 An operation marked `unseen` is tried even while the daemon does not answer.
 """
 TYPES: Final[Mapping[str, type]] = {"string": str, "array": list, "integer": int, "boolean": bool}
-SET_ASIDE: Final = ("bypassed", "skipped")
-"""Answers with one of these set to true may lack everything else: the daemon did nothing, on purpose."""
+NOTHING_DONE: Final = ("bypassed", "skipped")
+"""An answer with one of these set to true may lack all else: the daemon did nothing, on purpose."""
 
 
 def check_shape(reply: Reply) -> Reply:
@@ -129,7 +129,7 @@ def check_shape(reply: Reply) -> Reply:
 
     The reply keeps its body and stays accepted, since the daemon accepted the call.
     """
-    if not reply.accepted or any(reply.body.get(name) is True for name in SET_ASIDE):
+    if not reply.accepted or any(reply.body.get(name) is True for name in NOTHING_DONE):
         return reply
     if reply.operation == "hooks-remember" and isinstance(reply.body.get("ids"), list):
         # Long content is stored in pieces, and the answer then lists their ids.

@@ -1,4 +1,4 @@
-"""Which requests may not be made again yet: those the daemon refused, and those it was too busy for."""
+"""Limits on what is sent: no early repeats of requests, no injected text, no credentials."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Busy:
 class RepeatGuard:
     """Prevents repeats of identical requests that the daemon has refused.
 
-    After a 4xx the identical request is never made again, except after 408 and 425, which invite it. After 503 or 429
+    After a 4xx the identical request is never made again, except after 408 and 425, which allow it. After 503 or 429
     it may be made once `Retry-After` and a gap have passed, and each such gap is longer than the one before. Times are
     seconds of the caller's monotonic clock.
     """
@@ -39,7 +39,7 @@ class RepeatGuard:
         self._busy: dict[str, _Busy] = {}
 
     def reason_to_wait(self, identity: str, now: float) -> str | None:
-        """Why the request may not be made now, or None when it may."""
+        """The reason why the request may not be made now, or None if it may."""
         if identity in self._refused:
             return f"the daemon refused this very request: {self._refused[identity]}"
         busy = self._busy.get(identity)
@@ -52,7 +52,7 @@ class RepeatGuard:
         self._refused.pop(identity, None)
 
     def note(self, identity: str, reply: Reply, began: float, ended: float) -> None:
-        """Learn from an answered request; a request without an answer shows nothing."""
+        """Note how a request was answered; nothing, if it was not."""
         if reply.status is None:
             return
         before = self._busy.pop(identity, None)
@@ -94,10 +94,10 @@ TOKEN_SHAPES: Final = re.compile(
 
 
 class EnvelopeGuard:
-    """Remembers every injected text of this process and takes it out of what is sent back.
+    """Remembers every injected text of this process and removes it from text that is sent back.
 
-    The daemon would otherwise store its own words as the user's. A model that quotes its context, or a
-    user who pastes it, is enough for that, so all outgoing conversation text passes through here.
+    Otherwise the daemon would store its own words as the user's, if a model quotes its context, or a user pastes it. So
+    all outgoing conversation text passes through here.
     """
 
     def __init__(self) -> None:
@@ -112,8 +112,8 @@ class EnvelopeGuard:
             del self._envelopes[next(iter(self._envelopes))]
 
     def remove(self, text: str) -> str:
-        """`text` without any injected text; the very same string when it holds none."""
-        # Taking one out may bring the ends of another together, so look again until the text holds no more.
+        """`text` without any injected text; the same object if it holds none."""
+        # Removing one may join the parts of another, so repeat until the text holds no more.
         while present := [envelope for envelope in self._envelopes if envelope in text]:
             # Longest first: an envelope without its heading is part of the one with it.
             for envelope in sorted(present, key=len, reverse=True):

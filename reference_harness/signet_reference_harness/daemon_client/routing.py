@@ -1,7 +1,7 @@
-"""Which daemon belongs to which agent, if there is more than one.
+"""The table of which daemon serves which agent, if there is more than one.
 
 The table comes from a file or from the environment. An agent that it does not name has no daemon, and nothing of it is
-ever sent to another agent's.
+ever sent to another agent's daemon.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUTES_FILE: Final = "SIGNET_ROUTES_FILE"
 
 @dataclass(frozen=True, slots=True)
 class DaemonRoute:
-    """The origin of a daemon, and the token it is given."""
+    """The origin of a daemon, and the token for it."""
 
     origin: str
     token: str | None = None
@@ -49,7 +49,7 @@ class RoutingTable:
 
 
 def routing_table(environ: Mapping[str, str]) -> RoutingTable | None:
-    """The table that the environment holds or names; None when it does neither. Raises ConfigError.
+    """The table that is in the environment, or in a file that it names; None without either. Raises ConfigError.
 
     SIGNET_ROUTES is a list such as `atlas=http://127.0.0.1:3850, nova=http://127.0.0.1:3851`, SIGNET_ROUTES_FILE a JSON
     file as `schemas/harness/signet-harness-routes-1.schema.json` describes it.
@@ -61,30 +61,30 @@ def routing_table(environ: Mapping[str, str]) -> RoutingTable | None:
         # Documents import pydantic, which is needed for such a file only.
         from signet_reference_harness.daemon_client.routes_file import read_routes
 
-        told = read_routes(Path(file))
+        urls = read_routes(Path(file))
     elif listed:
-        told = _read_list(listed)
+        urls = _read_list(listed)
     else:
         return None
     where = file or ROUTES
     return RoutingTable(
-        {agent: _route(agent, url, variable, where, environ) for agent, (url, variable) in told.items()}, where
+        {agent: _route(agent, url, variable, where, environ) for agent, (url, variable) in urls.items()}, where
     )
 
 
 def _read_list(listed: str) -> dict[str, tuple[str, str | None]]:
     """URL of each agent's daemon; no variable names a token in a list."""
-    told: dict[str, tuple[str, str | None]] = {}
+    urls: dict[str, tuple[str, str | None]] = {}
     for entry in filter(None, (part.strip() for part in listed.split(","))):
         name, _, url = (part.strip() for part in entry.partition("="))
         if not url:
             raise ConfigError(
                 f"{ROUTES}: {entry!r} is not of the form agent=url", remedy=f"set {ROUTES}=atlas=http://…"
             )
-        if name in told:
+        if name in urls:
             raise ConfigError(f"{ROUTES}: agent {name!r} is named twice", remedy="name each agent once")
-        told[name] = url, None
-    return told
+        urls[name] = url, None
+    return urls
 
 
 def _route(agent: str, url: str, token_env: str | None, where: str, environ: Mapping[str, str]) -> DaemonRoute:

@@ -89,49 +89,49 @@ class DriverServer:
             transport=transport,
             starts_at_prompt=starts_at_prompt,
         )
-        self._tells: Collection[str] = ()
+        self._announced_events: Collection[str] = ()
         self._awaiting_go: deque[asyncio.Event] = deque()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self._queues: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def serve(self, lines: asyncio.Queue[bytes | None]) -> None:
         """Answer lines until `exit`, or None for the end of input; then end what is open."""
-        leaving: Any = None
+        exit_request: Any = None
         while (line := await lines.get()) is not None:
             request = self._parse(line)
             if request is None:
                 continue
             if request["op"] == "exit":
-                leaving = request
+                exit_request = request
                 break
             if request["op"] == "go":
                 self._go()
                 continue
-            task = asyncio.create_task(self._answer(request, frozenset(self._under_way)))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
-        # No peer is left to say go.
-        self._tells = ()
+            task = asyncio.create_task(self._answer(request, frozenset(self._running)))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        # The peer cannot send go any more.
+        self._announced_events = ()
         while self._awaiting_go:
             self._go()
-        await _done(self._under_way)
+        await _done(self._running)
         await self._host.aclose()
-        if leaving is not None:
-            _write({"id": leaving.get("id"), "ok": True, "ms": 0.0, "result": {}})
+        if exit_request is not None:
+            _write({"id": exit_request.get("id"), "ok": True, "ms": 0.0, "result": {}})
 
     def _go(self) -> None:
         if self._awaiting_go:
             self._awaiting_go.popleft().set()
 
     async def _hand_over(self, step: Mapping[str, Any]) -> None:
-        """Say what a step hands to the session."""
+        """Announce what a step passes to the session, and wait for go."""
         member = {"start": "folder", "tool": "arguments"}.get(str(step.get("step")))
         given = step.get("arguments" if member == "arguments" else "project")
         if member is not None:
             await self._tell("handover", step.get("session"), **({} if given is None else {member: given}))
 
     async def _tell(self, event: str, session: object, **more: Any) -> None:
-        if event not in self._tells:
+        if event not in self._announced_events:
             return
         go = asyncio.Event()
         self._awaiting_go.append(go)
@@ -174,7 +174,7 @@ class DriverServer:
     async def _result(self, request: Mapping[str, Any], before: frozenset[asyncio.Task[None]]) -> dict[str, Any]:
         if request["op"] == "hello":
             events = request.get("events")
-            self._tells = tuple(events) if isinstance(events, list) else ()
+            self._announced_events = tuple(events) if isinstance(events, list) else ()
             return self._hello()
         if request["op"] == "flush":
             await _done(before)
@@ -192,7 +192,7 @@ class DriverServer:
         return {
             "protocol": PROTOCOL,
             "awaits_compaction": True,
-            "tells": [event for event in self._tells if event == "handover"],
+            "tells": [event for event in self._announced_events if event == "handover"],
             "harness": self._config.harness,
             "agent": self._config.agent,
             "capabilities": [name for name, operation in OPERATIONS.items() if operation["declared"]],
@@ -211,7 +211,7 @@ def main(
     *,
     starts_at_prompt: bool = False,
 ) -> int:
-    """Serve standard input until it ends; returns the exit status.
+    """Serve standard input until it ends; return the exit status.
 
     `transport` replaces httpx's own to the daemon, `models` the models that steps script; `starts_at_prompt` is that
     of SessionHost.
@@ -237,7 +237,7 @@ async def _serve_input(driver: DriverServer) -> None:
     rest = b""
 
     def take(chunk: bytes) -> None:
-        """Hand on the lines that a chunk completes; an empty one is the end."""
+        """Queue the lines that a chunk completes; an empty chunk is the end."""
         nonlocal rest
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
@@ -254,7 +254,7 @@ async def _serve_input(driver: DriverServer) -> None:
 
     def read_all() -> None:
         # The bare descriptor: a thread inside sys.stdin would hold its lock while the interpreter ends.
-        # A loop that is closed has answered `exit`: no more lines are wanted.
+        # RuntimeError: the loop is closed, since `exit` was answered.
         with contextlib.suppress(RuntimeError):
             while chunk := os.read(0, CHUNK):
                 loop.call_soon_threadsafe(take, chunk)

@@ -41,7 +41,7 @@ async def perform(host: SessionHost, step: Step) -> Result:
         session = host.session(_string(step, "session"))
         if name not in OPENING and not session.is_open:
             raise StepError(f"session {step['session']!r} is not open", remedy="start or resume it first")
-    # A session that the daemon takes for open would look left behind when the next one starts.
+    # A session that the daemon considers open would look abandoned when the next one starts.
     await host.send_unsent_ends()
     result = await performer(host, session, step)
     replies = session.take_replies()
@@ -55,18 +55,18 @@ async def perform(host: SessionHost, step: Step) -> Result:
 
 
 async def _sessionless(host: SessionHost, step: Step) -> Result:
-    """Take a turn of no session: the model answers. The daemon, which could tie it to no session, does not hear."""
+    """Perform a turn without a session: the model answers, and the daemon is not asked."""
     _string(step, "text")
-    announce = _announced(host, _string(step, "session"))
+    announce = _announcer(host, _string(step, "session"))
     if announce is not None:
         await announce()
     reply = _optional_string(step, "reply")
-    told = {"turn": True, "reply": DEFAULT_REPLY if reply is None else reply, "injected": False}
-    return {"session": step["session"], **told, "calls": [], "failures": []}
+    outcome = {"turn": True, "reply": DEFAULT_REPLY if reply is None else reply, "injected": False}
+    return {"session": step["session"], **outcome, "calls": [], "failures": []}
 
 
 async def _session_to_start(host: SessionHost, step: Step) -> Session:
-    # A start that is refused leaves no session behind, whose project the next one could not change.
+    # Check before creating the session: a refused start must leave no session with a fixed project.
     _source(step)
     return host.session_for(
         _string(step, "session"),
@@ -94,14 +94,14 @@ def _source(step: Step) -> StartSource:
 
 async def _prompt(host: SessionHost, session: Session, step: Step) -> Result:
     if step.get("stopped") is True:
-        # The daemon hears of the turn, and the user stops it before the model is asked.
+        # The prompt is sent to the daemon, and the user stops the turn before the model is asked.
         await session.submit(_string(step, "text"), _ratings(step))
         return {"turn": False, "reply": "", "injected": False, "tools": []}
     reply = _optional_string(step, "reply")
     reply = DEFAULT_REPLY if reply is None else reply
     calls = _tool_calls(step)
-    script = [_calling(*calls)] if calls else []
-    provider = host.models([*script, CompletionResult(content=reply)], _announced(host, _string(step, "session")))
+    script = [_tool_use(*calls)] if calls else []
+    provider = host.models([*script, CompletionResult(content=reply)], _announcer(host, _string(step, "session")))
     turn = await session.turn(_string(step, "text"), provider, _ratings(step))
     return {
         "turn": turn.error is None,
@@ -122,18 +122,18 @@ def _ratings(step: Step) -> Mapping[str, float] | None:
     return given
 
 
-def _announced(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | None:
+def _announcer(host: SessionHost, name: str) -> Callable[[], Awaitable[None]] | None:
     announce = host.model_turn
     return None if announce is None else lambda: announce(name)
 
 
 async def _tool(host: SessionHost, session: Session, step: Step) -> Result:
     call = ToolCall("call-1", _string(step, "tool"), _object(step, "arguments"))
-    done = await session.go_on(host.models([_calling(call), CompletionResult(content="")], None))
+    done = await session.go_on(host.models([_tool_use(call), CompletionResult(content="")], None))
     return _tool_result(done.tool_results[0])
 
 
-def _calling(*calls: ToolCall) -> CompletionResult:
+def _tool_use(*calls: ToolCall) -> CompletionResult:
     return CompletionResult(content="", tool_calls=calls, stop_reason=StopReason.TOOL_USE)
 
 
@@ -172,10 +172,10 @@ async def _resume(host: SessionHost, session: Session, _step: Step) -> Result:
 
 async def _restart_host(host: SessionHost, session: Session, step: Step) -> Result:
     if not session.openings:
-        # It is a process of its own that was killed, and this one has heard of no session.
+        # Another process was killed, and this one knows no session yet.
         return {"opened": await host.start(session, "resume")}
-    told = {name: step.get(name) is True for name in ("anew", "end_untold")}
-    session = await host.take_up(_string(step, "session"), **told)
+    options = {name: step.get(name) is True for name in ("anew", "end_untold")}
+    session = await host.take_up(_string(step, "session"), **options)
     return {"opened": True, "key": session.identity.key}
 
 
@@ -204,9 +204,9 @@ PERFORMERS: Final[Mapping[str, Callable[[SessionHost, Session, Step], Awaitable[
 }
 SESSIONLESS: Final = "sessionless_prompt"
 STOPPED: Final = "stopped_prompt"
-"""How the answer to hello lists that a prompt may be stopped."""
+"""The name in the answer to hello of a prompt that is stopped."""
 ATTACHED: Final = "attached_prompt"
-"""How it lists that something may be attached to a prompt: of an image alone the daemon does not hear."""
+"""The name in the answer to hello of a prompt with an attachment; an image alone is not sent to the daemon."""
 OPENING: Final = frozenset({"start", "resume"})
 """Steps that a session need not be open for."""
 
@@ -216,7 +216,7 @@ def _call(reply: Reply) -> Result:
 
 
 def _failure(reply: Reply) -> Result:
-    # An error text is the daemon's, or the network's: it goes to a terminal in the end.
+    # The error text comes from the daemon or the network, and may be shown in a terminal.
     return {
         "operation": reply.operation,
         "class": str(reply.failure),
@@ -230,12 +230,12 @@ def _tool_result(result: ToolResult) -> Result:
 
 
 def _tool_calls(step: Step) -> tuple[ToolCall, ...]:
-    asked = step.get("tools", [])
-    if not isinstance(asked, Sequence) or isinstance(asked, str) or not all(isinstance(call, dict) for call in asked):
+    calls = step.get("tools", [])
+    if not isinstance(calls, Sequence) or isinstance(calls, str) or not all(isinstance(call, dict) for call in calls):
         raise StepError("'tools' is not a list of objects", remedy='give [{"tool": "memory_search", "arguments": {}}]')
     return tuple(
         ToolCall(f"call-{number}", _string(call, "tool"), _object(call, "arguments"))
-        for number, call in enumerate(asked, start=1)
+        for number, call in enumerate(calls, start=1)
     )
 
 

@@ -1,6 +1,6 @@
-"""The server as an ASGI application: answers at the vendors' paths, with the delays and faults that the script wants.
+"""The server as an ASGI application: answers at the vendors' paths, with the delays and faults of the script.
 
-At paths of its own requests are read, and turns are added.
+At paths of its own, clients read the requests and add turns.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MOST_BODY: Final = 64 * 1024 * 1024
 _CLOSE: Final = {"connection": "close"}
 LONGEST_WAIT_S: Final = 60.0
 ROUTES: Final = {"/requests": ("GET", "DELETE"), "/script": ("GET", "PUT"), "/turns": ("POST",)}
-"""The methods of the server's own paths: the requests that came, and the script."""
+"""The methods of the server's own paths, for its requests and its script."""
 
 
 class ScriptedModelApp:
-    """Answers from a script; keeps every request."""
+    """Answers requests from a script, and remembers them."""
 
     def __init__(self, script: Script) -> None:
         self._playback = Playback(script)
@@ -42,9 +42,9 @@ class ScriptedModelApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        await answer_request(scope, receive, send, lambda request: self._served(request, receive, send))
+        await answer_request(scope, receive, send, lambda request: self._serve(request, receive, send))
 
-    async def _served(self, request: Request, receive: Receive, send: Send) -> Response | None:
+    async def _serve(self, request: Request, receive: Receive, send: Send) -> Response | None:
         refusal = foreign(request)
         if refusal:
             return problem(403, refusal, _CLOSE)
@@ -78,10 +78,10 @@ class ScriptedModelApp:
                 asked = api.parse(body)
                 kept.asked = asked.to_json()
                 # Decided before the request is announced: turns that a listener adds then must not answer this one.
-                ruled = self._playback.ruled(asked)
-                kept.turn = None if ruled is None else ruled.place
+                turn_by_rule = self._playback.turn_by_rule(asked)
+                kept.turn = None if turn_by_rule is None else turn_by_rule.place
                 await self._requests.announce()
-                played = ruled or await sender.or_gone(asyncio.ensure_future(self._playback.next(kept.number)))
+                played = turn_by_rule or await sender.or_gone(asyncio.ensure_future(self._playback.next(kept.number)))
                 kept.turn = played.place
                 fault = played.turn.fault
                 stops = fault is None or fault.kind != "end"
@@ -98,11 +98,11 @@ class ScriptedModelApp:
         if request.method not in ROUTES[request.url.path]:
             return problem(405, f"{request.url.path} knows no {request.method}")
         try:
-            return json_response(await self._controlled(request, body))
+            return json_response(await self._perform_control(request, body))
         except DocumentError as error:
             return problem(400, str(error))
 
-    async def _controlled(self, request: Request, body: bytes) -> dict[str, Any]:
+    async def _perform_control(self, request: Request, body: bytes) -> dict[str, Any]:
         match request.method, request.url.path:
             case "GET", "/requests":
                 after, wait_s = (_number(request, name) for name in ("after", "wait_s"))
@@ -131,7 +131,7 @@ class ScriptedModelApp:
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
-    """The object that a body holds, or what is wrong with it."""
+    """The object in a body, or a description of what is wrong."""
     try:
         value = parse_json(body)
     except (ValueError, RecursionError) as error:
@@ -143,7 +143,7 @@ JSON: Final = "application/json"
 
 
 class ClientClosedError(Exception):
-    """Raised when the client has left."""
+    """Raised when the client has closed the connection."""
 
 
 class Sender:
@@ -159,7 +159,7 @@ class Sender:
         self._gone.cancel()
 
     async def or_gone(self, task: asyncio.Task[PlayedTurn]) -> PlayedTurn:
-        """The result of the task, unless the client leaves first."""
+        """The result of the task. Raises ClientClosedError if the client leaves first."""
         await asyncio.wait({task, self._gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             task.cancel()
@@ -167,7 +167,7 @@ class Sender:
         return task.result()
 
     async def pause(self, milliseconds: float | None) -> None:
-        """Let time pass; None is for ever."""
+        """Wait; None is for ever."""
         await asyncio.wait({self._gone}, timeout=None if milliseconds is None else milliseconds / 1000)
         if self._gone.done():
             raise ClientClosedError
@@ -188,7 +188,7 @@ class Sender:
         await self._more(data, is_last=False)
 
     async def end_stream(self) -> None:
-        """End a streamed answer in order."""
+        """End a streamed answer properly."""
         await self._more(b"", is_last=True)
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -235,7 +235,7 @@ async def send_failure(sender: Sender, api: ModuleType, error: ErrorAnswer, head
     status, body = api.failure(error)
     more = {} if error.retry_after_s is None else {"retry-after": _retry_after(error.retry_after_s)}
     if error.type == "script_ended":
-        # The vendors' packages ask again after a 500 unless told not to.
+        # Without this header, the vendors' packages repeat the request after a 500.
         more["x-should-retry"] = "false"
     await sender.whole(status, to_json(body), {**headers, **more})
 
@@ -283,12 +283,12 @@ async def _send_stream(sender: Sender, api: ModuleType, reply: TurnReply, header
         await _send_pieces(sender, pieces, reply.turn.chunk_delay_ms)
         await sender.end_stream()
         return
-    strikes = _place(pieces, fault.after)
-    await _send_pieces(sender, pieces[:strikes], reply.turn.chunk_delay_ms)
+    place_of_fault = _place(pieces, fault.after)
+    await _send_pieces(sender, pieces[:place_of_fault], reply.turn.chunk_delay_ms)
     sender.kept.outcome = fault.kind
     if fault.kind == "garbage":
         await sender.chunk((api.GARBAGE if fault.data is None else fault.data).encode())
-        await _send_pieces(sender, pieces[strikes:], reply.turn.chunk_delay_ms)
+        await _send_pieces(sender, pieces[place_of_fault:], reply.turn.chunk_delay_ms)
     await _send_rest(sender, api, fault)
 
 
@@ -298,12 +298,12 @@ async def _send_rest(sender: Sender, api: ModuleType, fault: ScriptedFault) -> N
     if fault.kind == "hang":
         await sender.pause(None)
     if fault.kind != "close":
-        # An answer that is not ended makes the server close the connection.
+        # Without the end of an answer, the server closes the connection.
         await sender.end_stream()
 
 
 def _place(pieces: tuple[Piece, ...], after: int) -> int:
-    """The index at which a fault strikes: after `after` deltas, or before the end of a shorter answer."""
+    """The index at which a fault happens: after `after` deltas, or before the end of a shorter answer."""
     deltas = 0
     for place, piece in enumerate(pieces):
         if piece.kind == "end" or (piece.kind == "delta" and deltas == after):
@@ -333,5 +333,5 @@ def _number(request: Request, name: str) -> float:
 
 
 def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """An error of the server's own."""
+    """An error answer of the server itself."""
     return json_response({"error": {"type": "signet_llm", "message": message}}, status, headers)

@@ -95,7 +95,7 @@ class PlayedTurn:
 
 
 class Playback:
-    """A script while it plays: each request takes one turn."""
+    """A script while it plays: each request gets one turn."""
 
     def __init__(self, script: Script) -> None:
         self._begin(script)
@@ -110,7 +110,7 @@ class Playback:
     def _begin(self, script: Script) -> None:
         self.script = script
         self.left = deque(_place(script.turns, 0))
-        """The turns that are still to come."""
+        """The turns that were not played yet."""
         self._added = len(script.turns)
         self._addressed: dict[int, deque[PlayedTurn]] = {}
         self._last: PlayedTurn | None = None
@@ -124,8 +124,8 @@ class Playback:
             self._added += len(turns)
             self._changed.notify_all()
 
-    def ruled(self, asked: ScriptedRequest) -> PlayedTurn | None:
-        """The turn of the first rule that a request meets, or None. It counts as a use of the rule."""
+    def turn_by_rule(self, asked: ScriptedRequest) -> PlayedTurn | None:
+        """The turn of the first rule that a request meets, or None. This counts as a use of the rule."""
         for number, rule in enumerate(self.script.rules):
             if (rule.times is None or self._rule_uses[number] < rule.times) and asked.meets(rule.when):
                 self._rule_uses[number] += 1

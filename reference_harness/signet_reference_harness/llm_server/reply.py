@@ -1,4 +1,4 @@
-"""A turn as the answer to one request, with all that an interface needs to write it."""
+"""A turn as the answer to one request, with everything that an interface needs to write it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WORDS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("wo
 
 
 class UnspeakableError(HarnessError):
-    """Raised for a turn that the interface asked has no words for."""
+    """Raised for a turn that the requested interface cannot express."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes of a stream: a `delta` of content, what tells the `end` and its reason, or what stands around them."""
+    """Bytes of a stream: a `delta` of content, the `end` with its reason, or what is sent `around` them."""
 
     data: bytes
     kind: Literal["delta", "end", "around"] = "around"
@@ -49,7 +49,7 @@ class TurnReply:
     stops: bool = True
 
     def id(self, prefix: str, index: int | None = None) -> str:
-        """An id that no other answer of this server has."""
+        """An id that is unique among this server's answers."""
         return f"{prefix}{self.number:06d}" + ("" if index is None else f"{index:02d}")
 
     def call_id(self, part: script.ToolCallPart, index: int, prefix: str) -> str:
@@ -77,8 +77,8 @@ class TurnReply:
     @property
     def tokens(self) -> Mapping[str, int]:
         """The counts of the turn, by the names of ScriptedUsage; estimates for those that it lacks."""
-        said = sum(len(chunk) for part in self.turn.parts for chunk in chunks_of(part))
-        estimates = {"input_tokens": estimate(self.size), "output_tokens": estimate(said)}
+        characters = sum(len(chunk) for part in self.turn.parts for chunk in chunks_of(part))
+        estimates = {"input_tokens": estimate(self.size), "output_tokens": estimate(characters)}
         return {**estimates, **self.turn.usage.model_dump(exclude_none=True)}
 
 
@@ -96,12 +96,12 @@ def chunks(text: script.Chunks) -> tuple[str, ...]:
 
 
 def whole(text: script.Chunks) -> str:
-    """A text in one."""
+    """A text as one string."""
     return text if isinstance(text, str) else "".join(text)
 
 
-def begun(block: Mapping[str, Any], **empty: Any) -> dict[str, Any]:
-    """A block or item at its start, without the parts that deltas bring."""
+def opening(block: Mapping[str, Any], **empty: Any) -> dict[str, Any]:
+    """A block or item at its start, without the content that deltas bring."""
     return {name: empty.get(name, value) for name, value in block.items()}
 
 

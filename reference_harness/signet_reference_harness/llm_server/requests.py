@@ -21,7 +21,7 @@ _SCHEME: Final = re.compile(r"(?:Basic|Bearer)(?= )", re.IGNORECASE)
 
 @dataclass
 class KeptRequest:
-    """One request, and what became of it. Times are seconds since the epoch."""
+    """One request, and its outcome. Times are seconds since the epoch."""
 
     number: int
     method: str
@@ -41,7 +41,7 @@ class KeptRequest:
     """complete, client_closed, or the kind of the fault that struck."""
 
     def to_json(self) -> dict[str, Any]:
-        """As GET /requests shows it."""
+        """The request as GET /requests shows it."""
         return {**vars(self), **_shown_body(self.body)}
 
 
@@ -57,7 +57,7 @@ def _shown_body(body: bytes) -> dict[str, Any]:
 
 
 def parse_json(body: bytes) -> Any:
-    """The value of a JSON text. Raises ValueError for what is no JSON, NaN among it, and RecursionError."""
+    """The value of a JSON text. Raises ValueError for invalid JSON, such as NaN, and RecursionError."""
     return json.loads(body, parse_constant=_refuse_constant)
 
 
@@ -65,10 +65,10 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-async def wait_until(true: Callable[[], bool], changed: asyncio.Condition, patience_s: float) -> None:
-    """Wait until `true` returns True, for `patience_s` seconds at most. Each change must notify `changed`."""
+async def wait_until(true: Callable[[], bool], changed: asyncio.Condition, timeout_s: float) -> None:
+    """Wait until `true` returns True, for `timeout_s` seconds at most. Each change must notify `changed`."""
     with suppress(TimeoutError):
-        async with changed, asyncio.timeout(patience_s):
+        async with changed, asyncio.timeout(timeout_s):
             await changed.wait_for(true)
 
 
@@ -83,10 +83,10 @@ class Requests:
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def begin(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> KeptRequest:
-        """Keep a request that has arrived whole."""
+        """Store a request that has arrived completely."""
         self._count += 1
-        shown = tuple((name, _redacted(name, value)) for name, value in headers)
-        kept = KeptRequest(self._count, method, path, _redacted_query(query), shown, body, time.time())
+        shown = tuple((name, _redact(name, value)) for name, value in headers)
+        kept = KeptRequest(self._count, method, path, _redact_query(query), shown, body, time.time())
         self._kept.append(kept)
         self._bytes += len(body)
         while len(self._kept) > 1 and (len(self._kept) > MOST_REQUESTS or self._bytes > MOST_BYTES):
@@ -100,26 +100,26 @@ class Requests:
             self._changed.notify_all()
 
     async def after(self, number: int, wait_s: float) -> list[KeptRequest]:
-        """The requests with a higher number; waits for the first of them, so long at most."""
+        """The requests with a higher number; waits `wait_s` at most for the first of them."""
         if wait_s > 0:
             await wait_until(lambda: bool(self._kept) and self._kept[-1].number > number, self._changed, wait_s)
         return [kept for kept in self._kept if kept.number > number]
 
     def forget(self) -> int:
-        """Forget all of them, and tell the number of the last; numbers go on."""
+        """Forget all requests, and return the number of the last; numbers continue."""
         self._kept.clear()
         self._bytes = self.dropped = 0
         return self._count
 
 
-def _redacted(name: str, value: str) -> str:
+def _redact(name: str, value: str) -> str:
     if not _SECRET.search(name):
         return value
     scheme = _SCHEME.match(value)
     return f"{scheme[0]} {REDACTED}" if scheme else REDACTED
 
 
-def _redacted_query(query: str) -> str:
+def _redact_query(query: str) -> str:
     pairs = [pair.partition("=") for pair in query.split("&")]
     return "&".join(
         f"{name}={REDACTED}" if _SECRET.search(name) else name + sign + value for name, sign, value in pairs

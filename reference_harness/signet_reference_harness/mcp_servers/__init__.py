@@ -20,20 +20,20 @@ from signet_reference_harness.mcp_servers import offers, transports
 from signet_reference_harness.mcp_servers.settings import McpSettings, ServerList, ServerSettings, read_registry
 from signet_reference_harness.tools import ServedTool
 
-END_PATIENCE_S: Final = 8.0
-"""For a server's end: two seconds each for its own, for SIGTERM and for SIGKILL."""
-CANCEL_PATIENCE_S: Final = 1.0
+END_TIMEOUT_S: Final = 8.0
+"""How long a server may take to end: two seconds each by itself, after SIGTERM and after SIGKILL."""
+CANCEL_TIMEOUT_S: Final = 1.0
 LAST_ANSWER_S: Final = 0.1
 BETWEEN_LISTS_S: Final = 0.5
 """The shortest time between two lists of the tools of one server."""
 MOST_PAGES: Final = 32
 MOST_LISTED: Final = 2_000
-"""Tools of a server that are looked at."""
+"""How many tools of a server are read."""
 LONGEST_REASON: Final = 600
 
 
 class ConnectedServer:
-    """A connected server, or one that could not be. `tell` gets notices for the model and the person."""
+    """A server that is connected, or could not be. `tell` gets notices for the model and the person."""
 
     def __init__(self, settings: ServerSettings, tell: Callable[[str], None]) -> None:
         self.settings = settings
@@ -44,30 +44,30 @@ class ConnectedServer:
         self._session: Any = None
         self._tail = transports.Tail()
         self._settled = asyncio.Event()
-        """The server has named its tools, or will not."""
+        """Set once the server has named its tools, or has failed."""
         self._stop = asyncio.Event()
         self._changed = asyncio.Event()
         self._closed = asyncio.Event()
-        """The connection is gone, from the other side."""
-        self._life: asyncio.Task[None] | None = None
+        """Set once the other side has closed the connection."""
+        self._task: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         """The exception that ended the connection, if there was one."""
         self._why = ""
-        """Why a server that is there cannot be used."""
-        self._told = False
-        """Its end has been told."""
+        """Why a server that runs cannot be used."""
+        self._end_reported = False
+        """Whether its end was reported."""
 
     async def start(self) -> None:
         """Connect. Return when the server has named its tools, or when its failure has been reported."""
-        self._life = asyncio.create_task(self._live(), name=f"MCP server {self.label}")
+        self._task = asyncio.create_task(self._run(), name=f"MCP server {self.label}")
         await self._settled.wait()
 
     async def aclose(self) -> None:
         """End the connection, and the server's process if it has one."""
         self._stop.set()
-        if self._life is not None:
-            await asyncio.wait([self._life], timeout=END_PATIENCE_S)
-            self._life.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=END_TIMEOUT_S)
+            self._task.cancel()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """The result of a tool, by the server's own name of it. Raises ToolFailedError."""
@@ -77,14 +77,14 @@ class ConnectedServer:
         try:
             result = await self._answer(session, tool, arguments)
         except Exception as error:  # noqa: BLE001 - the package passes on what its parts raise
-            if self._closed.is_set() and self._life is not None:
-                await asyncio.wait([self._life], timeout=END_PATIENCE_S)
+            if self._closed.is_set() and self._task is not None:
+                await asyncio.wait([self._task], timeout=END_TIMEOUT_S)
                 raise ToolFailedError(f"the MCP server {self.label} ended during the call: {self._reason()}") from None
             raise ToolFailedError(self._clear(_text_of(_first(error)), offers.LONGEST_ERROR)) from None
-        told = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if told.get("isError"):
-            raise ToolFailedError(self._clear(offers.failure_of(told), offers.LONGEST_ERROR))
-        return offers.content_of(told)
+        answer = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if answer.get("isError"):
+            raise ToolFailedError(self._clear(offers.failure_of(answer), offers.LONGEST_ERROR))
+        return offers.content_of(answer)
 
     async def _answer(self, session: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Call the tool. Raises the package's errors, and ConnectionError when the server is gone."""
@@ -99,7 +99,7 @@ class ConnectedServer:
         asking, closing = asyncio.create_task(ask()), asyncio.create_task(self._closed.wait())
         try:
             await asyncio.wait({asking, closing}, return_when=asyncio.FIRST_COMPLETED)
-            # An answer that came with the end is one.
+            # An answer that comes with the end still counts.
             await asyncio.wait({asking}, timeout=0 if asking.done() else LAST_ANSWER_S)
             if asking.done():
                 return asking.result()
@@ -118,15 +118,15 @@ class ConnectedServer:
         params = types.CancelledNotificationParams(requestId=number, reason="the harness waits no longer")
         notification = types.ClientNotification(types.CancelledNotification(params=params))
         with contextlib.suppress(Exception):
-            await asyncio.wait_for(session.send_notification(notification), CANCEL_PATIENCE_S)
+            await asyncio.wait_for(session.send_notification(notification), CANCEL_TIMEOUT_S)
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 session = await self._begin(stack)
                 self._session = session
                 self._settled.set()
-                await self._attend(session)
+                await self._watch_tools(session)
         except Exception as error:  # noqa: BLE001 - as above, in groups of exceptions too
             self._failure = _first(error)
         finally:
@@ -136,9 +136,9 @@ class ConnectedServer:
     async def _begin(self, stack: contextlib.AsyncExitStack) -> Any:
         try:
             async with asyncio.timeout(self.settings.start_timeout_s):
-                connection = transports.connection(self.settings, self._tail, self._lose)
+                connection = transports.connection(self.settings, self._tail, self._give_up)
                 read, write, *_ = await stack.enter_async_context(connection)
-                session = await self._join(stack, read, write)
+                session = await self._open_session(stack, read, write)
                 await session.initialize()
                 await self._list(session)
                 return session
@@ -149,8 +149,8 @@ class ConnectedServer:
                 self._end()
             raise
 
-    async def _join(self, stack: contextlib.AsyncExitStack, read: Any, write: Any) -> Any:
-        """A session of the package over the streams, which sees when the other side closes them."""
+    async def _open_session(self, stack: contextlib.AsyncExitStack, read: Any, write: Any) -> Any:
+        """A session of the package over the streams; notes when the other side closes them."""
         package = import_module("mcp")
         anyio = import_module("anyio")
         send, receive = anyio.create_memory_object_stream(0)
@@ -170,22 +170,22 @@ class ConnectedServer:
         stack.callback(send.close)
         stack.callback(passing.cancel)
         client = import_module("mcp.types").Implementation(name="signet-reference-harness", version="1")
-        session = package.ClientSession(receive, write, message_handler=self._hear, client_info=client)
+        session = package.ClientSession(receive, write, message_handler=self._receive_notification, client_info=client)
         return await stack.enter_async_context(session)
 
-    async def _hear(self, message: Any) -> None:
-        """Take a notification of the server. Only a change of its tools matters."""
+    async def _receive_notification(self, message: Any) -> None:
+        """Handle a notification of the server. Only a change of its tools matters."""
         message = getattr(message, "root", message)
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             self._changed.set()
 
-    def _lose(self, why: str) -> None:
+    def _give_up(self, why: str) -> None:
         """Give the connection up."""
         if not self._stop.is_set():
             self._why = self._why or why
         self._closed.set()
 
-    async def _attend(self, session: Any) -> None:
+    async def _watch_tools(self, session: Any) -> None:
         """List the tools anew whenever they change, until the server ends or is not needed any more."""
         while True:
             events = [asyncio.create_task(each.wait()) for each in (self._stop, self._closed, self._changed)]
@@ -203,7 +203,7 @@ class ConnectedServer:
                     await self._list(session)
             except Exception as error:  # noqa: BLE001 - as above
                 if not self._closed.is_set():
-                    self._lose(f"asked for its changed tools: {_why(error, self.settings.timeout_s)}")
+                    self._give_up(f"asked for its changed tools: {_why(error, self.settings.timeout_s)}")
                 return
             self._tell_changes(before)
             with contextlib.suppress(TimeoutError):
@@ -239,17 +239,17 @@ class ConnectedServer:
             "gone": sorted(before.keys() - now.keys()),
             "changed": sorted(name for name in now.keys() & before.keys() if now[name] != before[name]),
         }
-        told = "; ".join(f"{what}: {', '.join(names)}" for what, names in changes.items() if names)
-        if told:
-            self._tell(f"The MCP server {self.label} has changed its tools: {told[:LONGEST_REASON]}.")
+        summary = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in changes.items() if names)
+        if summary:
+            self._tell(f"The MCP server {self.label} has changed its tools: {summary[:LONGEST_REASON]}.")
 
     def _end(self) -> None:
-        """Take the tools away, and report the end unless the harness wished it."""
+        """Remove the tools, and report the end unless the harness requested it."""
         gone, self.tools, self._offers = sorted(self.tools), {}, {}
-        started, told = self._settled.is_set(), self._told
+        started, reported = self._settled.is_set(), self._end_reported
         self._settled.set()
-        self._told = True
-        if self._stop.is_set() or told:
+        self._end_reported = True
+        if self._stop.is_set() or reported:
             return
         why = self._reason()
         if started:
@@ -259,7 +259,7 @@ class ConnectedServer:
             self._tell(f"The MCP server {self.label} of {self.settings.source} cannot be used: {why}.")
 
     def _reason(self) -> str:
-        """Why the server is gone: by its guardian's last words and its own, else by what was raised."""
+        """Why the server has ended: by the guardian's report and the server's last output, else by the exception."""
         words, _, end = self._tail.text.rpartition(LAST_WORDS)
         last = self._clear(words.strip().rpartition("\n")[2] if end else self._tail.text.rpartition("\n")[2], 300)
         why = f"it {end.strip()}" if end else "it closed the connection"
@@ -278,8 +278,8 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _why(error: Exception, patience_s: float) -> str:
-    return f"it did not answer within {patience_s:g} s" if isinstance(error, TimeoutError) else _text_of(_first(error))
+def _why(error: Exception, timeout_s: float) -> str:
+    return f"it did not answer within {timeout_s:g} s" if isinstance(error, TimeoutError) else _text_of(_first(error))
 
 
 def _text_of(error: Exception) -> str:
@@ -291,11 +291,11 @@ def _text_of(error: Exception) -> str:
 
 
 MOST_NOTICES: Final = 100
-"""In a program's life; further notices are dropped."""
+"""The most notices of one program; further ones are dropped."""
 
 
 class McpServers:
-    """A source of tools. Whatever a server does, nothing is raised: `notices` tell it."""
+    """A source of tools. No behaviour of a server raises; `notices` report it."""
 
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -303,7 +303,7 @@ class McpServers:
 
     @property
     def tools(self) -> Mapping[str, ServedTool]:
-        """The tools of all servers as they stand now."""
+        """The current tools of all servers."""
         return {name: tool for server in self._servers for name, tool in server.tools.items()}
 
     async def start(self, listed: ServerList) -> None:

@@ -1,6 +1,6 @@
 """A server's tools and answers as the harness takes them: bounded, escaped, under the harness's own names.
 
-A server is a stranger: its descriptions go into the model's context, and its names into what a person reads.
+A server is not trusted: its descriptions go into the model's context, and its names into what a person reads.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Offer = tuple[str, ToolDefinition]
 
 
 def server_label(name: str) -> str:
-    """The part of its tools' names that says which server they are of; it holds no `__`, and ends with no `_`."""
+    """The part of its tools' names that identifies the server; it contains no `__`, and does not end with `_`."""
     return _fitting(name, re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9_-]", "_", name)).strip("_"), SERVER_ROOM)
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name that the model calls a tool by: another for each tool of each server."""
+    """The name of a tool for the model, unique for each tool of each server."""
     return f"{PREFIX}{server}__{_fitting(tool, re.sub(r'[^A-Za-z0-9_-]', '_', tool), TOOL_ROOM)}"
 
 
@@ -46,7 +46,7 @@ def _fitting(name: str, made: str, room: int) -> str:
 
 
 def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Offer], list[str]]:
-    """The tools that a server listed, by the names that the model calls them by, and what was left out, and why."""
+    """The tools that a server listed, by their names for the model, and the tools left out, with the reasons."""
     made: dict[str, Offer] = {}
     left_out: list[str] = []
     for number, tool in enumerate(listed):
@@ -61,9 +61,9 @@ def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, 
         elif schema is None:
             left_out.append(f"{name}, whose schema is larger than {LARGEST_SCHEMA} bytes, or is not JSON")
         else:
-            said = as_shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
-            told = f"[of the MCP server {server}] {said}".strip()
-            made[name] = original, ToolDefinition(name, told, schema)
+            text = as_shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
+            description = f"[of the MCP server {server}] {text}".strip()
+            made[name] = original, ToolDefinition(name, description, schema)
     return made, left_out
 
 

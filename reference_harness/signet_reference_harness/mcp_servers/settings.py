@@ -99,13 +99,13 @@ def _read_entry(
 ) -> tuple[ServerSettings, set[str]]:
     """Return the server that an entry describes, and the names of the variables that are not set.
 
-    Without `environ` a variable is text as any other. Raises ConfigError.
+    Without `environ`, variables are not replaced. Raises ConfigError.
     """
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ConfigError(f"{where}: cannot name a server", remedy=f"name it with up to {LONGEST_NAME} characters")
     if (part.command is None) == (part.url is None):
-        what = "neither a command nor a url" if part.command is None else "both a command and a url"
-        raise ConfigError(f"{where}: has {what}", remedy="give one of them: command for a program, url for HTTP")
+        given = "neither a command nor a url" if part.command is None else "both a command and a url"
+        raise ConfigError(f"{where}: has {given}", remedy="give one of them: command for a program, url for HTTP")
     if part.url is not None and (problem := url_problem(part.url)):
         raise ConfigError(f"{where}/url: {problem}", remedy="write it such as http://127.0.0.1:8000/mcp")
     if any("\0" in text for text in (part.command or "", *part.args)):
@@ -182,11 +182,11 @@ def _read_registry_row(name: str, config: Any, *, local: bool) -> ServerSettings
     """Return the server of a row of the registry, or the reason why it is not used."""
     if not name or not isinstance(config, Mapping):
         return UNREADABLE
-    spoken = {"stdio": ("command", "args", "env", "cwd"), "http": ("url", "headers")}.get(
+    members = {"stdio": ("command", "args", "env", "cwd"), "http": ("url", "headers")}.get(
         str(config.get("transport")), ()
     )
     try:
-        part = McpServerPart.model_validate({member: config[member] for member in spoken if config.get(member)})
+        part = McpServerPart.model_validate({member: config[member] for member in members if config.get(member)})
         server, _ = _read_entry(name, part, REGISTRY, None)
     except (ConfigError, ValidationError):
         return UNREADABLE

@@ -139,7 +139,7 @@ async def _end_abandoned(client: AdapterClient, folder: Path, own: str, *, seize
             owed = False
         finally:
             mark.leave(owed=owed)
-        if owed and not client.in_sight:
+        if owed and not client.is_answering:
             return
 
 

@@ -194,7 +194,7 @@ class SessionHost:
         for session in tuple(self._sessions.values()):
             if session.has_unsent_end and session.client not in away:
                 await session.send_unsent_end(overtaken=self._is_overtaken(session))
-                if session.has_unsent_end and not session.client.in_sight:
+                if session.has_unsent_end and not session.client.is_answering:
                     away.add(session.client)
 
     def forget(self, name: str) -> bool:

@@ -28,7 +28,7 @@ def looked(daemon: RecordingDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SIGNET_PATH", str(tmp_path / "workspace"))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     monkeypatch.setattr(module, "SERVERS", (("ollama", ""),))
-    monkeypatch.setattr(module, "LOOK_S", 10.0)
+    monkeypatch.setattr(module, "LOOKUP_S", 10.0)
     return tmp_path / "workspace"
 
 

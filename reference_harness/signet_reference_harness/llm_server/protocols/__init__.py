@@ -36,19 +36,19 @@ def vendor_answer(
     method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
 ) -> Listed | None:
     """The status and JSON value (or text) that answer a request to another path; None if no vendor has that path."""
-    what = f"{'GET' if method == 'HEAD' else method} {path}"
+    request = f"{'GET' if method == 'HEAD' else method} {path}"
     vendor = "anthropic" if "anthropic-version" in headers else "openai"
-    if what == f"GET {_MODELS}":
+    if request == f"GET {_MODELS}":
         return 200, _list(vendor, models)
-    if what.startswith(f"GET {_MODELS}/"):
+    if request.startswith(f"GET {_MODELS}/"):
         return 200, _describe(vendor, path.removeprefix(f"{_MODELS}/"))
-    if what == "GET /api/tags":
+    if request == "GET /api/tags":
         return 200, {"models": [_describe("ollama", model if ":" in model else f"{model}:latest") for model in models]}
-    if what == "POST /api/show":
+    if request == "POST /api/show":
         model = str(body.get("model") or body.get("name") or "")
         known = {name for each in models for name in (each, each.removesuffix(":latest"), f"{each}:latest")}
         return (200, _ANSWERS["show"]) if model in known else (404, {"error": f"model '{model}' not found"})
-    return (200, _ANSWERS[what]) if what in _ANSWERS else None
+    return (200, _ANSWERS[request]) if request in _ANSWERS else None
 
 
 def _describe(vendor: str, model: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, text_of
-from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, chunks_of, opening, server_sent, whole
 from signet_reference_harness.messages import objects
 
 NAME: Final[script.ApiName] = "anthropic-messages"
@@ -69,7 +69,7 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     yield _piece({"type": "message_start", "message": {**_head(reply), **opened}})
     yield _piece({"type": "ping"})
     for index, part in enumerate(reply.turn.parts):
-        block = begun(_block(reply, part, index), text="", thinking="", signature="", input={})
+        block = opening(_block(reply, part, index), text="", thinking="", signature="", input={})
         yield _piece({"type": "content_block_start", "index": index, "content_block": block})
         for chunk in chunks_of(part):
             yield _piece({"type": "content_block_delta", "index": index, "delta": _delta(part, chunk)}, "delta")
@@ -121,8 +121,8 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     """The status and body of an error answer."""
     status, message = error.status_and_message(WORDS[NAME]["too_long"])
-    told = {"type": error.type or WORDS[NAME]["errors"].get(str(status), "api_error"), "message": message}
-    return status, {"type": "error", "error": told, "request_id": "req_scripted"}
+    members = {"type": error.type or WORDS[NAME]["errors"].get(str(status), "api_error"), "message": message}
+    return status, {"type": "error", "error": members, "request_id": "req_scripted"}
 
 
 def failure_event(error: script.ErrorAnswer) -> bytes:
@@ -132,11 +132,11 @@ def failure_event(error: script.ErrorAnswer) -> bytes:
 
 def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
-    told = {"request-id": f"req_{number:06d}"}
+    fields = {"request-id": f"req_{number:06d}"}
     for limit in limits:
         name = f"anthropic-ratelimit-{limit.scope}"
         reset = (now + timedelta(seconds=limit.reset_s)).astimezone(UTC)
-        told[f"{name}-limit"] = str(limit.limit)
-        told[f"{name}-remaining"] = str(limit.remaining)
-        told[f"{name}-reset"] = reset.isoformat().replace("+00:00", "Z")
-    return told
+        fields[f"{name}-limit"] = str(limit.limit)
+        fields[f"{name}-remaining"] = str(limit.remaining)
+        fields[f"{name}-reset"] = reset.isoformat().replace("+00:00", "Z")
+    return fields

@@ -1,4 +1,4 @@
-"""Ollama's chat: POST /api/chat, one JSON object a line. It streams unless told not to."""
+"""Ollama's chat: POST /api/chat, one JSON object a line. It streams unless the request says otherwise."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
             yield _line({**_head(reply), "message": {"role": "assistant", "content": "", **call}, "done": False})
             continue
         for chunk in chunks_of(part):
-            said = {"content": "", "thinking": chunk} if isinstance(part, script.ThinkingPart) else {"content": chunk}
-            yield _line({**_head(reply), "message": {"role": "assistant", **said}, "done": False})
+            piece = {"content": "", "thinking": chunk} if isinstance(part, script.ThinkingPart) else {"content": chunk}
+            yield _line({**_head(reply), "message": {"role": "assistant", **piece}, "done": False})
     yield _line(last, "end")
 
 
@@ -57,7 +57,7 @@ def _line(value: Mapping[str, Any], kind: Literal["delta", "end"] = "delta") -> 
 
 def write(data: Any, _name: str | None = None) -> bytes:
     """A line of a stream; a text is sent as it is."""
-    # Escaped, as Ollama escapes what some readers take for the end of a line.
+    # Non-ASCII is escaped, as by Ollama: some readers take certain characters for the end of a line.
     return (data if isinstance(data, str) else json.dumps(data, separators=(",", ":"))).encode() + b"\n"
 
 
@@ -90,7 +90,7 @@ def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, 
         try:
             arguments = json.loads(arguments)
         except ValueError:
-            # An object of JSON can hold invalid JSON as a text only.
+            # In a JSON object, invalid JSON can only be a text.
             arguments = part.argument_text
     return {"id": reply.call_id(part, index, "call_"), "function": {"name": part.name, "arguments": arguments}}
 
@@ -107,6 +107,6 @@ def failure_event(error: script.ErrorAnswer) -> bytes:
 
 
 def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
-    """Nothing: Ollama tells neither the number of a request nor limits."""
+    """No headers: Ollama sends neither the number of a request nor limits."""
     del number, limits, now
     return {}

@@ -1,7 +1,7 @@
 """OpenAI's chat completions: POST /v1/chat/completions.
 
-Thinking is sent in `reasoning_content`, a member of compatible servers. What each module of this folder defines is
-said in the folder's own.
+Thinking is sent in `reasoning_content`, a member of compatible servers. The package's docstring
+describes what each of its modules defines.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def parse_chat(api: script.ApiName, body: Mapping[str, Any], *, streams: bool) -
 def _message(message: Mapping[str, Any]) -> RequestMessage:
     role = str(message.get("role"))
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
-    # Ollama sends the name of the tool in place of an id of the call.
+    # Ollama sends the name of the tool instead of an id of the call.
     answered = message.get("tool_call_id") or message.get("tool_name")
     return RequestMessage(
         "system" if role == "developer" else role,
@@ -155,24 +155,24 @@ def failure(error: script.ErrorAnswer) -> tuple[int, dict[str, Any]]:
     kind, code = WORDS[NAME]["errors"].get(
         str(status), ("invalid_request_error" if status < 500 else "server_error", None)
     )
-    told = {
+    members = {
         "message": message,
         "type": error.type or kind,
         "param": "messages" if too_long else None,
         "code": error.code or ("context_length_exceeded" if too_long else code),
     }
-    return status, {"error": told}
+    return status, {"error": members}
 
 
 def headers(number: int, limits: tuple[script.ScriptedLimit, ...], now: datetime) -> dict[str, str]:
     """The headers of every answer."""
     del now
-    told = {"x-request-id": f"req_{number:06d}", "openai-processing-ms": "1"}
+    fields = {"x-request-id": f"req_{number:06d}", "openai-processing-ms": "1"}
     for limit in limits:
-        told[f"x-ratelimit-limit-{limit.scope}"] = str(limit.limit)
-        told[f"x-ratelimit-remaining-{limit.scope}"] = str(limit.remaining)
-        told[f"x-ratelimit-reset-{limit.scope}"] = _duration(limit.reset_s)
-    return told
+        fields[f"x-ratelimit-limit-{limit.scope}"] = str(limit.limit)
+        fields[f"x-ratelimit-remaining-{limit.scope}"] = str(limit.remaining)
+        fields[f"x-ratelimit-reset-{limit.scope}"] = _duration(limit.reset_s)
+    return fields
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import RequestMessage, ScriptedRequest, names, text_of
 from signet_reference_harness.llm_server.protocols import openai_completions
-from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, begun, chunks_of, server_sent, whole
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, chunks_of, opening, server_sent, whole
 from signet_reference_harness.messages import objects
 
 NAME: Final[script.ApiName] = "openai-responses"
@@ -30,8 +30,8 @@ failure = openai_completions.failure
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
-    told = body.get("instructions")
-    messages = [RequestMessage("system", told)] if isinstance(told, str) and told else []
+    instructions = body.get("instructions")
+    messages = [RequestMessage("system", instructions)] if isinstance(instructions, str) and instructions else []
     given = body.get("input")
     messages += [RequestMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
     tools = names(name for tool in objects(body.get("tools")) for name in _names_of(tool))
@@ -39,7 +39,7 @@ def parse(body: Mapping[str, Any]) -> ScriptedRequest:
 
 
 def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
-    """The name of a tool, or of each tool of a namespace with that of the namespace before it."""
+    """The name of a tool, or the names of a namespace's tools, each with the namespace's name before it."""
     if tool.get("type") != "namespace":
         yield tool.get("name")
         return
@@ -47,7 +47,7 @@ def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _tool_members(reply: TurnReply, name: str) -> dict[str, str]:
-    """The members of a call that name its tool: one of a namespace is named beside it."""
+    """The members of a call that name its tool: that of a tool in a namespace is split."""
     for tool in objects(reply.body.get("tools")):
         space = f"{tool.get('name')}{_WITHIN}"
         if tool.get("type") == "namespace" and name.startswith(space):
@@ -88,7 +88,7 @@ def _events(reply: TurnReply, stop: script.ResponsesStop | None) -> Iterator[tup
     for index, part in enumerate(reply.turn.parts):
         item = _item(reply, part, index)
         items.append(item)
-        bare = begun(item, status="in_progress", content=[], summary=[], arguments="")
+        bare = opening(item, status="in_progress", content=[], summary=[], arguments="")
         yield {"type": "response.output_item.added", "output_index": index, "item": bare}, "around"
         place = {"item_id": item["id"], "output_index": index}
         yield from _inner(part, place, item)
@@ -178,6 +178,6 @@ def _usage(reply: TurnReply) -> dict[str, Any]:
 
 def failure_event(error: script.ErrorAnswer) -> bytes:
     """An error in the middle of a stream."""
-    told = failure(error)[1]["error"]
-    event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"], "param": told["param"]}
+    sent = failure(error)[1]["error"]
+    event = {"type": "error", "code": sent["code"] or sent["type"], "message": sent["message"], "param": sent["param"]}
     return server_sent({**event, "sequence_number": 0}, "error")
