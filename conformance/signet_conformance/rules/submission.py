@@ -7,11 +7,13 @@ from itertools import takewhile
 
 from signet_conformance.facts import HEALTH, PROMPT, START, Call, Recording, plain, text_or_none
 from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
-from signet_conformance.trace.marks import StepMark, StepName
+from signet_conformance.trace.marks import SentMark, StepMark, StepName
 
 _REFUSED = (401, 403, 409)
 _SLOW_PROBE_S = 0.5
-"""Connectors wait one or two seconds for a probe. If the probe alone took this long, the machine may be too slow."""
+_SLOW_TURN_S = 1.0
+"""Connectors wait one or two seconds for a probe. If the probe alone took half a second, or the turn a second until the
+answer to the probe in it, the machine may be too slow."""
 
 
 def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
@@ -45,9 +47,6 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
             yield undecided(message=f"step {step.index}: its text is submitted later")
         elif not recording.calls:
             yield undecided(message=f"step {step.index}: the recording holds no request at all")
-        elif (probe := _slow_probe_before(recording, step)) is not None:
-            why = f"the probe before it took {probe.t1 - probe.t0:.1f} s, so the connector may have given it up"
-            yield undecided(probe, message=f"step {step.index}: {why}; the machine may be too slow")
         elif timeline.was_stopped(step.seq, end):
             yield undecided(
                 message=f"step {step.index}: the host stopped a handler, perhaps because the machine was busy"
@@ -55,6 +54,8 @@ def every_turn_is_submitted(recording: Recording) -> Iterator[Outcome]:
         elif (waited_s := _time_beyond_bounds(recording, step, end)) is not None:
             why = f"the turn took {waited_s:.1f} s, so the connector may have given up at its declared bound"
             yield undecided(message=f"step {step.index}: {why}; the machine may be too slow")
+        elif (probed := _slow_probe(recording, step, end)) is not None:
+            yield undecided(message=f"step {step.index}: {probed}; the machine may be too slow")
         elif not any_submitted:
             yield undecided(message="no prompt of the trace is submitted; only a whole run can judge that")
         else:
@@ -77,12 +78,27 @@ def _time_beyond_bounds(recording: Recording, step: StepMark, end: float) -> flo
     return took_s if bounds and took_s >= min(bounds) else None
 
 
-def _slow_probe_before(recording: Recording, step: StepMark) -> Call | None:
-    """The last call before a step, if it is a probe that was answered late though no fault was on; else None."""
-    before = next((call for call in reversed(recording.calls) if call.seq < step.seq), None)
-    if before is None or before.operation != HEALTH or before.fault is not None:
+def _slow_probe(recording: Recording, step: StepMark, end: float) -> str | None:
+    """Say which probe the connector may have given up before or in a turn, though no fault was on; else None."""
+    calls = [call for call in recording.calls if call.seq < end]
+    before = next((call for call in reversed(calls) if call.seq < step.seq), None)
+    if before is not None and _is_plain_probe(before) and (took_s := before.t1 - before.t0) >= _SLOW_PROBE_S:
+        return f"the probe before it took {took_s:.1f} s, so the connector may have given it up"
+    if calls and calls[-1].seq > step.seq and _is_plain_probe(calls[-1]):
+        # On a busy machine a probe may be late before it is on its way.
+        took_s = calls[-1].t1 - next(mark.t for mark in recording.trace.marks if mark.seq == step.seq)
+        if took_s >= _SLOW_TURN_S:
+            return f"the probe in it took {took_s:.1f} s, so the connector may have given it up"
+    sent = [mark for mark in recording.marks(SentMark) if mark.seq < end and mark.requests]
+    asked_in = recording.timeline.step_at(sent[-1].seq) if sent else None
+    if asked_in is None or any(recording.timeline.calls_in(asked_in)):
         return None
-    return before if before.t1 - before.t0 >= _SLOW_PROBE_S else None
+    is_probe = any(request[:2] == ("GET", "/health") for request in sent[-1].requests)
+    return "a probe was sent and did not arrive" if is_probe else None
+
+
+def _is_plain_probe(call: Call) -> bool:
+    return call.operation == HEALTH and call.fault is None
 
 
 def turns_to_submit(recording: Recording) -> int:
