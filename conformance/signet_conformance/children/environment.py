@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from signet_conformance.children.watchdog_program import carriers
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     import psutil
 
 _INHERITED = (
@@ -72,9 +74,16 @@ def new_mark() -> str:
     return secrets.token_hex(16)
 
 
-def marked_ids(mark: str) -> list[int]:
-    """Return the ids of the living processes of this user whose environment carries `mark`."""
-    return [process.pid for process in marked_processes(mark)]
+def marked_ids(mark: str, besides: Container[int] = ()) -> list[int]:
+    """Return the ids of the living processes of this user whose environment carries `mark`, without those `besides`."""
+    return [process.pid for process in marked_processes(mark, besides)]
+
+
+def process_ids() -> Container[int]:
+    """Return the ids of all processes of this machine."""
+    import psutil
+
+    return set(psutil.pids())
 
 
 def end_marked(mark: str) -> None:
@@ -92,16 +101,16 @@ def end_marked(mark: str) -> None:
             psutil.wait_procs(left[:1], remaining_s)
 
 
-def marked_processes(mark: str) -> list[psutil.Process]:
-    """Return the living processes of this user whose environment carries `mark`."""
+def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Process]:
+    """Return the living processes of this user whose environment carries `mark`, without those `besides`."""
     # Nearly always nothing is found: psutil, which takes five times as long, is asked only about what is.
-    may_carry = carriers(f"{MARK}={mark}".encode()) if sys.platform == "linux" else None
+    may_carry = carriers(f"{MARK}={mark}".encode(), besides) if sys.platform == "linux" else None
     if may_carry == []:
         return []
     import psutil
 
     found = []
-    for pid in psutil.pids() if may_carry is None else may_carry:
+    for pid in may_carry if may_carry is not None else [each for each in psutil.pids() if each not in besides]:
         with suppress(psutil.Error):
             process = psutil.Process(pid)
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:

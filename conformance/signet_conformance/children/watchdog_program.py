@@ -15,6 +15,10 @@ import sys
 import time
 from contextlib import suppress
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
 MARK_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
 """The environment variable in which every process of a run carries the mark of its watchdog."""
 _TERMINATE_S = 2.0
@@ -50,11 +54,16 @@ def _wait_for_end(parent: int) -> set[tuple[str, str]]:
             return left
 
 
-def carriers(entry: bytes) -> list[int]:
-    """The living processes with this NAME=VALUE in their environment; none where there is no /proc, as on macOS."""
+def carriers(entry: bytes, besides: Container[int] = ()) -> list[int]:
+    """The living processes with this NAME=VALUE in their environment, without those `besides`.
+
+    There are none where there is no /proc, as on macOS.
+    """
     processes = []
     with suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - importing pathlib is most of the start
+            if int(name) in besides:
+                continue
             with suppress(OSError), open(f"/proc/{name}/environ", "rb", 0) as environment:  # noqa: PTH123 - as above
                 block = environment.read()
                 if entry in block and entry in block.split(b"\0"):

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from signet_conformance.children.deadline import Deadline
-from signet_conformance.children.environment import MARK, marked_ids
+from signet_conformance.children.environment import MARK, marked_ids, process_ids
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
 from signet_conformance.files.json_values import list_in, object_in, pointer
@@ -170,11 +170,11 @@ class DriverProcess:
         if HANDOVER not in self._tells or step.get("step") in ("resume", "restart_host"):
             on_event({"event": HANDOVER})
         leaves = step.get("step") in (StepName.CLOSE, StepName.END) and self.mark
-        before = set(marked_ids(self.mark)) if leaves else set()
+        before = process_ids() if leaves else ()
         answer = self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
         # The user goes on later: an end that is left to another process has been told by then.
         deadline = time.monotonic() + _LEAVING_S
-        while leaves and set(marked_ids(self.mark)) - before and time.monotonic() < deadline:
+        while leaves and marked_ids(self.mark, besides=before) and time.monotonic() < deadline:
             time.sleep(0.02)
         return answer
 
