@@ -1,4 +1,4 @@
-"""The conversation as the harness keeps it, whatever provider it goes to."""
+"""The messages of a conversation, in one form for all providers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ReminderKind = Literal["identity", "context", "summary", "research", "round_limi
 - summary: a summary of the messages before a compaction
 - research: results of tools that ran before the model was asked
 - round_limit: no more tools in this turn: the model is to answer
-- broken_reply: the reply of before broke off
-- notice: anything else that the harness has to say
+- broken_reply: the previous reply broke off
+- notice: any other message of the harness
 """
 ReminderOrigin = Literal["harness", "daemon", "workspace", "project", "tool", "model"]
 """Who wrote a reminder's text."""
 ReminderVisibility = Literal["model", "person", "both"]
-"""Whom a reminder is shown to."""
+"""Who gets to see a reminder."""
 ReminderScope = Literal["session", "turn", "message"]
-"""How long a reminder stands: in the system prompt until the session is cleared, in that of one turn, or beside the
+"""How long a reminder lasts: in the system prompt until the session is cleared, in that of one turn, or beside the
 message that it is attached to, for as long as that message is kept."""
 
 
@@ -34,7 +34,7 @@ message that it is attached to, for as long as that message is kept."""
 class Reminder:
     """A block that the harness adds to the input of the model or to a person's screen; it never holds the user's words.
 
-    `data` is JSON about it, such as the file of an identity. `render_reminders` makes text of it. The schema is
+    `data` is JSON about it, such as the file of an identity. `render_reminders` converts it to text. The schema is
     `schemas/harness/signet-reminder-1.schema.json`.
     """
 
@@ -50,7 +50,7 @@ class Reminder:
 class ToolCall:
     """A tool that the model asks for; `id` ties the result to the call.
 
-    `fault` says what is wrong with arguments that are no JSON object: the tool is not run, and the model reads it.
+    `fault` says why the arguments are not a JSON object: then the tool is not run, and the model reads the fault.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Thinking:
 class Message:
     """One message of the model's context. A `tool` message answers the call named by `tool_call_id`.
 
-    `reminders` stay with the message, unchanged. A provider never sees one: `lower_reminders` has made text of them.
+    `reminders` stay with the message, unchanged. A provider gets them as text, from `lower_reminders`.
     """
 
     role: Role
@@ -107,9 +107,9 @@ def render_reminders(reminders: Iterable[Reminder]) -> str:
 def lower_reminders(messages: Iterable[Message]) -> tuple[Message, ...]:
     """The messages as a provider gets them: reminders as text, and no tag in them that the harness did not write.
 
-    The reminders of a user's message stand after its words; those of another message, and those that came up during a
-    tool loop, in a user's message after it, which a provider puts into the message of the tool results where it may.
-    A reply that says nothing is left out, as some vendors refuse empty ones.
+    The reminders of a user's message follow its words. Those of another message, such as the ones from a tool loop, are
+    put into a user's message after it, which a provider may join with the message of the tool results. Empty replies
+    are left out, as some vendors refuse them.
     """
     made: list[Message] = []
     for message in messages:
@@ -148,7 +148,7 @@ def _attribute(value: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """`text` in which nothing can be taken for the beginning or end of a reminder."""
+    """`text` with anything escaped that looks like the beginning or end of a reminder."""
     return _FALSE_TAG.sub("&lt;", text) if "<" in text else text
 
 
@@ -167,5 +167,5 @@ def objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def valid_text(text: str) -> str:
-    """`text` with a question mark for each lone surrogate, which no request can hold."""
+    """`text` with a question mark for each lone surrogate, which requests cannot contain."""
     return text.encode("utf-8", "replace").decode()

@@ -23,7 +23,7 @@ from signet_reference_harness.errors import ConfigError, pip_install
 from signet_reference_harness.mcp_servers.settings import ServerSettings
 
 LONGEST_TAIL: Final = 4_096
-"""Bytes that are kept of the end of a server's standard error."""
+"""How many bytes of the end of a server's standard error are kept."""
 Lost = Callable[[str], None]
 OWN_END_S: Final = 2.0
 """How long a server may take to end by itself once its input is closed."""
@@ -39,33 +39,33 @@ def import_package() -> Any:
         import_module("mcp.client.streamable_http")
     except ImportError as error:
         lacking = error.name or "mcp"
-        what = "is not installed" if lacking == "mcp" else f"cannot be imported: {lacking} is missing or too old"
-        raise ConfigError(f"the package 'mcp' {what}", remedy=pip_install("harness")) from None
+        problem = "is not installed" if lacking == "mcp" else f"cannot be imported: {lacking} is missing or too old"
+        raise ConfigError(f"the package 'mcp' {problem}", remedy=pip_install("harness")) from None
     except Exception as error:
         broken = f"the package 'mcp' cannot be imported: {type(error).__name__}: {error}"
         raise ConfigError(broken[:300], remedy=f"{pip_install('harness')} --force-reinstall") from error
-    _keep_quiet(Path(str(package.__file__)).parent)
+    _silence_logging(Path(str(package.__file__)).parent)
     return package
 
 
-def _keep_quiet(folder: Path) -> None:
-    """Keep what the package in `folder` logs off the terminal: it quotes what a stranger's program wrote."""
+def _silence_logging(folder: Path) -> None:
+    """Keep the log of the package in `folder` off the terminal, since it quotes output of servers."""
     logger = logging.getLogger("mcp")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
-    # Some of it is logged without a logger's name.
+    # Some messages are logged by the root logger.
     logging.getLogger().addFilter(lambda record: folder not in Path(record.pathname).parents)
 
 
 class Tail(asyncio.Protocol):
-    """The end of what a process wrote to its standard error, kept off the terminal."""
+    """The end of a process's standard error, which does not reach the terminal."""
 
     def __init__(self) -> None:
         self._kept = b""
         self.closed = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
-        """Keep the end of what was written."""
+        """Append data, and keep the end."""
         self._kept = (self._kept + data)[-LONGEST_TAIL:]
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -79,9 +79,9 @@ class Tail(asyncio.Protocol):
 
 
 def connection(server: ServerSettings, tail: Tail, lost: Lost) -> AbstractAsyncContextManager[Any]:
-    """Connect to a server, and end its process on exit. Yields what the package does: two streams, perhaps more.
+    """Connect to a server, and end its process on exit. Yields the package's two streams, perhaps with more.
 
-    `lost` is called with the reason when an answer over HTTP breaks off: the package would wait for it for ever.
+    `lost` is called with the reason if an answer over HTTP breaks off, for which the package would wait for ever.
     """
     return _over_http(server, lost) if server.url else _over_stdio(server, tail)
 
@@ -117,7 +117,7 @@ async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
 async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
     transport = import_module("mcp.client.streamable_http")
     connect = transport.streamable_http_client
-    # The second range of the package has a lower bound of its own.
+    # Newer releases of the package have a lower limit of their own.
     option = "max_sse_event_size"
     more = {option: guardian.LONGEST_LINE} if option in signature(connect).parameters else {}
     async with (
@@ -169,7 +169,7 @@ def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
 
     return http.AsyncClient(
         headers={name: secret.reveal() for name, secret in server.headers.items()},
-        # A stream of events is silent for long; what waits for an answer has a deadline of its own.
+        # A stream of events may be silent for long; callers that wait for an answer have deadlines of their own.
         timeout=http.Timeout(server.start_timeout_s, read=None),
         transport=Transport(),
         follow_redirects=False,

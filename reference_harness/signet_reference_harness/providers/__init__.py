@@ -25,16 +25,16 @@ class StopReason(StrEnum):
     REFUSAL = "refusal"
     PAUSE = "pause"
     MALFORMED = "malformed"
-    """The answer broke off, or cannot be read; what arrived of it is kept."""
+    """The answer broke off, or cannot be read; the part that arrived is kept."""
     CANCELLED = "cancelled"
     ROUND_LIMIT = "round_limit"
     """The model still wanted tools when the largest number of rounds was reached."""
     ERROR = "error"
-    """The provider failed, or gave a reason that the published table does not hold."""
+    """The provider failed, or gave a reason that the published table does not contain."""
 
 
 LONGEST_ANSWER: Final = 16 * 1024 * 1024
-"""Bytes of the words, the thinking and the arguments of tools in one answer, unless the settings say another number."""
+"""Bytes of the words, the thinking and the tools' arguments in one answer, unless the settings give another number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +108,9 @@ Beside = Literal["", "tool calls", "refusal"]
 class ReasonRow(msgspec.Struct, frozen=True):
     """One row: the word `raw` of `api` means `reason`.
 
-    `place` is where the word stands: as the reason of an answer, as the code or type of an error, or within an
-    error's message, in lower case. A row with `beside` applies when the answer also holds that, and goes before
-    one without. `raw` is None where the provider says that it is done and gives no word.
+    `place` says where the word occurs: as the reason of an answer, as the code or type of an error, or within an
+    error's message, in lower case. A row with `beside` applies if the answer also contains that, and precedes a row
+    without. `raw` is None if the provider says that it is done and gives no reason.
     """
 
     api: Api
@@ -147,9 +147,9 @@ class Provider(Protocol):
     """A language model.
 
     `complete` and `stream` raise ProviderError, and only that, when it cannot answer. A stream that has yielded a
-    chunk raises no more: it ends with a result that says how it broke and holds what had arrived. The messages hold
-    no reminders: the loop has lowered them to text. A user's message may follow the results of tools, and then belongs
-    into one message with them where the vendor knows such messages.
+    chunk no longer raises: it ends with a result that says how it broke and holds what had arrived. The messages hold
+    no reminders: the loop has converted them to text. A user's message may follow the results of tools; if the
+    vendor's messages allow it, both belong into one.
     """
 
     @property
@@ -166,4 +166,4 @@ class Provider(Protocol):
         """Whether the model can be asked at all."""
 
     async def aclose(self) -> None:
-        """Ends the connections that the provider holds; nothing is asked of it after that."""
+        """Close the provider's connections; it is not used after that."""

@@ -28,7 +28,7 @@ class _Call:
 class AnswerInProgress:
     """The arrived parts of one answer of `api`. A provider fills it; text and thinking are shown as they come.
 
-    Whatever is added raises CallFailure once the answer has more than `longest` bytes.
+    Its methods raise CallFailure once the answer has more than `longest` bytes.
     """
 
     api: Api
@@ -37,7 +37,7 @@ class AnswerInProgress:
     begun: bool = False
     """Whether the provider has begun to answer; a failure before that is not in the answer."""
     done: bool = False
-    """Whether the provider has said that the answer is whole, with or without a reason."""
+    """Whether the provider has said that the answer is complete, with or without a reason."""
     detail: str = ""
     usage: Usage = field(default_factory=Usage)
     refused: bool = False
@@ -50,19 +50,19 @@ class AnswerInProgress:
     _size: int = 0
 
     def text(self, piece: str) -> CompletionChunk:
-        """The chunk that shows `piece`, which is kept."""
-        self._grow(piece)
+        """Add a piece of text; return the chunk that shows it."""
+        self._count_bytes(piece)
         self._text.write(piece)
         return CompletionChunk(piece)
 
     def refusal(self, piece: str) -> CompletionChunk:
-        """The chunk that shows `piece` of the words by which the model declines."""
+        """Add a piece of the model's refusal; return the chunk that shows it."""
         self.refused = True
         return self.text(piece)
 
     def thought(self, piece: str) -> CompletionChunk:
-        """The chunk that shows `piece` of what the model thinks; the provider keeps the whole in `thinking`."""
-        self._grow(piece)
+        """Add a piece of thinking; return the chunk that shows it. The provider stores the whole in `thinking`."""
+        self._count_bytes(piece)
         self._thoughts.write(piece)
         return CompletionChunk(piece, kind="thinking")
 
@@ -72,17 +72,17 @@ class AnswerInProgress:
         return self._thoughts.getvalue()
 
     def call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
-        """A tool call begins, known by `key` while it arrives; an API without ids gets one made here."""
+        """Begin a tool call, known by `key` while it arrives; without an `identity` it gets a new id."""
         call = _Call(identity or f"call_{uuid4().hex}", name or "", value=value)
-        self._grow(call.id + call.name + ("" if value is None else repr(value)))
+        self._count_bytes(call.id + call.name + ("" if value is None else repr(value)))
         self._calls[key] = call
 
     def arguments(self, key: object, piece: str) -> None:
-        """A piece of the JSON text of the arguments of the call `key`. Raises KeyError for a call that never began."""
-        self._grow(piece)
+        """Add a piece of the JSON arguments of the call `key`. Raises KeyError for a call that did not begin."""
+        self._count_bytes(piece)
         self._calls[key].arguments.write(piece)
 
-    def _grow(self, piece: str) -> None:
+    def _count_bytes(self, piece: str) -> None:
         self._size += len(piece.encode(errors="surrogatepass"))
         if self._size > self.longest:
             raise answer_too_long(self.longest)
@@ -98,7 +98,7 @@ class AnswerInProgress:
         )
 
     def end(self, reason: object) -> None:
-        """Note the provider's word for the end, if it gives one. Raises TypeError for a reason that is no word."""
+        """Note the provider's reason for the end, if it gives one. Raises TypeError if it is not a string."""
         if reason and not isinstance(reason, str):
             raise TypeError(f"the reason {reason!r} is not a word")
         self.raw_reason = str(reason) if reason else self.raw_reason
@@ -123,7 +123,7 @@ class AnswerInProgress:
         return self._completion(reason, detail, calls)
 
     def broken(self, reason: StopReason, detail: str, raw_reason: str | None = None) -> CompletionResult:
-        """An answer that did not come to its own end: what arrived, and why nothing followed."""
+        """The result of an answer that broke off: what arrived, and why nothing followed."""
         self.raw_reason = raw_reason or self.raw_reason
         return self._completion(reason, detail, ())
 
@@ -140,12 +140,12 @@ class AnswerInProgress:
 
 
 def whole_number(value: object) -> int:
-    """Return a provider's count, or 0 for what is no count: nothing depends on it but the sum that is shown."""
+    """Return a provider's count, or 0 for an invalid one: only the displayed sum depends on it."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _tool_call(call: _Call) -> ToolCall:
-    """The call, with its fault instead of arguments that are no JSON object."""
+    """The call; with a fault if its arguments are not a JSON object."""
     arguments = call.value if call.value is not None else _parse_arguments(call.arguments.getvalue())
     if isinstance(arguments, Mapping):
         return ToolCall(call.id, call.name, arguments)

@@ -13,9 +13,9 @@ from signet_reference_harness.providers.http import HttpProvider, without_empty
 
 VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 8_192
-"""The API wants a number; this one every current model allows."""
+"""The API requires a number; every current model allows this one."""
 CACHED: Final = {"type": "ephemeral"}
-"""Marks the end of a part that the vendor is to cache: it caches nothing unasked."""
+"""Marks the end of a part to be cached; the vendor caches only marked parts."""
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -31,10 +31,10 @@ class AnthropicProvider(HttpProvider):
         return {"anthropic-version": VERSION, **({"x-api-key": key.reveal()} if key else {})}
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
-        asked = list(_messages(messages, self.id))
+        converted = list(_messages(messages, self.id))
         if options.system_prompt and options.stable_prompt >= len(options.system_prompt):
-            # Nothing before the conversation changes from turn to turn, so that it can be cached as well.
-            _mark_last(asked)
+            # Nothing before the conversation changes from turn to turn, so the conversation can be cached too.
+            _mark_last(converted)
         tools = [
             {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
             for tool in options.tools
@@ -42,7 +42,7 @@ class AnthropicProvider(HttpProvider):
         return without_empty(
             model=options.model or self._settings.model,
             max_tokens=options.max_tokens or DEFAULT_MAX_TOKENS,
-            messages=asked,
+            messages=converted,
             system=list(_system(options)),
             temperature=options.temperature,
             stop_sequences=list(options.stop),
@@ -89,7 +89,7 @@ class AnthropicProvider(HttpProvider):
 
 
 def _system(options: CompletionOptions) -> Iterator[dict[str, Any]]:
-    """The system prompt in two parts: the first stays the same and is cached with the tools before it."""
+    """The system prompt in two parts, of which the first does not change, and is cached with the tools before it."""
     stable, rest = options.system_prompt[: options.stable_prompt], options.system_prompt[options.stable_prompt :]
     if stable:
         yield {"type": "text", "text": valid_text(stable), "cache_control": CACHED}
@@ -98,13 +98,13 @@ def _system(options: CompletionOptions) -> Iterator[dict[str, Any]]:
 
 
 def _mark_last(messages: Sequence[dict[str, Any]]) -> None:
-    """Have the conversation so far cached; a thinking block cannot be marked."""
+    """Mark the conversation so far for caching; a thinking block cannot be marked."""
     if messages and messages[-1]["content"] and messages[-1]["content"][-1]["type"] not in THINKING:
         messages[-1]["content"][-1]["cache_control"] = CACHED
 
 
 def _messages(messages: Sequence[Message], provider: str) -> Iterator[dict[str, Any]]:
-    """The messages as the API wants them: roles in turn, so neighbours of one role become one message."""
+    """The messages as the API requires them: roles alternate, so neighbours of one role become one message."""
     for role, neighbours in groupby(messages, lambda each: "assistant" if each.role == "assistant" else "user"):
         blocks = [block for message in neighbours for block in _blocks(message, provider)]
         if blocks:
@@ -125,7 +125,7 @@ def _blocks(message: Message, provider: str) -> Iterator[dict[str, Any]]:
 
 
 def _count(answer: AnswerInProgress, counts: Mapping[str, Any] | None) -> None:
-    """Count the tokens so far: input is also what was read from the cache or written to it. Later events hold some."""
+    """Count the tokens so far: input includes tokens read from or written to the cache."""
     if counts is not None:
         kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         answer.count(sum(whole_number(counts.get(kind)) for kind in kinds), counts.get("output_tokens"))

@@ -1,4 +1,4 @@
-"""A call to a provider that failed: its kind, the wait that the provider asks for, and when it is tried again."""
+"""Failures of calls to providers: their kinds, and the waits that providers request."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SECONDS_OF_UNITS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
 
 def wait_asked(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that the provider asks to wait; None when it asks for none. `now` is in seconds since 1970.
+    """Seconds that the provider requests to wait; None without a request. `now` is in seconds since 1970.
 
     Retry-After-Ms goes before Retry-After (seconds or a date), and both before the reset of a limit that has nothing
     remaining: Anthropic's anthropic-ratelimit-SCOPE-remaining and -reset (a time of day), OpenAI's
-    x-ratelimit-remaining-SCOPE and -reset- (a duration such as 6m0s). What cannot be read is left out.
+    x-ratelimit-remaining-SCOPE and -reset- (a duration such as 6m0s). Unreadable values are ignored.
     """
     lower = {name.lower(): value for name, value in headers.items()}
     milliseconds = _number(lower.get("retry-after-ms"))
@@ -76,7 +76,7 @@ def _until(text: str, now: float, read: Callable[[str], datetime]) -> float | No
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
         return max(0.0, when.timestamp() - now)
-    except (ValueError, TypeError, LookupError, OverflowError):  # the reader of mail's dates raises them all
+    except (ValueError, TypeError, LookupError, OverflowError):  # parsedate_to_datetime raises all of them
         return None
 
 
@@ -88,7 +88,7 @@ class FailureKind(StrEnum):
     RATE_LIMIT = "rate_limit"
     SERVER = "server"
     REFUSED = "refused"
-    """The provider understood and will say the same again: a wrong key, an unknown model, a bad request."""
+    """The provider would refuse the call again: a wrong key, an unknown model, a bad request."""
     MALFORMED = "malformed"
     """The answer cannot be read."""
 
@@ -113,13 +113,13 @@ UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
 
 
 def answer_too_long(most: int) -> CallFailure:
-    """The failure of an answer of more than `most` bytes. What arrived before is kept, and nothing is read on."""
-    told = f"it has more than {most} bytes (runtime.longest_answer in agent.yaml sets another limit)"
-    return CallFailure(FailureKind.MALFORMED, told)
+    """The failure of an answer of more than `most` bytes. What arrived before is kept, and reading stops."""
+    problem = f"it has more than {most} bytes (runtime.longest_answer in agent.yaml sets another limit)"
+    return CallFailure(FailureKind.MALFORMED, problem)
 
 
 def failure_of(error: Exception) -> CallFailure:
-    """Read an exception of one attempt."""
+    """The failure that an exception of one attempt means."""
     if isinstance(error, CallFailure):
         return error
     if isinstance(error, httpx.TimeoutException):
@@ -131,20 +131,20 @@ def failure_of(error: Exception) -> CallFailure:
 
 
 def failure_of_words(code: object, message: object) -> CallFailure:
-    """Read an error that OpenAI's responses tell within an answer."""
+    """The failure of an error within an answer of OpenAI's responses."""
     return failure_of_answer(None, {"code": code, "message": message}, {}, "no message", 0.0)
 
 
 def failure_of_answer(
     status: int | None, body: object, headers: Mapping[str, str], text: str, now: float
 ) -> CallFailure:
-    """Read an answer that is an error, or with `status` None an event that says one.
+    """The failure of an error answer, or of an error event, whose `status` is None.
 
-    The failure shows `text` where the body holds no message. `now` is in seconds since 1970.
+    Its message is `text` if the body holds no message. `now` is in seconds since 1970.
     """
-    told = _error_member(body)
-    words = tuple(word for word in (told.get("code"), told.get("type")) if isinstance(word, str) and word)
-    message = told.get("message")
+    error = _error_member(body)
+    words = tuple(word for word in (error.get("code"), error.get("type")) if isinstance(word, str) and word)
+    message = error.get("message")
     kind = next((KIND_OF_WORD[word] for word in words if word in KIND_OF_WORD), _kind_of_status(status, words))
     if headers.get("x-should-retry") == "false":
         kind = FailureKind.REFUSED
@@ -173,14 +173,14 @@ def _kind_of_status(status: int | None, words: tuple[str, ...]) -> FailureKind:
     if status == 429:
         return FailureKind.RATE_LIMIT
     if status is None:
-        # The answer began well and an error came within it.
+        # The answer began normally, and an error came within it.
         return FailureKind.REFUSED if "invalid_request_error" in words else FailureKind.SERVER
     return FailureKind.SERVER if status >= 500 else FailureKind.REFUSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Clocks, sleep and chance, so that a test waits for nothing. `now` is in seconds since 1970."""
+    """Clocks, sleep and randomness, which tests replace. `now` is in seconds since 1970."""
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time

@@ -1,4 +1,4 @@
-"""A provider over HTTP: what it is asked, how its answer is read, and when a call that failed is tried again."""
+"""A provider over HTTP: sends requests, reads answers, and repeats failed calls."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from signet_reference_harness.providers.failures import (
 from signet_reference_harness.providers.settings import ProviderSettings
 
 DONE: Final = b"[DONE]"
-"""Takes the place of JSON in the event after the last one, where an API sends such an event."""
+"""The data of an event that some APIs send after the last one, instead of JSON."""
 LONGEST_ERROR: Final = 64 * 1024
-"""Bytes that are read of an answer whose status is an error."""
+"""How many bytes are read of an answer whose status is an error."""
 REST_S: Final = 0.2
-"""How long an answer may take to end after that event: a connection serves the next request only at its end."""
+"""How long an answer may take to end after that event: its connection is free for the next request only then."""
 
 
 class EventReader:
@@ -56,8 +56,8 @@ class EventReader:
         self._longest = longest
         self._line = bytearray()
         """The beginning of a line whose end has not come."""
-        self._half_end = False
-        """Whether the last piece ended with a carriage return, to which a line feed may belong."""
+        self._ended_with_return = False
+        """Whether the last piece ended with a carriage return, which a line feed may follow."""
         self._name = b""
         self._data: list[bytes] = []
         self._size = 0
@@ -68,15 +68,15 @@ class EventReader:
 
         Raises ValueError for what is not JSON, and CallFailure for an event that is too long.
         """
-        if self._half_end:
+        if self._ended_with_return:
             piece = piece.removeprefix(b"\n")
-        self._half_end = piece.endswith(b"\r")
+        self._ended_with_return = piece.endswith(b"\r")
         for line in piece.splitlines(keepends=True):
-            text = self._whole_line(line, (b"\n", b"\r"))
+            text = self._complete_line(line, (b"\n", b"\r"))
             if text is None:
                 return
             if text:
-                self._take_field(text)
+                self._add_field(text)
                 continue
             name, data = self._name, b"\n".join(self._data)
             self._name, self._data, self._size = b"", [], 0
@@ -86,8 +86,8 @@ class EventReader:
             if data and name not in self._ignored:
                 yield _event(name, data)
 
-    def _whole_line(self, piece: bytes, ends: tuple[bytes, ...]) -> bytes | None:
-        """The line that `piece` ends, without its end; None when more of it comes."""
+    def _complete_line(self, piece: bytes, ends: tuple[bytes, ...]) -> bytes | None:
+        """The line that `piece` ends, without its end; None if it is not complete."""
         self._line += piece
         if self._size + len(self._line) > self._longest:
             raise answer_too_long(self._longest)
@@ -97,7 +97,7 @@ class EventReader:
         self._line.clear()
         return line
 
-    def _take_field(self, line: bytes) -> None:
+    def _add_field(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         if field == b"data":
             self._data.append(value.removeprefix(b" "))
@@ -115,7 +115,7 @@ def _event(name: bytes, data: bytes) -> Any:
 
 
 class HttpProvider(ABC):
-    """A provider that a vendor, or a compatible server, serves. The abstract members are what differs between APIs."""
+    """A provider that a vendor, or a compatible server, serves. Its abstract members differ between APIs."""
 
     api: ClassVar[Api]
     path: ClassVar[str]
@@ -133,14 +133,14 @@ class HttpProvider(ABC):
         self._timing = timing or Timing()
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
-        """Ask for the model's next message, whole. Nothing is shown, so one that breaks off is asked for again."""
+        """Request the model's next message as a whole. Nothing is shown, so one that breaks off is requested again."""
         result = CompletionResult(content="")
         async for chunk in self._ask(messages, options, shows=False):
             result = chunk.result or result
         return result
 
     def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        """Ask for the model's next message, piece by piece."""
+        """Request the model's next message, piece by piece."""
         return self._ask(messages, options, shows=True)
 
     async def _ask(
@@ -166,7 +166,7 @@ class HttpProvider(ABC):
                 return
 
     async def available(self) -> bool:
-        """Whether the server answers a request for its models: with anything but a refused key or its own failure."""
+        """Whether the server answers a request for its models: except with a refused key or a server error."""
         try:
             status = (await self._client.get(self.models_path)).status_code
         except (httpx.HTTPError, httpx.InvalidURL, OSError):
@@ -187,11 +187,11 @@ class HttpProvider(ABC):
             timeout=self._settings.timeout_s,
             follow_redirects=True,
             verify=certificates_for(base_url),
-            event_hooks={"request": [self._keep_key]},
+            event_hooks={"request": [self._restrict_key]},
         )
 
-    async def _keep_key(self, request: httpx.Request) -> None:
-        """Give the key to the host that was named, and to none that it redirects to; httpx drops bearer tokens only."""
+    async def _restrict_key(self, request: httpx.Request) -> None:
+        """Remove the key from requests to other hosts after a redirect; httpx itself removes only bearer tokens."""
         if request.url.host != httpx.URL(self._settings.base_url or "").host:
             for name in self._headers():
                 request.headers.pop(name, None)
@@ -209,7 +209,7 @@ class HttpProvider(ABC):
         """Fill `answer` from one event of a stream, and yield what it shows."""
 
     def _finish(self, answer: AnswerInProgress) -> None:
-        """Complete an answer that has been read to its end: its thoughts, where they have come as bare text."""
+        """Complete an answer that was read to its end: store its thoughts, if they came as bare text."""
         if self.thinking_member and answer.thoughts:
             answer.thinking.append(Thinking(answer.thoughts, self.id, {self.thinking_member: answer.thoughts}))
 
@@ -229,7 +229,7 @@ class HttpProvider(ABC):
     async def _events(
         self, answer: AnswerInProgress, body: Mapping[str, Any]
     ) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Ask, and yield the events of the answer. Raises CallFailure for an event that says an error."""
+        """Send the request, and yield the events of the answer. Raises CallFailure for an error event."""
         async with self._client.stream("POST", self.path, json=body) as response:
             await self._accept(answer, response)
             reader, pieces = self.reader(self.ignored_events, answer.longest), response.aiter_bytes()
@@ -263,7 +263,7 @@ async def _read_rest(pieces: AsyncIterator[bytes]) -> None:
 
 
 class _Call:
-    """One call to a provider: its attempts, and what follows one that failed."""
+    """One call to a provider, with its attempts."""
 
     def __init__(self, api: Api, settings: ProviderSettings, timing: Timing) -> None:
         self._api, self._settings, self._timing = api, settings, timing
@@ -271,9 +271,9 @@ class _Call:
         self._attempts = 1
 
     async def end_attempt(self, answer: AnswerInProgress, error: Exception, *, shown: bool) -> CompletionResult | None:
-        """Return the result in which a failed attempt ends, or wait for the next attempt and return None.
+        """Return the result of a failed attempt, or wait for the next attempt and return None.
 
-        Nothing is tried again once a token is `shown`. Raises ProviderError where no attempt is left.
+        A call is not repeated once a token was `shown`. Raises ProviderError if no attempt is left.
         """
         if isinstance(error, ProviderError):
             raise error
@@ -294,7 +294,7 @@ class _Call:
         return None
 
     def _result(self, answer: AnswerInProgress, failure: CallFailure, *, shown: bool) -> CompletionResult | None:
-        """The result in which a failure ends the answer; None where there is nothing to keep."""
+        """The result of an answer that a failure ended; None if there is nothing to keep."""
         raw = failure.words[0] if failure.words else None
         reason = reason_of_error(self._api, failure.words, failure.message)
         if reason is not None:
@@ -334,8 +334,8 @@ class _Call:
     def _remedy(self, failure: CallFailure) -> str | None:
         name = self._settings.provider
         if failure.status in {401, 403}:
-            whence = f" from {self._settings.key_source}" if self._settings.key_source else ""
-            return f"check the key{whence}, or give another by --api-key"
+            source = f" from {self._settings.key_source}" if self._settings.key_source else ""
+            return f"check the key{source}, or give another by --api-key"
         if failure.status == 404:
             return f"check the model's name (--model) and that {name}{self._where} serves it"
         if failure.kind in {FailureKind.NETWORK, FailureKind.TIMEOUT}:
@@ -359,7 +359,7 @@ def without_empty(**members: Any) -> dict[str, Any]:
 
 
 def function_tools(tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
-    """The tools as OpenAI's chat completions name them, and others after them."""
+    """The tools in the form of OpenAI's chat completions, which other APIs share."""
     return [
         {
             "type": "function",

@@ -16,9 +16,9 @@ class _LineReader(EventReader):
     """Reads one JSON object a line."""
 
     def feed(self, piece: bytes) -> Iterator[Any]:
-        """Yield the values of the lines that `piece` completes, as the base class does it for events."""
+        """Yield the values of the lines that `piece` completes, as the base class does for events."""
         for part in piece.splitlines(keepends=True):
-            line = self._whole_line(part, (b"\n",))
+            line = self._complete_line(part, (b"\n",))
             if line is not None and line.strip():
                 yield json.loads(line)
 

@@ -12,7 +12,7 @@ from signet_reference_harness.providers.answer import AnswerInProgress
 from signet_reference_harness.providers.failures import failure_of_words
 from signet_reference_harness.providers.http import HttpProvider, function_tools, without_empty
 
-UNENDED: Final = (None, "queued", "in_progress")
+UNFINISHED: Final = (None, "queued", "in_progress")
 THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 
 
@@ -27,7 +27,7 @@ class OpenAIChatProvider(HttpProvider):
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         system = [{"role": "system", "content": valid_text(options.system_prompt)}] if options.system_prompt else []
-        # OpenAI's newer models refuse the old name; many compatible servers know no other.
+        # OpenAI's newer models refuse the old name, and many compatible servers know only that.
         limit = "max_completion_tokens" if self._settings.at_vendor else "max_tokens"
         return without_empty(
             model=options.model or self._settings.model,
@@ -57,7 +57,7 @@ class OpenAIResponsesProvider(HttpProvider):
     path = "/responses"
     models_path = "/models"
     ignored_events = frozenset({b"response.created", b"response.in_progress"})
-    """They repeat the whole request, and hold nothing that is read here."""
+    """They repeat the whole request, and contain nothing that is needed here."""
 
     def _body(self, messages: Sequence[Message], options: CompletionOptions) -> dict[str, Any]:
         tools = ({"type": "function", **tool["function"], "strict": False} for tool in function_tools(options.tools))
@@ -117,7 +117,7 @@ def _items(message: Message, provider: str) -> Iterator[dict[str, Any]]:
         yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
         return
     for thinking in message.thinking:
-        # The server kept nothing, so it reads back only what it encrypted.
+        # The server stores nothing, so it accepts only thoughts that it encrypted itself.
         if thinking.provider == provider and thinking.raw.get("encrypted_content"):
             yield dict(thinking.raw)
     if text or not message.tool_calls:
@@ -141,7 +141,7 @@ def _read_message(answer: AnswerInProgress, message: Mapping[str, Any]) -> Itera
         _read_call(answer, call)
     call = message.get("function_call")
     if call is not None:
-        # The only call of an answer, in the form that came before tools.
+        # The only call of an answer, in the form that preceded tools.
         if answer.call_id("function_call") is None:
             answer.call("function_call", None, call.get("name"))
         answer.arguments("function_call", call.get("arguments") or "")
@@ -161,7 +161,7 @@ def _read_call(answer: AnswerInProgress, piece: Mapping[str, Any]) -> None:
 def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
     """Note how a response ended. Raises CallFailure if it failed, so that it can be tried again."""
     status = response.get("status")
-    if status in UNENDED:
+    if status in UNFINISHED:
         return
     usage = response.get("usage") or {}
     answer.count(usage.get("input_tokens"), usage.get("output_tokens"))

@@ -13,9 +13,9 @@ Before = Callable[[], Awaitable[None]]
 
 
 class ScriptedProvider:
-    """Answers with the given completions, one a call, in order; and keeps what it was asked in `seen`.
+    """Answers with the given completions, one per call, in order; `seen` collects the requests.
 
-    `before` is awaited once, when the first completion is asked for. Raises ProviderError when the script
+    `before` is awaited once, before the first completion. Raises ProviderError when the script
     has run out.
     """
 
@@ -51,4 +51,4 @@ class ScriptedProvider:
         return bool(self._script)
 
     async def aclose(self) -> None:
-        """Nothing: a script holds no connection."""
+        """Do nothing: a script has no connection."""

@@ -1,4 +1,4 @@
-"""The provider of a session and its settings: from agent.yaml, the environment and flags, each over the one before."""
+"""The provider of a session and its settings: from agent.yaml, the environment and flags, the last of which win."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ProviderKind(msgspec.Struct, frozen=True):
 _KINDS = Path(__file__).with_name("kinds.json").read_bytes()
 KINDS: Final = msgspec.json.decode(_KINDS, type=dict[str, ProviderKind])
 OF_API: Final[Mapping[str, str]] = {str(kind.api): name for name, kind in reversed(list(KINDS.items()))}
-"""The provider of an API that is named without one; an API's name names it, too."""
+"""By API: the provider that is used if only the API is named."""
 CLASSES: Final[Mapping[Api, str]] = {
     "anthropic-messages": "signet_reference_harness.providers.anthropic:AnthropicProvider",
     "openai-completions": "signet_reference_harness.providers.openai:OpenAIChatProvider",
@@ -86,7 +86,7 @@ class ProviderSettings:
     options: CompletionOptions = field(default_factory=CompletionOptions)
     """The options of each completion."""
     prices: Mapping[str, agent_file.PricePart] = field(default_factory=dict)
-    """Of models, by their names."""
+    """The prices of models, by their names."""
     retry: agent_file.RetryPolicy = field(default_factory=agent_file.RetryPolicy)
 
 
@@ -108,8 +108,8 @@ def workspace_of(environ: Mapping[str, str]) -> Path:
 def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace: Path | None) -> ProviderSettings:
     """The settings that `flags` (by the names in FLAGS), else `environ`, else the workspace's agent.yaml name.
 
-    A weaker place does not count if it speaks of another provider than the chosen one: its model, address and key
-    belong to that provider. Raises ConfigError when a value cannot be used, or when what is needed is not named.
+    A weaker source does not count if it names another provider than the chosen one: its model, address and key belong
+    to that provider. Raises ConfigError if a value cannot be used, or a needed one is missing.
     """
     file = agent_file.read_agent_file(workspace) if workspace is not None else None
     runtime = file.runtime if file is not None else agent_file.RuntimePart()
@@ -119,17 +119,17 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     provider, provider_source = _provider(by_flag, by_variable, by_file)
     is_built_in, kind = provider in KINDS, KINDS.get(provider, ProviderKind())
     file_counts = _same_vendor(provider, _own_provider(by_file) or DEFAULT)
-    said = ChainMap(
+    given = ChainMap(
         by_flag,
         by_variable if _same_vendor(provider, _own_provider(by_variable)) else {},
         _variables(environ, {"api_key": kind.key_variable, "base_url": kind.base_url_variable}),
         by_file if file_counts else {},
     )
-    api = _api(said, provider, kind)
-    base_url = _base_url(said, api) or kind.base_url
+    api = _api(given, provider, kind)
+    base_url = _base_url(given, api) or kind.base_url
     if is_built_in and base_url is None:
         raise _lacking("base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1")
-    model, key = said.get("model"), said.get("api_key")
+    model, key = given.get("model"), given.get("api_key")
     if is_built_in and model is None:
         raise _lacking("model", f"no model is named for the provider {provider!r}", file, "NAME")
     at_vendor = is_built_in and base_url == kind.base_url
@@ -163,8 +163,8 @@ def _variables(environ: Mapping[str, str], names: Mapping[str, str | None]) -> _
 
 
 def _file_layer(file: agent_file.AgentFile, environ: Mapping[str, str]) -> _Layer:
-    said: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
-    layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in said.items()}
+    given: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
+    layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in given.items()}
     variable = file.runtime.api_key_env
     if file.api_key is not None:
         layer["api_key"] = _Value(file.api_key, f"runtime.api_key in {file.path}")
@@ -189,7 +189,7 @@ def _provider(*layers: _Layer) -> tuple[str, str | None]:
 
 
 def _same_vendor(provider: str, other: str | None) -> bool:
-    """Whether what is said for one of two providers holds for the other: OpenAI has one for each of its APIs."""
+    """Whether the settings for one of two providers apply to the other: OpenAI has one for each of its APIs."""
     if other is None or other == provider:
         return True
     kinds = KINDS.get(provider), KINDS.get(other)
@@ -197,44 +197,44 @@ def _same_vendor(provider: str, other: str | None) -> bool:
 
 
 def _api(given: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api | None:
-    """The API: what is said, else the provider's own. A vendor's own address speaks no other vendor's API."""
-    said = given.get("api")
-    if said is None:
+    """The API: the given one, else the provider's own. A vendor's own address offers no other vendor's API."""
+    named = given.get("api")
+    if named is None:
         return kind.api
-    api = next((each for each in APIS if each == said.text), None)
+    api = next((each for each in APIS if each == named.text), None)
     if api is None:
         raise ConfigError(
-            f"the API {said.text[:80]!r} ({said.source}) is unknown", remedy=f"name one of {', '.join(APIS)}"
+            f"the API {named.text[:80]!r} ({named.source}) is unknown", remedy=f"name one of {', '.join(APIS)}"
         )
     spoken = {each.api for each in KINDS.values() if each.base_url == kind.base_url}
     if provider in KINDS and api not in spoken and "base_url" not in given:
         raise ConfigError(
-            f"the provider {provider!r} does not speak {api} ({said.source})",
+            f"the provider {provider!r} does not speak {api} ({named.source})",
             remedy=f"name --provider {OF_API[api]}, or by --base-url a server that speaks it",
         )
     return api
 
 
 def _base_url(given: ChainMap[str, _Value], api: Api | None) -> str | None:
-    said = given.get("base_url")
-    if said is None:
+    named = given.get("base_url")
+    if named is None:
         return None
-    url = said.text.rstrip("/")
+    url = named.text.rstrip("/")
     if api == "ollama-chat" and "://" not in url:
-        # As OLLAMA_HOST is written: a host, or host and port.
+        # OLLAMA_HOST is a host, or host and port.
         url = f"http://{url}" if ":" in url else f"http://{url}:11434"
     problem = "holds a query or a fragment" if "?" in url or "#" in url else url_problem(url)
     if problem:
         raise ConfigError(
-            f"the provider's address ({said.source}) {problem}",
+            f"the provider's address ({named.source}) {problem}",
             remedy="write it such as http://127.0.0.1:8000/v1, and give a key by --api-key",
         )
     return url
 
 
-def _lacking(name: str, what: str, file: agent_file.AgentFile | None, example: str) -> ConfigError:
+def _lacking(name: str, problem: str, file: agent_file.AgentFile | None, example: str) -> ConfigError:
     where = f", or runtime.{name} in {file.path}" if file is not None else ""
-    return ConfigError(what, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
+    return ConfigError(problem, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
 
 
 GROUP: Final = "signet_reference_harness.providers"
@@ -242,7 +242,7 @@ GROUP: Final = "signet_reference_harness.providers"
 
 
 def make_provider(settings: ProviderSettings) -> Provider:
-    """The provider that `settings` names. Raises ConfigError when nothing has that name, or it cannot be made."""
+    """The provider that `settings` names. Raises ConfigError if there is none of that name, or it cannot be made."""
     name = settings.provider
     if name in KINDS and settings.api is not None:
         return _make(CLASSES[settings.api], name, settings)

@@ -1,6 +1,6 @@
 """A headless task, from its options to its exit status.
 
-Whatever happens on the way, the session is ended at the daemon and the summary is written.
+Whatever happens meanwhile, the session is ended at the daemon and the summary is written.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from signet_reference_harness.session.turn import TurnResult
 from signet_reference_harness.tools import DaemonTool
 from signet_reference_harness.tools.registry import in_thread
 
-PATIENCE_S: Final = 5.0
+READER_TIMEOUT_S: Final = 5.0
 """How long a task that was interrupted waits for a reader of its output."""
 
-AT_ONCE_S: Final = 0.05
+QUICK_READER_S: Final = 0.05
 """How long the last output may take before a signal ends the wait for its reader."""
 
 Tell = Callable[[str, str | None], Any]
 
 
 def perform(options: inputs.Options, tell: Tell) -> int:
-    """Do the task that the options ask for, and return the exit status.
+    """Perform the task of the options, and return the exit status.
 
     `tell` shows a person an error and its remedy.
     """
@@ -57,8 +57,8 @@ def perform(options: inputs.Options, tell: Tell) -> int:
 
 
 async def _perform(task: _Task, tell: Tell) -> int:
-    untold = None
-    with task.interruption.heeded():
+    unreported = None
+    with task.interruption.handled():
         try:
             await task.work(os.environ)
         except (Exception, asyncio.CancelledError) as failure:
@@ -73,16 +73,16 @@ async def _perform(task: _Task, tell: Tell) -> int:
                 task.fail("failed", type(failure).__name__, str(failure))
                 raise
         else:
-            untold = task.error
+            unreported = task.error
         finally:
             await task.finish(tell)
-        if untold is not None:
-            tell(untold.message, task.remedy)
+        if unreported is not None:
+            tell(unreported.message, task.remedy)
     return task.exit_status
 
 
 class _Task:
-    """One task. Its facts grow on the way; a summary can be made at any moment."""
+    """One task, with its state so far; a summary can be made at any moment."""
 
     def __init__(self, options: inputs.Options) -> None:
         self.interruption = Interruption(options.timeout_ms)
@@ -96,15 +96,15 @@ class _Task:
         self._file: SessionFile | None = None
         self._session: Session | None = None
         self._mark: OpenMark | None = None
-        """Stands from before the session's start."""
+        """Exists from before the session's start."""
         self._status: events.Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
         named = options.output_format == "text" and not options.quiet
         self._output = Output(options.output_format, sys.stdout, self.scrub, tools=sys.stderr if named else None)
         self.error: events.RunFailure | None = None
         self._notes: list[str] = []
-        self._told: list[str] = []
-        """Notices that are events already."""
+        self._published_notices: list[str] = []
+        """Notices that were published as events."""
         self._servers = McpServers()
 
     @property
@@ -120,7 +120,7 @@ class _Task:
         return text if key is None else key.hide_in(text)
 
     async def work(self, environ: Mapping[str, str]) -> None:
-        """Do the task. Raises HarnessError when it cannot be begun, or its files cannot be kept."""
+        """Perform the task. Raises HarnessError if it cannot begin, or its files cannot be written."""
         plan, journal = await self._prepare(environ)
         host = plan.host(self._servers)
         try:
@@ -132,7 +132,7 @@ class _Task:
         finally:
             self.interruption.settle()
             async with contextlib.AsyncExitStack() as stack:
-                # From the last to the first, each whatever becomes of the others.
+                # They run from the last to the first, each even if another fails.
                 stack.push_async_callback(self._close_provider, plan.provider)
                 stack.push_async_callback(self._close_servers)
                 stack.callback(self._leave_mark)
@@ -151,11 +151,11 @@ class _Task:
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
         self._folders = folders = inputs.Folders.from_options(options, environ)
-        # Reading a prompt, or loading a stranger's code, may take for ever.
+        # Reading a prompt, or loading a plugin, may take for ever.
         self._prompt = await in_thread(lambda: inputs.read_prompt(options, inputs.standard_input))
         self._plan = plan = await in_thread(lambda: inputs.SessionPlan.from_options(options, environ, folders))
         if self._journal is not None:
-            inputs.check_not_gone_on(self._journal.recorded, plan.stored)
+            inputs.check_unchanged(self._journal.recorded, plan.stored)
             return plan, self._journal
         recorded = RunRecord(
             run=self._run,
@@ -175,7 +175,7 @@ class _Task:
         session, file = await take_up(host, identity, folders, plan.stored, self.scrub, seized=journal.seized)
         self._session, self._file = session, file
         if self._options.compare_memory:
-            # It asks again from where the session was.
+            # The comparison starts from the session as it was.
             session.conversation = deepcopy(session.conversation)
         await start_for(self._servers, plan.mcp, session.client, identity)
         self._mark = OpenMark.create(folders.open_sessions, session, file.path)
@@ -183,8 +183,8 @@ class _Task:
         await host.start(session, "startup" if plan.stored is None else "resume")
         self._demand_memory(session)
         file.turn(self._prompt)
-        told = Checkpoints(self._output.events, file, journal, self._told)
-        self._turn = await session.turn(self._prompt, plan.provider, listener=told, past=journal.recorded.past)
+        checkpoints = Checkpoints(self._output.events, file, journal, self._published_notices)
+        self._turn = await session.turn(self._prompt, plan.provider, listener=checkpoints, past=journal.recorded.past)
         self._conclude(self._turn)
         if self._options.compare_memory and self._status == "done":
             reply = await _answer_without_memory(plan, self._prompt)
@@ -206,8 +206,8 @@ class _Task:
         try:
             if self.has_begun and self._is_ours:
                 error = None if self.error is None else self.error.message
-                told = {"run": self._run, "status": self._status, "error": error}
-                self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **told)
+                details = {"run": self._run, "status": self._status, "error": error}
+                self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **details)
         finally:
             self._file.close()
 
@@ -215,12 +215,12 @@ class _Task:
         if self._session is None:
             return
         if not self._is_ours:
-            # The process that has taken the run over ends its session.
+            # The process that took the run over ends its session.
             self._session.is_open = False
         elif self._mark is not None:
             await host.end(self._session)
             if not self._session.owes_end:
-                # At once: a kill before this line makes the next process send the end again.
+                # Immediately: a kill before this line makes the next process send the end again.
                 self._mark.remove()
         self._notes += self._session.take_failures()
 
@@ -235,7 +235,7 @@ class _Task:
     async def _close_provider(self, provider: Provider) -> None:
         try:
             await provider.aclose()
-        except Exception as error:  # noqa: BLE001 - a stranger's code; what it has answered stays answered
+        except Exception as error:  # noqa: BLE001 - third-party code; its answers are complete
             self._notes.append(f"the provider crashed when it was closed: {type(error).__name__}: {error}")
 
     @property
@@ -270,20 +270,20 @@ class _Task:
     async def finish(self, tell: Tell) -> None:
         """Write the end of the output, the summary and the notes."""
         if self._journal is not None:
-            self._let_go(self._journal)
-        notes = dict.fromkeys([*self._told, *self._notes])
+            self._release_run(self._journal)
+        notes = dict.fromkeys([*self._published_notices, *self._notes])
         for note in notes:
-            if note not in self._told:
+            if note not in self._published_notices:
                 self._output.events.publish(events.Notice(note))
         summary = self._summary()
         self._output.events.publish(events.RunFinished(self._turn.reply, summary))
         self._write_summary(summary)
         hurried = self.interruption.status is not None or self.interruption.is_hasty
         draining = asyncio.ensure_future(in_thread(self._output.drain))
-        await asyncio.wait([draining], timeout=AT_ONCE_S)
+        await asyncio.wait([draining], timeout=QUICK_READER_S)
         with self.interruption.ends(draining):
-            await asyncio.wait([draining], timeout=PATIENCE_S if hurried else None)
-        # After the reply, whose last line is whole now.
+            await asyncio.wait([draining], timeout=READER_TIMEOUT_S if hurried else None)
+        # After the reply, whose last line is complete now.
         for note in () if self._options.quiet else notes:
             print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         self._tell_memory()
@@ -293,23 +293,23 @@ class _Task:
                 print(printable(self.scrub(f"{name}  {text}".strip())), file=sys.stderr)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
-            # A reader that leaves has what it wanted; a full disk has not.
-            told = f"standard output: cannot be written: {lost.strerror or lost}"
-            self.fail("failed", "OutputError", told)
-            tell(told, "the session file holds the reply")
+            # A reader that leaves has what it wanted, but a full disk is a failure.
+            problem = f"standard output: cannot be written: {lost.strerror or lost}"
+            self.fail("failed", "OutputError", problem)
+            tell(problem, "the session file holds the reply")
             self._write_summary(self._summary())
 
     def _tell_memory(self) -> None:
-        """Say what the session's memory lacked, to a person who wants no notes, too."""
+        """Report what the session's memory lacked, even without notes."""
         session = self._session
         if not self.has_begun or session is None or session.memory.is_whole or session.client.config.bypassed:
             return
         facts = session.memory
         started = "started" if facts.started else "not started"
-        told = f"memory: {started}; calls refused: {facts.refused}, failed: {facts.failed}"
-        print(told, file=sys.stderr)
+        summary = f"memory: {started}; calls refused: {facts.refused}, failed: {facts.failed}"
+        print(summary, file=sys.stderr)
 
-    def _let_go(self, journal: RunJournal) -> None:
+    def _release_run(self, journal: RunJournal) -> None:
         if not self.has_begun:
             journal.discard()
             return
@@ -377,7 +377,7 @@ async def _answer_without_memory(plan: inputs.SessionPlan, prompt: str) -> str:
 
 
 async def _demand_daemon(host: SessionHost) -> None:
-    """Raise ConfigError when no daemon works at the address. The task works without a slow or ill daemon."""
+    """Raise ConfigError if no daemon serves the address. A slow or failing daemon does not stop the task."""
     reply = await host.client.health()
     if reply.shows_no_daemon:
         raise _no_daemon(host.client, reply)

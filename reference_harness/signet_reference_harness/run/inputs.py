@@ -137,7 +137,7 @@ def check_resume(options: Options) -> None:
         )
 
 
-def check_not_gone_on(recorded: RunRecord, stored: StoredSession | None) -> None:
+def check_unchanged(recorded: RunRecord, stored: StoredSession | None) -> None:
     """Raise ConfigError if the run was cancelled, or if its session has had other turns since it began.
 
     Remains of the run's own turn are removed from `stored`.
@@ -172,9 +172,9 @@ def read_prompt(options: Options, stdin: Callable[[], BinaryIO]) -> str:
         where = f"--prompt-file {options.prompt_file}"
         remedy = "name a file of UTF-8 text"
         data = read_file(options.prompt_file, LARGEST_PROMPT, where=where, remedy=remedy, smaller="shorten it")
-        text = _decoded(data, where)
+        text = _decode(data, where)
     elif options.stdin:
-        text = _decoded(stdin().read(LARGEST_PROMPT + 1), "--stdin")
+        text = _decode(stdin().read(LARGEST_PROMPT + 1), "--stdin")
     else:
         text = options.prompt if options.prompt is not None else " ".join(options.words)
     try:
@@ -264,14 +264,14 @@ def _make(folder: Path, option: str = "--state-dir") -> Path:
     return folder
 
 
-def _completion_options(options: Options, asked: ProviderSettings) -> CompletionOptions:
+def _completion_options(options: Options, loaded: ProviderSettings) -> CompletionOptions:
     """The completion options, with those of the command line. Raises ConfigError."""
-    if options.stop and asked.api == "openai-responses":
+    if options.stop and loaded.api == "openai-responses":
         raise ConfigError("--stop: openai-responses has no stop texts", remedy="give --api openai-completions")
-    return replace(asked.options, max_tokens=options.max_tokens, temperature=options.temperature, stop=options.stop)
+    return replace(loaded.options, max_tokens=options.max_tokens, temperature=options.temperature, stop=options.stop)
 
 
-def _decoded(data: bytes, where: str) -> str:
+def _decode(data: bytes, where: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -296,7 +296,7 @@ class SessionPlan:
     most_rounds: int
 
     def host(self, *sources: ToolSource) -> SessionHost:
-        """A host for the session, with the tools of `sources` beside its own."""
+        """A host for the session, with the tools of `sources` in addition to its own."""
         return SessionHost(
             self.config,
             self.tools,
@@ -324,10 +324,10 @@ class SessionPlan:
             config = routing.settings_for(identity.agent, config)
         config = replace(config, bypassed=config.bypassed or options.without_memory)
         workspace = settings.workspace_of(environ)
-        asked = settings.load(options.flags, environ, workspace)
-        asked = replace(asked, options=_completion_options(options, asked))
-        if asked.key is not None and asked.key.is_secret:
-            config = replace(config, provider_key=asked.key.reveal())
+        loaded = settings.load(options.flags, environ, workspace)
+        loaded = replace(loaded, options=_completion_options(options, loaded))
+        if loaded.key is not None and loaded.key.is_secret:
+            config = replace(config, provider_key=loaded.key.reveal())
         own = [tool_of(place, "--tool") for place in options.tools]
         tools: tuple[Tool | DaemonTool, ...] = (*BUILT_IN, *FILE_TOOLS, *installed_tools(), *own)
         patterns = patterns_of(options.allowed, [tool.name for tool in tools])
@@ -341,8 +341,8 @@ class SessionPlan:
             permissions=Permissions(
                 patterns=(*patterns, *(escape(tool.name) for tool in own)), read_only=options.read_only
             ),
-            settings=asked,
-            provider=settings.make_provider(asked),
+            settings=loaded,
+            provider=settings.make_provider(loaded),
             mcp=read_mcp_settings(read_agent_file(workspace), environ),
             context_budget=options.context_budget,
             most_rounds=MOST_ROUNDS if options.max_rounds is None else options.max_rounds,

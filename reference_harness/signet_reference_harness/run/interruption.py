@@ -42,7 +42,7 @@ class Interruption:
         return f"ended by {signal.Signals(self.signal or signal.SIGINT).name}"
 
     @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
+    def handled(self) -> Iterator[None]:
         """Within this context, signals and the time limit, which starts now, cancel the current task."""
         loop = asyncio.get_running_loop()
         self._cancelled = asyncio.current_task()
@@ -76,6 +76,6 @@ class Interruption:
             return
         if self.status is None:
             self.is_late, self.signal = number is None, number
-        # Once: a second signal must not interrupt the cleanup that the first has started.
+        # Only once: a second signal must not interrupt the cleanup that the first one started.
         self._cancelled.cancel()
         self._cancelled = None

@@ -1,7 +1,7 @@
-"""The sessions that a process has open at the daemon, a file each: the next process ends those that a kill left open.
+"""The sessions that processes have open at the daemon, one file each, so that a killed process's sessions are ended.
 
 A file exists from before the start of its session until its end was accepted, and is locked by the process that has
-the session open. An unlocked file belongs to a process that is gone, or whose end the daemon did not take.
+the session open. An unlocked file is that of a process that is gone, or whose end the daemon did not accept.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import Lifecycle
 
 SUFFIX: Final = ".json"
-LOOK_S: Final = 0.05
+POLL_S: Final = 0.05
 """How often to look whether another process has finished the end of a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """Whose session it is, the origin of the daemon that was told, and the file that holds its conversation."""
+    """The identity of the session, the origin of its daemon, and the file with its conversation."""
 
     session: str
     agent: str
@@ -52,12 +52,12 @@ class OpenMark(kept_lines.HeldFile):
 
     @classmethod
     def create(cls, folder: Path, session: Lifecycle, file: Path) -> Self:
-        """Mark a session as open, before the daemon hears of it. Raises ConfigError.
+        """Mark a session as open, before it is started at the daemon. Raises ConfigError.
 
         The caller has the session's file open, so that no other process marks it too.
         """
-        who, daemon = session.identity, session.client.config.origin
-        of = OpenSession(who.key, who.agent, who.project, daemon, str(file))
+        identity, daemon = session.identity, session.client.config.origin
+        of = OpenSession(identity.key, identity.agent, identity.project, daemon, str(file))
         path = folder / f"{sha256(f'{of.daemon} {of.session}'.encode()).hexdigest()[:32]}{SUFFIX}"
         with os_errors(f"{path}: cannot be written", "give --state-dir a folder of yours on a disk with room"):
             return cls(path, kept_lines.put_in_place(path, [kept_lines.as_line(asdict(of), str)]), of)
@@ -76,7 +76,7 @@ class OpenMark(kept_lines.HeldFile):
                     of = OpenSession(**json.loads(path.read_bytes()))
                     ours = of.session == own
                     while not (locked := kept_lines.lock(handle)) and ours and not seized:  # noqa: ASYNC110 - it is a process
-                        await asyncio.sleep(LOOK_S)
+                        await asyncio.sleep(POLL_S)
                     current = os.fstat(handle).st_ino == path.stat().st_ino
                     if of.daemon == daemon and current and (locked or ours):
                         mark, handle = cls(path, handle, of), -1
@@ -86,7 +86,7 @@ class OpenMark(kept_lines.HeldFile):
                         os.close(handle)
 
     def leave(self, *, owed: bool) -> None:
-        """Let the file go. Where the end is still `owed` it stays, for the next process."""
+        """Close the file, and remove it unless the end is still `owed`: then it stays for the next process."""
         if not owed:
             self.remove()
         self.close()
@@ -126,7 +126,7 @@ async def take_up(
 async def _end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool) -> None:
     """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds.
 
-    After one end that finds the daemon away, the others are left to the next process: each would take as long.
+    After one end that the daemon did not answer, the others are left to the next process: each would take as long.
     """
     async for mark in OpenMark.abandoned_in(folder, client.config.origin, own, seized=seized):
         owed = True

@@ -1,4 +1,4 @@
-"""The output of a task while it works, and at its end: a format each, made of the events of its run."""
+"""Writes the output of a task, while it works and at its end, in one of several formats, from the run's events."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from signet_reference_harness.session import events
 from signet_reference_harness.session.watching import EventQueue
 
 LONGEST_ARGUMENTS: Final = 160
-"""Characters of a tool's arguments that a person is shown."""
+"""How many characters of a tool's arguments a person is shown."""
 LONGEST_ERROR: Final = 300
-"""Characters of the reason for which a tool failed or was refused."""
+"""How many characters of the reason of a tool's failure are shown."""
 Render = Callable[[events.Event], str]
 """The text of an event in a format; empty for one that the format does not show."""
 
@@ -26,8 +26,8 @@ Render = Callable[[events.Event], str]
 class Output:
     """Writes the events of `events` to a stream, in a thread of its own: a slow reader does not stop the task.
 
-    `scrub` takes out what is secret. A stream that cannot be written to any more does not end the task, whose session
-    and summary go on: `lost` says why.
+    `scrub` removes secrets. If the stream cannot be written to any more, `lost` says why, and the task with its session
+    and summary continues.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Output:
         tools: TextIO | None = None,
     ) -> None:
         """The tools that run are named on the stream `tools`, if there is one."""
-        # A person who is slow to read a reply wants all of it; the conversation holds the same text anyway.
+        # Unbounded except for JSON: a slow reader needs the whole reply, and the conversation holds the text anyway.
         self.events = EventQueue() if output_format == "stream-json" else EventQueue(None)
         self._render = RENDERERS[output_format]()
         self._stream = stream
@@ -76,14 +76,14 @@ class Output:
             return
         text = self._scrub(text)
         try:
-            # Whoever reads a pipe may show it in a terminal.
+            # The reader of a pipe may show it in a terminal.
             _write(self._stream, printable(text.replace("\r\n", "\n")))
         except OSError as error:
             self.lost = error
 
 
 def _tool_line(event: events.Event) -> str:
-    """The line that tells a person of a tool: that it was called, or why it brought nothing; empty for other events."""
+    """The line about a tool's call or failure for a person; empty for other events."""
     if isinstance(event, events.ToolCalled):
         return f"tool: {event.name} {json.dumps(event.arguments, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]}"
     if isinstance(event, events.ToolReturned) and not event.ok:
@@ -99,7 +99,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     else:
-        # What its encoding does not have, such as an accent in ASCII, is escaped.
+        # Characters that the encoding lacks, such as accents in ASCII, are escaped.
         kept_lines.append(handle, text.encode(stream.encoding, "backslashreplace"))
 
 
@@ -145,7 +145,7 @@ def _line(event: events.Event) -> str:
 
 
 def _json_line(value: Mapping[str, Any]) -> str:
-    # A DEL as it is would be escaped as text is, and no JSON.
+    # An unescaped DEL would later be escaped as in text, which is invalid JSON.
     return json.dumps(value).replace("\x7f", "\\u007f") + "\n"
 
 
@@ -166,7 +166,7 @@ EXIT_STATUSES: Final[dict[events.Status, int]] = {
 
 
 def write_summary(summary: events.RunSummary, path: Path) -> None:
-    """Put the summary in the place of whatever `path` holds, whole or not at all. Raises HarnessError."""
+    """Write the summary to `path` atomically, replacing what is there. Raises HarnessError."""
     text = json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
     with os_errors(f"--summary {path}: cannot be written", "name a file in a folder of yours", HarnessError):
         put_text(path, text, mode=0o600)

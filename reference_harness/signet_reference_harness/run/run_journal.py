@@ -1,15 +1,15 @@
-"""A run on disk, and the lease on it. Its JSON lines keep the answers and tool results that are not to be had twice.
+"""A run on disk, and the lease on it. Its JSON lines store the answers and tool results, which a resumed run reuses.
 
     {"kind": "header", "format": "signet-run/2", "run": "…", "session": "…", "prompt": "…", …}
     {"kind": "holder", "pid": 4711, "host": "…", "at": "…"}   a process works in the run, from here on
     {"kind": "answer", "answer": {"content": "…", …}}         the model has answered
     {"kind": "calling", "name": "…"}                          a tool is about to run
     {"kind": "result", "name": "…", "ok": true, …}            it has run
-    {"kind": "outcome", "status": "failed"}                   the process is through with the run
+    {"kind": "outcome", "status": "failed"}                   the process has ended its work in the run
 
 The holder of the lease keeps the file locked, and touches it now and then. A process that has ended holds nothing. If
-the holder has not touched the file for :data:`LEASE_S`, another process takes the run over: it puts a copy in the
-place of the file. Before each line the old holder looks whether its file is still the run's.
+the holder has not touched the file for :data:`LEASE_S`, another process takes the run over: it replaces the file by a
+copy. Before each line, the old holder checks that its file is still that of the run.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from signet_reference_harness.tools import ToolResult
 
 FORMAT: Final = "signet-run/2"
 MOST_NAMED: Final = 5
-"""How many runs are named in the place of one that does not exist, the latest first."""
+"""How many runs the error for an unknown run names, the latest first."""
 LEASE_S: Final = 60.0
 """How long the holder of a lease may be silent before another process may take the run over."""
 FINAL: Final[Mapping[Status, str]] = {"done": "is finished", "cancelled": "was cancelled"}
-"""Statuses after which a run is over, and how that is said."""
+"""Statuses after which a run is over, and the words for messages."""
 LASTING: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENGTH, StopReason.TOOL_USE})
-"""Reasons of answers that are not asked for again when a run is resumed; after any other the run has failed."""
+"""Reasons of answers that a resumed run does not request again; after any other reason, the run has failed."""
 HEADER: Final = ("run", "session", "agent", "project", "prompt", "sessions", "turns")
 UNKNOWN: Final = (
     "The harness was stopped while this tool ran: whether it took effect is not known. "
@@ -82,7 +82,7 @@ class RunRecord:
 
     @property
     def past(self) -> TurnHistory:
-        """The part of the turn that is not repeated when it continues."""
+        """The part of the turn that is not repeated when the run is resumed."""
         return TurnHistory(self.answers, self.results)
 
 
@@ -99,7 +99,7 @@ class RunJournal(kept_lines.HeldFile):
         """Whether it was taken over from a process that still exists, and is stuck."""
         super().__init__(path, handle, scrub)
         self._over = threading.Event()
-        threading.Thread(target=self._keep_lease, name="lease", daemon=True).start()
+        threading.Thread(target=self._renew_lease, name="lease", daemon=True).start()
 
     @classmethod
     def begin(cls, folder: Path, recorded: RunRecord, scrub: kept_lines.Scrub = str) -> Self:
@@ -119,7 +119,7 @@ class RunJournal(kept_lines.HeldFile):
 
     @classmethod
     def resume(cls, folder: Path, run: str, scrub: kept_lines.Scrub = str) -> Self:
-        """Go on with a run that failed, or whose process was killed.
+        """Continue a run that failed, or whose process was killed.
 
         Raises ConfigError for a run that is over, that another process works in, or that does not exist.
         """
@@ -138,7 +138,7 @@ class RunJournal(kept_lines.HeldFile):
         return cls(path, handle, recorded, scrub, resumed=True, seized=seized)
 
     def answer(self, answer: CompletionResult) -> None:
-        """Keep an answer of the model that need not be asked for again."""
+        """Store an answer of the model, if a resumed run can use it."""
         if answer.stop_reason in LASTING:
             self._write({"kind": "answer", "answer": to_builtins(answer)})
 
@@ -147,7 +147,7 @@ class RunJournal(kept_lines.HeldFile):
         self._write({"kind": "calling", "name": name})
 
     def result(self, result: ToolResult) -> None:
-        """Keep what a tool brought."""
+        """Store the result of a tool."""
         self._write(
             {"kind": "result", "name": result.name, "ok": result.ok, "content": result.content, "error": result.error}
         )
@@ -157,12 +157,12 @@ class RunJournal(kept_lines.HeldFile):
         self._write({"kind": "outcome", "status": status})
 
     def release(self) -> None:
-        """Let the lease go."""
+        """Give up the lease."""
         self._over.set()
         self.close()
 
     def discard(self) -> None:
-        """Let the lease go; a new run leaves nothing, so that its id is free again."""
+        """Give up the lease; remove the file of a new run, so that its id is free again."""
         if not self.resumed:
             self.remove()
         self.release()
@@ -176,14 +176,14 @@ class RunJournal(kept_lines.HeldFile):
         with _journal_errors(self.path):
             self.append(members)
 
-    def _keep_lease(self) -> None:
+    def _renew_lease(self) -> None:
         while not self._over.wait(LEASE_S / 4):
             with contextlib.suppress(OSError):
                 os.utime(self._handle)
 
 
 def demand_new(folder: Path, run: str) -> None:
-    """Raise ConfigError where there is a run of that id."""
+    """Raise ConfigError if a run of that id exists."""
     path = kept_lines.file_of(folder, run, "--run-id")
     if not path.exists():
         return
@@ -253,7 +253,7 @@ def _unknown(name: str) -> ToolResult:
 
 
 def _holder() -> bytes:
-    """The line that says who works in the run from here on."""
+    """The line that names the process that works in the run from here on."""
     return kept_lines.as_line(
         {"kind": "holder", "pid": os.getpid(), "host": socket.gethostname(), "at": kept_lines.now()}, str
     )
@@ -291,7 +291,7 @@ def _journal_errors(path: Path) -> contextlib.AbstractContextManager[None]:
 
 
 class Checkpoints(KeptTurn):
-    """Keeps the answers and tool results of a turn in its run, too."""
+    """Stores the answers and tool results of a turn also in its run."""
 
     def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal, notices: list[str]) -> None:
         """Each text for the person is appended to `notices` as it comes."""
@@ -299,12 +299,12 @@ class Checkpoints(KeptTurn):
         self._notices, self._journal = notices, journal
 
     def message(self, message: Message) -> None:
-        """Keep its notices."""
+        """Store the message, and collect its notices."""
         self._notices += texts_for_person(replace(message, content=""))
         super().message(message)
 
     def answer(self, answer: CompletionResult) -> None:
-        """Keep the answer."""
+        """Store the answer."""
         self._journal.answer(answer)
 
     def tool_call(self, call: ToolCall) -> None:
@@ -313,6 +313,6 @@ class Checkpoints(KeptTurn):
         super().tool_call(call)
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
-        """Keep what the tool brought."""
+        """Store the tool's result."""
         self._journal.result(result)
         super().tool_result(call, result)

@@ -185,7 +185,7 @@ def test_a_signal_that_another_thread_gets_wakes_the_turn() -> None:
 
     async def turn() -> None:
         asyncio.get_running_loop().call_later(30, disturbed.append, True)
-        with interruption.heeded():
+        with interruption.handled():
             threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
             await asyncio.Event().wait()
 
