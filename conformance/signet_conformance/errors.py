@@ -18,7 +18,7 @@ DISTRIBUTION = "signet-conformance"
 EXIT_INTERRUPTED = 130
 """The exit status of a run that its user or CI system stopped, as a shell reports one that SIGINT ended."""
 MORE_FILES = "raise the limit of open files, and run it again: ulimit -n 1024"
-"""What to do where a process may open no further file."""
+"""The remedy if a process may open no further file."""
 _CI_COMMAND = re.compile(
     r":(?=:(?:set-|add-|stop-|save-|remove-|debug|warning|error|notice|group|endgroup|echo))|#(?=#(?:vso|teamcity)?\[)",
     re.IGNORECASE,
@@ -51,13 +51,13 @@ def pip_install(extra: str | None = None) -> str:
     import shlex
     from urllib.parse import unquote, urlsplit
 
-    url = str(noted_source().get("url", ""))
+    url = str(install_source().get("url", ""))
     source = unquote(urlsplit(url).path) if url.startswith("file://") else DISTRIBUTION
     return f"pip install {shlex.quote(source if extra is None else f'{source}[{extra}]')}"
 
 
-def noted_source() -> dict[str, Any]:
-    """What pip noted of the clone, wheel or repository that the kit was installed from; empty where it noted none."""
+def install_source() -> dict[str, Any]:
+    """What pip recorded about the clone, wheel or repository that the kit was installed from; empty if nothing."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -138,10 +138,10 @@ class KitError(SignetConformanceError):
 
 @contextmanager
 def os_errors(
-    what: str, *, where: Place | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
+    problem: str, *, where: Place | None = None, remedy: str, error: type[SignetConformanceError] = UsageError
 ) -> Iterator[None]:
-    """Convert an OSError in the block to `error`. Its message is `what` (went wrong) and the system's reason."""
+    """Convert an OSError in the block to `error`. Its message is the `problem` and the system's reason."""
     try:
         yield
     except OSError as failure:
-        raise error(f"{what}: {failure.strerror or failure}", where=where, remedy=remedy) from None
+        raise error(f"{problem}: {failure.strerror or failure}", where=where, remedy=remedy) from None

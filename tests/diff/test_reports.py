@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.diff.reports import BreachGroup, ReportComparison, compared
+from signet_conformance.diff.reports import BreachGroup, ReportComparison, compare_reports
 from signet_conformance.diff.reports_text import lines as lines_of
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import FOLDING_ORDER, Verdict
@@ -136,7 +136,7 @@ def test_every_edit_of_a_real_recording_is_told_exactly(tmp_path: Path) -> None:
     changed = 0
     for before, after in pairs(tmp_path):
         old = reports.setdefault(str(before.trace.path), report(before))
-        outcome = compared(old, report(after))
+        outcome = compare_reports(old, report(after))
         was, now = kinds(before), kinds(after)
         added = {key for key in now if key not in was or is_worse(now[key][0], was[key][0])}
         hidden = {key for key in added if is_worse(before.judgements[key[0]].verdict, now[key][0])}
@@ -167,7 +167,7 @@ def runs(tmp_path: Path) -> ReportComparison:
     for name, lines in (("old", CONFORMING), ("new", BREACHING)):
         (tmp_path / name).mkdir()
         outcome.append(report(judge(read(write(tmp_path / name / "a.jsonl", lines)))))
-    return compared(*outcome, tmp_path / "old", tmp_path / "new")
+    return compare_reports(*outcome, tmp_path / "old", tmp_path / "new")
 
 
 def test_the_requests_that_changed_are_told(runs: ReportComparison) -> None:
@@ -182,7 +182,7 @@ def test_what_is_not_tested_any_more_is_not_mended(tmp_path: Path) -> None:
     """A breach of a call that is no longer made says nothing of the connector."""
     old = judge(read(write(tmp_path / "a.jsonl", [health(), start(), recall(limit=900), end()])))
     new = judge(read(write(tmp_path / "a.jsonl", [health(), start(), end()])))
-    outcome = compared(report(old), report(new))
+    outcome = compare_reports(report(old), report(new))
     assert "SIG-REC-002" in {key[0] for key in names(outcome, BreachGroup.UNSEEN)}
     assert "SIG-REC-002" not in {key[0] for key in names(outcome, BreachGroup.FIXED)}
 
@@ -226,7 +226,7 @@ def test_what_became_reachable_is_told(
         JsonReport(stream).close(ending_of((), 0, reach=reach))
         return Report.model_validate_json(stream.getvalue())
 
-    outcome = compared(told(old), told(new))
+    outcome = compare_reports(told(old), told(new))
     assert (outcome.became_reachable, outcome.became_unreachable) == (reached, lost)
     text = " ".join(" ".join(lines_of(outcome, 200)).split())
     assert ("became reachable" in text, "not reachable any more" in text) == (bool(reached), bool(lost))

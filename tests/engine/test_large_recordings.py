@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from signet_conformance import engine
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.engine.folding import Tally
-from signet_conformance.engine.pieces import ASKED_AGAIN, by_pieces, rules_by
+from signet_conformance.engine.pieces import SECOND_ROUND, by_pieces, rules_by
 from signet_conformance.errors import TraceError
 from signet_conformance.facts import NeedsWholeError, Recording
 from signet_conformance.rules import builtin_rules, daemon_rules
@@ -136,7 +136,7 @@ def test_rules_by_exchange_and_by_session_are_judged_in_pieces(tmp_path: Path) -
     by_session = {name for name in rules_by("session") if not judgements[name].findings}
     with nothing_is_held():
         tallies = in_pieces(read(tmp_path / "trace.jsonl"))
-    assert tallies.keys() == {*rules_by("exchange"), *ASKED_AGAIN, *by_session}
+    assert tallies.keys() == {*rules_by("exchange"), *SECOND_ROUND, *by_session}
 
 
 @pytest.mark.parametrize(("more", "growing"), [([MARK], False), ([ASKED], False), ([], True)])
@@ -280,7 +280,7 @@ def test_change_of_a_file_that_is_read_is_told(how: str, tmp_path: Path) -> None
 def test_rules_by_exchange_and_by_session_are_built_in() -> None:
     """Only rules of the kit are asked piece by piece; what a user's own rule looks at nobody knows."""
     known = {*builtin_rules(), *daemon_rules()}
-    assert {*rules_by("exchange"), *rules_by("session"), *ASKED_AGAIN} <= known
+    assert {*rules_by("exchange"), *rules_by("session"), *SECOND_ROUND} <= known
     assert rules_by("exchange").keys().isdisjoint(rules_by("session"))
 
 

@@ -66,7 +66,7 @@ def test_it_changes_no_exit_status(tmp_path: Path) -> None:
 
     def conclude(release: str | None) -> Conclusion:
         judging = Judging(Terms(connector=release, only=frozenset({"SIG-AGENT-002", "SIG-START-001"})))
-        for judged in judging.judged_alone([trace]):
+        for judged in judging.judge_traces([trace]):
             judging.add(judged)
         return judging.conclude()
 

@@ -42,7 +42,7 @@ def concluded(
     """The conclusion over one recording in which this was the user's turn."""
     header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": capabilities}}
     judging = Judging(Terms(only=only))
-    for judged in judging.judged_alone([read(write(folder / "one.jsonl", [*BEGUN, *turn, *ENDED], header))]):
+    for judged in judging.judge_traces([read(write(folder / "one.jsonl", [*BEGUN, *turn, *ENDED], header))]):
         judging.add(judged)
     return judging.conclude()
 

@@ -48,7 +48,7 @@ def concluded(folder: Path, *scenarios: Sequence[Line], capabilities: Sequence[s
     header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": capabilities}}
     judging = Judging(Terms(), whole=True)
     paths = [write(folder / f"{n}.jsonl", [*lines, ENDED], header) for n, lines in enumerate(scenarios)]
-    for judged in judging.judged_alone([read(path) for path in paths]):
+    for judged in judging.judge_traces([read(path) for path in paths]):
         judging.add(judged)
     return judging.conclude()
 

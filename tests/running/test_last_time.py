@@ -24,7 +24,7 @@ def performed(path: Path, *, breach: bool) -> trace.Trace:
 def note(memory: Path, *traces: trace.Trace) -> LastTime:
     """Let the memory take in a run of these recordings, and read it anew."""
     judging = Judging(Terms(only=frozenset({AGENT})), whole=True)
-    for judged in judging.judged_alone(traces):
+    for judged in judging.judge_traces(traces):
         judging.add(judged)
     LastTime(memory).note(judging.conclude())
     return LastTime(memory)

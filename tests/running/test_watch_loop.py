@@ -130,7 +130,7 @@ def test_a_save_ends_the_pass_that_is_under_way(drive: Drive) -> None:
 def conclusion(folder: Path, **breaches: bool) -> Conclusion:
     """A conclusion over recordings of scenarios by name, in which two calls have the wrong agent or not."""
     judging = Judging(Terms(only=frozenset({AGENT})), whole=True)
-    for judged in judging.judged_alone(
+    for judged in judging.judge_traces(
         [performed(folder / f"{name}.jsonl", breach=of) for name, of in breaches.items()]
     ):
         judging.add(judged)

@@ -188,7 +188,7 @@ class Files:
         read = [_read_trace(file, workers if sys.platform == "linux" else 1) for file in batch.files]
         try:
             traces = [trace for trace in read if isinstance(trace, Trace)]
-            judged = iter(self.judging.judged_alone(traces, workers))
+            judged = iter(self.judging.judge_traces(traces, workers))
         except SignetConformanceError as failure:
             if len(batch.files) == 1:
                 return [failure]

@@ -44,12 +44,12 @@ from signet_conformance.errors import printable
 def command(*, old: str, new: str, comment: str | None, strict: bool, force: bool) -> int:
     """Compare; the exit status says whether something new fails."""
     from signet_conformance.diff import reports_text
-    from signet_conformance.diff.reports import BreachGroup, compared
+    from signet_conformance.diff.reports import BreachGroup, compare_reports
     from signet_conformance.reports.terminal import terminal_width, wants_colour
 
     demand_apart([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
     (before, its_folder), (after, folder) = report_of_run(old), report_of_run(new)
-    outcome = compared(before, after, its_folder, folder)
+    outcome = compare_reports(before, after, its_folder, folder)
     status = 1 if outcome.fails or (strict and outcome.of(BreachGroup.FRESH)) else outcome.unjudged
     if comment is not None:
         with report_stream(comment, force) as stream:

@@ -56,7 +56,7 @@ def _report_on(files: Iterable[Path]) -> Report:
     report = JsonReport(document)
     nothing_broke_off = Shortfall((), 0)
     for trace in nothing_broke_off.judged(list(_readable(files))):
-        for judged in judging.judged_alone([trace]):
+        for judged in judging.judge_traces([trace]):
             report.add(judged, {})
             judging.add(judged)
     report.close(RunEnding(judging.conclude(shortfall=nothing_broke_off)))

@@ -56,7 +56,7 @@ def run_lines(
         yield ""
     yield from run_text.undecided_lines(ending)
     notes = (line for line in run_text.note_lines(performance.recordings.read_so_far) if line not in lacking)
-    yield from _wrapped(notes if verbose else map(run_text.in_short, notes))
+    yield from _wrapped(notes if verbose else map(run_text.shorten_note, notes))
     yield from run_text.closing_lines(ending)
     if coverage and conclusion.coverage is not None:
         yield from coverage_lines(conclusion.coverage, ending.width, ending.colour, missed=True)

@@ -68,7 +68,7 @@ def _created(report: Report) -> str:
 
 
 def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
-    from signet_conformance.diff.reports import BreachGroup, compared
+    from signet_conformance.diff.reports import BreachGroup, compare_reports
 
     last: dict[str, Report] = {}
     for name, report in runs:
@@ -80,7 +80,7 @@ def _rows(runs: Sequence[tuple[str, Report]]) -> Iterator[Sequence[str]]:
         tally = Counter(row.verdict for row in report.together.values())
         changed = ("", "")
         if before is not None:
-            outcome = compared(before, report)
+            outcome = compare_reports(before, report)
             changed = (f"+{len(outcome.of(BreachGroup.FRESH))}", f"-{len(outcome.of(BreachGroup.FIXED))}")
         counts = (str(tally[verdict]) for verdict in _COUNTED)
         when = _created(report)[:16].replace("T", " ")

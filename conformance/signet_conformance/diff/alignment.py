@@ -32,14 +32,14 @@ Pair = tuple[int | None, int | None]
 """Indexes of an aligned pair; None where the side has no counterpart."""
 
 
-Grain = Callable[[int, int], str]
+Content = Callable[[int, int], str]
 """The full content of the item at an index of a side (0 or 1); called only to tell equal items apart."""
 
 
-def align(first: Sequence[Item], second: Sequence[Item], grain: Grain = lambda _side, _index: "") -> list[Pair]:
+def align(first: Sequence[Item], second: Sequence[Item], content: Content = lambda _side, _index: "") -> list[Pair]:
     """The pairs, in an order that both sides keep. An item without a counterpart stands where it happened."""
     pairs = list(_Alignment(first, second).pairs(0, len(first), 0, len(second)))
-    return list(_met_by_grain(pairs, first, second, grain))
+    return list(_realign(pairs, first, second, content))
 
 
 class _Alignment(Struct, frozen=True):
@@ -168,7 +168,7 @@ def _unique(items: Sequence[Item], low: int, high: int) -> dict[Item, int]:
     return {item: index for item, index in seen.items() if item not in repeated}
 
 
-def _met_by_grain(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item], grain: Grain) -> Iterator[Pair]:
+def _realign(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence[Item], content: Content) -> Iterator[Pair]:
     """In a row of equal items with too few counterparts, pair those that agree in every detail."""
 
     def item(place: int) -> object:
@@ -184,11 +184,11 @@ def _met_by_grain(pairs: Sequence[Pair], first: Sequence[Item], second: Sequence
         if len(ours) == len(theirs) == len(row) or not ours or not theirs:
             yield from row
         elif len(ours) <= len(theirs):
-            met = _places_in([grain(0, i) for i in ours], [grain(1, j) for j in theirs])
-            yield from zip(_row_with(ours, met, len(theirs)), theirs, strict=True)
+            matched = _places_in([content(0, i) for i in ours], [content(1, j) for j in theirs])
+            yield from zip(_row_with(ours, matched, len(theirs)), theirs, strict=True)
         else:
-            met = _places_in([grain(1, j) for j in theirs], [grain(0, i) for i in ours])
-            yield from zip(ours, _row_with(theirs, met, len(ours)), strict=True)
+            matched = _places_in([content(1, j) for j in theirs], [content(0, i) for i in ours])
+            yield from zip(ours, _row_with(theirs, matched, len(ours)), strict=True)
 
 
 def _row_with(few: Sequence[int], places: Sequence[int], length: int) -> list[int | None]:
@@ -229,7 +229,7 @@ _MAX_COMPARED = 10_000
 
 
 class Session(Struct):
-    """The calls of one key in order; `key` is None for those without a key."""
+    """The calls of one key in order; `key` is None for the calls without a key."""
 
     key: str | None
     calls: list[Call] = field(default_factory=list)

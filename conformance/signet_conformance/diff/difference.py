@@ -130,7 +130,7 @@ def numbers(difference: Difference, first: str = "A", second: str = "B") -> list
     return [f"{name} #{side.exchange}" for name, side in sides if side.exchange is not None]
 
 
-def again(others: Sequence[Difference]) -> str:
+def more_like_it(others: Sequence[Difference]) -> str:
     """How many more differences are like the first, and where."""
     places = [" ".join(numbers(other)) for other in others[:6]]
     more = ", …" if len(others) > len(places) else ""

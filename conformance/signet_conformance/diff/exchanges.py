@@ -38,10 +38,10 @@ class ExchangePair(Struct, frozen=True):
         """Yield the differences; times are not compared."""
         yield from self._path()
         ours, theirs = (call.exchange.request for call in (self.first, self.second))
-        yield from self._pairs("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
+        yield from self._named_values("query", "query parameter", _by_name(ours.query), _by_name(theirs.query))
         if ours.headers != theirs.headers:
             headers = (self._read_headers(request.headers) for request in (ours, theirs))
-            yield from self._pairs("header", "request header", *headers)
+            yield from self._named_values("header", "request header", *headers)
         yield from self._body("body", "request")
         yield from self._outcome()
         if self.first.exchange.response is not None and self.second.exchange.response is not None:
@@ -77,7 +77,7 @@ class ExchangePair(Struct, frozen=True):
             headers["authorization"] = place, value.split(" ", 1)[0]
         return headers
 
-    def _pairs(
+    def _named_values(
         self, part: str, words: str, ours: Mapping[str, tuple[int, str]], theirs: Mapping[str, tuple[int, str]]
     ) -> Iterator[Difference]:
         folder = "/request/headers" if part == "header" else "/request/query"
@@ -149,8 +149,8 @@ class ExchangePair(Struct, frozen=True):
             return
         for place in places:
             pointers = at[0] + place.first_pointer, at[1] + place.second_pointer
-            parted = DifferingPlace(*pointers, place.first, place.second)
-            yield self._changed(f"{words} /{name}{place.first_pointer}", parted, requirements, _why(place))
+            inner = DifferingPlace(*pointers, place.first, place.second)
+            yield self._changed(f"{words} /{name}{place.first_pointer}", inner, requirements, _why(place))
 
 
 def name_of(call: Call) -> str:
@@ -277,9 +277,9 @@ class Structure:
                 yield DifferingPlace(*pointers, value, ABSENT)
             else:
                 yield from self.places(name, value, second[other], pointers, strict)
-        met = set(renamed.values())
+        matched = set(renamed.values())
         for name, value in second.items():
-            if name not in first and name not in met:
+            if name not in first and name not in matched:
                 yield DifferingPlace(f"{at[0]}/{escape(name)}", f"{at[1]}/{escape(name)}", ABSENT, value)
 
     def _renamed(self, first: Mapping[str, Any], second: Mapping[str, Any], strict: bool) -> dict[str, str]:

@@ -16,8 +16,8 @@ from signet_conformance.diff.difference import (
     Difference,
     DifferenceKind,
     SideValue,
-    again,
     fold_differences,
+    more_like_it,
     place,
     session_facts,
     texts,
@@ -123,7 +123,7 @@ def _article(alike: Sequence[Difference], bodies: Bodies) -> Markup:
         pages = (element("li", f"{name}: ", requirement_page(name)) for name in first.requirements)
         rows.append(("read by", element("ul", pages, class_="plain")))
     if len(alike) > 1:
-        rows.append(("again", again(alike[1:])))
+        rows.append(("again", more_like_it(alike[1:])))
     return element("article", head, facts(rows), bodies.beside(first), data_kind=first.kind.value)
 
 

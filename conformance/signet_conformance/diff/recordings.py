@@ -18,7 +18,7 @@ from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import ABSENT
 from signet_conformance.reports.values import as_text
 
-_TELLING = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")
+_HINTS = ("userMessage", "userPrompt", "content", "query", "summary", "command", "reason", "source", "mode", "hook")
 """Body members that distinguish calls of the same operation."""
 _HINT_LENGTH = 300
 _MOST_SENT = 300
@@ -33,12 +33,12 @@ def compare(first: Recording, second: Recording, volatile: VolatileClasses | Non
     ours = KeyNames(_numbers(pairs, first=True), volatile)
     theirs = KeyNames(_numbers(pairs, first=False), volatile)
     within: list[Difference] = []
-    met: list[_Met] = []
+    shared: list[_SharedExchange] = []
     for pair in pairs:
         compared = _Pair(pair, volatile, ours, theirs)
         within += compared.differences()
-        met += compared.met
-    differences = [*_declared(first, second), *_interleaving(met), *within]
+        shared += compared.shared
+    differences = [*_declared(first, second), *_interleaving(shared), *within]
     if not (first.timeline.steps and second.timeline.steps):
         differences = [replace(each, requirements=_judged_without_marks(each)) for each in differences]
     return Comparison(first, second, pairs, differences)
@@ -72,14 +72,14 @@ def _of_header(member: str, pointer: str, ours: Any, theirs: Any, requirements: 
     return Difference(DifferenceKind.CHANGED, 0, "the header line", member, *sides, requirements)
 
 
-_Met = tuple[int, int, int]
+_SharedExchange = tuple[int, int, int]
 """An exchange that both recordings have: its number in the first, in the second, and the number of its session."""
 
 
-def _interleaving(met: Sequence[_Met]) -> Iterator[Difference]:
+def _interleaving(shared: Sequence[_SharedExchange]) -> Iterator[Difference]:
     """A cosmetic difference if the sessions alternate in another order; only shared exchanges count."""
-    ours = [session for _, _, session in sorted(met)]
-    theirs = [session for _, session in sorted((second, session) for _, second, session in met)]
+    ours = [session for _, _, session in sorted(shared)]
+    theirs = [session for _, session in sorted((second, session) for _, second, session in shared)]
     if _turns(ours) != _turns(theirs):
         yield Difference(
             DifferenceKind.REORDERED, 0, "sessions", "the order between sessions", SideValue(), SideValue()
@@ -101,56 +101,56 @@ class _Pair:
         self._theirs = pair.second.calls if pair.second is not None else []
         self._links = Links(ours.plain, theirs.plain)
         self._operations = (_labels(pair.first), _labels(pair.second))
-        self.met: list[_Met] = []
+        self.shared: list[_SharedExchange] = []
 
     def differences(self) -> Iterator[Difference]:
         first = [self._item(call) for call in self._ours]
         second = [self._item(call) for call in self._theirs]
-        pairs = align(first, second, self._grain)
+        pairs = align(first, second, self._full_content)
         moved = _moved(pairs, first, second)
         races = _Races(pairs, self._ours, self._theirs)
         arrived = set(moved.values())
         for index, other in pairs:
             if index is None:
                 if other is not None and other not in arrived:
-                    yield self._alone(DifferenceKind.ADDED, self._theirs[other])
+                    yield self._unpaired(DifferenceKind.ADDED, self._theirs[other])
             elif other is not None:
-                yield from self._meeting(index, other)
+                yield from self._compare_pair(index, other)
             elif index in moved:
                 yield self._reordered(index, moved[index], races)
-                yield from self._meeting(index, moved[index])
+                yield from self._compare_pair(index, moved[index])
             else:
-                yield self._alone(DifferenceKind.MISSING, self._ours[index])
+                yield self._unpaired(DifferenceKind.MISSING, self._ours[index])
 
-    def _meeting(self, index: int, other: int) -> Iterator[Difference]:
+    def _compare_pair(self, index: int, other: int) -> Iterator[Difference]:
         first, second = self._ours[index], self._theirs[other]
-        self.met.append((first.seq, second.seq, self._pair.number))
+        self.shared.append((first.seq, second.seq, self._pair.number))
         return ExchangePair(self._pair.number, self._volatile, self._links, first, second).differences()
 
     def _item(self, call: Call) -> Item:
         label = f"{call.method} {call.operation or self._volatile.plain(call.path).skeleton}"
-        texts = (call.body.get(name) for name in _TELLING) if call.body else ()
+        texts = (call.body.get(name) for name in _HINTS) if call.body else ()
         hint = "\n".join(self._volatile.plain(text[:_HINT_LENGTH]).skeleton for text in texts if isinstance(text, str))
         return Item(label, hint)
 
-    def _grain(self, side: int, index: int) -> str:
+    def _full_content(self, side: int, index: int) -> str:
         """The whole call with its answer as text, without volatile values."""
         call = (self._ours, self._theirs)[side][index]
         body, error, fault = call.exchange.request.body, call.exchange.error, call.exchange.fault
-        said = json.dumps(
+        content = json.dumps(
             [None if body is None else body.value, call.status, error, fault], sort_keys=True, default=str
         )
-        return f"{self._volatile.plain(call.path).skeleton} {self._volatile.plain(said).skeleton}"
+        return f"{self._volatile.plain(call.path).skeleton} {self._volatile.plain(content).skeleton}"
 
     def _readers(self, call: Call) -> tuple[str, ...]:
         """The requirements that count this exchange: in a session every exchange counts, outside only some do."""
         readers = readers_of("exchange", call.operation)
         if counted := readers.requirements(ORDER):
             return counted
-        met = all(_label(call) in side for side in self._operations)
-        return readers.requirements(PRESENCE) if call.key is not None or not met else ()
+        on_both_sides = all(_label(call) in side for side in self._operations)
+        return readers.requirements(PRESENCE) if call.key is not None or not on_both_sides else ()
 
-    def _alone(self, kind: DifferenceKind, call: Call) -> Difference:
+    def _unpaired(self, kind: DifferenceKind, call: Call) -> Difference:
         here = SideValue(call.seq, "", ABSENT, as_text(dict(call.body), _MOST_SENT) if call.body else "")
         sides = (SideValue(), here) if kind is DifferenceKind.ADDED else (here, SideValue())
         return Difference(kind, self._pair.number, name_of(call), "", *sides, self._readers(call))
@@ -193,12 +193,12 @@ class _Races:
     def __init__(self, pairs: Sequence[Pair], ours: Sequence[Call], theirs: Sequence[Call]) -> None:
         self._aligned = [(i, j) for i, j in pairs if i is not None and j is not None]
         self._ours, self._theirs = ours, theirs
-        self._looked = 0
+        self._checks = 0
 
     def between(self, index: int, other: int) -> bool:
         """Whether every exchange that the moved one passed overlaps it in both recordings."""
-        self._looked += 1
-        if self._looked > _MAX_RACES:
+        self._checks += 1
+        if self._checks > _MAX_RACES:
             return False
         passed = [(i, j) for i, j in self._aligned if (i < index) != (j < other)]
         return bool(passed) and all(

@@ -85,7 +85,7 @@ class ReportedRun:
                 self._generated.add(name)
             self._traces.setdefault(name, []).append(trace)
         self.verdicts = {name: row.verdict for name, row in report.together.items()}
-        self.breaches = self._gathered()
+        self.breaches = self._gather_breaches()
 
     @property
     def scenarios(self) -> set[str]:
@@ -119,9 +119,9 @@ class ReportedRun:
         if self.verdict(breach.requirement, breach.scenario) not in _DECIDED:
             return False
         about_a_call = breach.finding is not None and breach.finding.pointer not in _EXISTENCE
-        return not (about_a_call and breach.key.operation) or self.calls(breach)
+        return not (about_a_call and breach.key.operation) or self.has_calls_of(breach)
 
-    def calls(self, breach: ReportedBreach) -> bool:
+    def has_calls_of(self, breach: ReportedBreach) -> bool:
         """Whether the scenario of a breach holds a call of its operation."""
         traces = self._traces.get(breach.scenario, ())
         return any(breach.key.operation in trace.operations for trace in traces)
@@ -144,15 +144,15 @@ class ReportedRun:
         """Whether any call shows the same kind of breach, in any operation and scenario."""
         return any(key[:2] == breach.key[:2] and key.element == breach.key.element for key, _ in self.breaches)
 
-    def declares(self, scenario: str) -> object:
+    def declarations(self, scenario: str) -> object:
         """The declarations of a scenario by which its calls are judged: agents, bounds, secrets."""
         return [
-            (set(told.agents), told.bounds_s, told.token, bool(told.canaries))
+            (set(declared.agents), declared.bounds_s, declared.token, bool(declared.canaries))
             for trace in self._traces.get(scenario, ())[:1]
-            for told in [trace.declared]
+            for declared in [trace.declared]
         ]
 
-    def gave_way(self, breach: ReportedBreach, after: ReportedRun) -> str | None:
+    def hidden_by(self, breach: ReportedBreach, after: ReportedRun) -> str | None:
         """The requirement of a fixed breach that may have hidden this one, or was worse at the same place.
 
         If a request has several flaws, a rule reports the first.
@@ -174,7 +174,7 @@ class ReportedRun:
         """
         for requirement, finding in self._others_at(breach):
             places = ((key, breach.scenario) for key in self._kinds(requirement, finding))
-            if any(before.knew(place, self) for place in places):
+            if any(before.had(place, self) for place in places):
                 return requirement
         return None
 
@@ -191,11 +191,11 @@ class ReportedRun:
                     if finding.pointer == breach.pointer and {*finding.exchanges[:1]} & {*breach.finding.exchanges}:
                         yield requirement, finding
 
-    def knew(self, place: tuple[BreachKey, str], after: ReportedRun) -> bool:
+    def had(self, place: tuple[BreachKey, str], after: ReportedRun) -> bool:
         """Whether a breach of another report is in this one, or was hidden in it."""
-        return place in self.breaches or self.gave_way(after.breaches[place], after) is not None
+        return place in self.breaches or self.hidden_by(after.breaches[place], after) is not None
 
-    def fixed(self, scenario: str, after: ReportedRun) -> bool:
+    def has_fixed(self, scenario: str, after: ReportedRun) -> bool:
         """Whether a breach of a scenario, or of the run as a whole, is not in another report."""
         return any(
             key not in after.breaches and (breach.scenario in (scenario, WHOLE_RUN))
@@ -243,29 +243,29 @@ class ReportedRun:
         gaps = any(trace.gaps for trace in report.traces) or bool(report.generated and report.generated.gaps)
         return crashed or gaps or (report.lacks is not None and report.lacks != ReportLacks())
 
-    def _gathered(self) -> Mapping[tuple[BreachKey, str], ReportedBreach]:
-        gathered: dict[tuple[BreachKey, str], ReportedBreach] = {}
+    def _gather_breaches(self) -> Mapping[tuple[BreachKey, str], ReportedBreach]:
+        breaches: dict[tuple[BreachKey, str], ReportedBreach] = {}
         for name, traces in self._traces.items():
             for trace in traces:
                 for requirement, row in trace.verdicts.items():
-                    self._add(gathered, requirement, row, row.findings, name, trace.file)
-        scripted = {key for key, scenario in gathered if scenario not in self._generated}
-        for key, scenario in [*gathered]:
+                    self._add(breaches, requirement, row, row.findings, name, trace.file)
+        scripted = {key for key, scenario in breaches if scenario not in self._generated}
+        for key, scenario in [*breaches]:
             if scenario in self._generated:
-                breach = gathered.pop((key, scenario))
+                breach = breaches.pop((key, scenario))
                 if key not in scripted:
-                    gathered.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
-        named = {key.requirement for key, _ in gathered}
+                    breaches.setdefault((key, _GENERATED), replace(breach, scenario=_GENERATED))
+        named = {key.requirement for key, _ in breaches}
         for requirement, row in self._report.together.items():
             # Only all traces together show a finding without a file.
             findings = [finding for finding in row.findings if finding.file is None]
             if findings or requirement not in named:
-                self._add(gathered, requirement, row, findings, WHOLE_RUN, "")
-        return gathered
+                self._add(breaches, requirement, row, findings, WHOLE_RUN, "")
+        return breaches
 
     def _add(
         self,
-        gathered: dict[tuple[BreachKey, str], ReportedBreach],
+        breaches: dict[tuple[BreachKey, str], ReportedBreach],
         requirement: str,
         row: ReportVerdict,
         findings: Iterable[ReportFinding],
@@ -277,9 +277,9 @@ class ReportedRun:
         shown: Sequence[ReportFinding | None] = [*findings] or [None]
         for finding in shown:
             for key in self._kinds(requirement, finding):
-                before = gathered.get((key, scenario))
+                before = breaches.get((key, scenario))
                 if before is None or is_worse(row.verdict, before.verdict):
-                    gathered[key, scenario] = ReportedBreach(
+                    breaches[key, scenario] = ReportedBreach(
                         key, scenario, row.verdict, finding, file, row.message or ""
                     )
 

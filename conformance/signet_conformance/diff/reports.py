@@ -92,9 +92,9 @@ class ReportComparison(Struct, frozen=True):
         if self.old.newer is None and self.new.newer is None:
             return []
         old, new = (() if each.newer is None else each.newer.breaches for each in (self.old, self.new))
-        fates = {True: BreachGroup.STILL, False: BreachGroup.FRESH}
+        groups = {True: BreachGroup.STILL, False: BreachGroup.FRESH}
         gone = BreachGroup.UNSEEN if self.new.newer is None else BreachGroup.FIXED
-        return [*((name, fates[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
+        return [*((name, groups[name in old]) for name in new), *((name, gone) for name in old if name not in new)]
 
     @property
     def became_reachable(self) -> Sequence[str]:
@@ -137,7 +137,7 @@ def _points(unreached: ReportUnreached) -> frozenset[str]:
     return UnreachableParts(unreached.tools, unreached.fields, unreached.unfillable, later=later).points
 
 
-def compared(
+def compare_reports(
     old: Report, new: Report, old_folder: Path | None = None, new_folder: Path | None = None
 ) -> ReportComparison:
     """Compare two reports; the folders are where the reports are, and hold their recordings."""
@@ -148,13 +148,13 @@ def compared(
     for breach, change in _changes(before, after):
         known = changes.get((change.became, breach.key))
         changes[change.became, breach.key] = change if known is None else _merge(known, change)
-    told = [
+    explained = [
         replace(change, why=requests.changed(change.now))
         if change.became in (BreachGroup.FRESH, BreachGroup.FIXED, BreachGroup.UNSEEN)
         else change
         for change in changes.values()
     ]
-    ordered = sorted(told, key=lambda change: _place(change.now))
+    ordered = sorted(explained, key=lambda change: _place(change.now))
     return ReportComparison(old, new, ordered, unread_beside(old, new), [*after.lacks_beside(before)])
 
 
@@ -170,15 +170,15 @@ def _changes(before: ReportedRun, after: ReportedRun) -> Iterator[tuple[Reported
         was, now = before.breaches.get(key), after.breaches.get(key)
         if now is None:
             assert was is not None  # noqa: S101 - one of them is there
-            yield was, Change(_fate(was, before, after), [was])
+            yield was, Change(_classify_old(was, before, after), [was])
         elif was is not None and not is_worse(now.verdict, was.verdict):
             yield now, Change(BreachGroup.STILL, [now])
         else:
-            change = _origin(now, before, after)
+            change = _classify_new(now, before, after)
             yield now, change if was is None else replace(change, before=was.verdict)
 
 
-def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> BreachGroup:
+def _classify_old(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> BreachGroup:
     """Classify a breach that only the old report shows."""
     if before.is_generated(breach):
         same = before.draws_the_same(after) and after.verdicts.get(breach.requirement) is Verdict.PASS
@@ -186,7 +186,7 @@ def _fate(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Br
     return BreachGroup.FIXED if after.judges(breach) else BreachGroup.UNSEEN
 
 
-def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Change:
+def _classify_new(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> Change:
     """Classify a breach that only the new report shows, or shows as worse."""
     if after.is_generated(breach):
         if before.draws_the_same(after) and before.verdicts.get(breach.requirement) is Verdict.PASS:
@@ -201,7 +201,7 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
         return _unless_it_follows(breach, before, after)
     if breach.scenario not in before.scenarios:
         return Change(BreachGroup.FIRST, [breach], reason="its scenario was not judged before")
-    if before.declares(breach.scenario) != after.declares(breach.scenario):
+    if before.declarations(breach.scenario) != after.declarations(breach.scenario):
         return Change(BreachGroup.FIRST, [breach], reason="other agents, bounds or secrets were declared before")
     requirement = catalogue().get(breach.requirement)
     if requirement is not None and requirement.forbids_anywhere:
@@ -217,7 +217,7 @@ def _origin(breach: ReportedBreach, before: ReportedRun, after: ReportedRun) -> 
         if before.was_undecided(breach):
             return Change(BreachGroup.FRESH, [breach], shown)
         return Change(BreachGroup.FIRST, [breach], reason="undecided before")
-    if before.calls(breach) and not before.fixed(breach.scenario, after):
+    if before.has_calls_of(breach) and not before.has_fixed(breach.scenario, after):
         # The operation was called before without a breach: no fixed breach can have hidden this one.
         return Change(BreachGroup.FRESH, [breach])
     return Change(BreachGroup.FIRST, [breach], reason="nothing was subject to it before")
@@ -227,8 +227,8 @@ def _unless_it_follows(breach: ReportedBreach, before: ReportedRun, after: Repor
     """Classify a breach of something that the old report judged: new, unless it follows from a partial fix."""
     requirement = catalogue().get(breach.requirement)
     if requirement is None or not requirement.forbids_anywhere:
-        if (hid := before.gave_way(breach, after)) is not None:
-            return Change(BreachGroup.FIRST, [breach], reason=f"hidden by a breach of {hid} before")
+        if (hiding := before.hidden_by(breach, after)) is not None:
+            return Change(BreachGroup.FIRST, [breach], reason=f"hidden by a breach of {hiding} before")
         if (cause := after.rests_on(breach, before)) is not None:
             return Change(
                 BreachGroup.FIRST, [breach], reason=f"it follows from a breach of {cause} that was there before"

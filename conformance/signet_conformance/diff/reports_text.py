@@ -25,19 +25,19 @@ def identity_words(report: Report) -> str:
     """Describe the run of a report."""
     run = report.run
     words = "" if run is None else Identity(**run.model_dump()).words()
-    told = [words] if words else []
-    told += [f"{host.host} {host.release}" for host in report.played]
-    told += ["not judged whole"] if report.exit in (UsageError.exit_status, KitError.exit_status) else []
-    told += [counted(len(report.traces), "trace"), f"contract {report.contract}", f"kit {report.kit}"]
-    return printable(", ".join(told), 400)
+    parts = [words] if words else []
+    parts += [f"{host.host} {host.release}" for host in report.played]
+    parts += ["not judged whole"] if report.exit in (UsageError.exit_status, KitError.exit_status) else []
+    parts += [counted(len(report.traces), "trace"), f"contract {report.contract}", f"kit {report.kit}"]
+    return printable(", ".join(parts), 400)
 
 
 def closing_words(compared: ReportComparison) -> str:
     """Count the breaches of each group."""
     counts = {became: len(compared.of(became)) for became in BreachGroup}
     always = (BreachGroup.FRESH, BreachGroup.FIXED, BreachGroup.STILL)
-    told = [*always, *(became for became in BreachGroup if counts[became] and became not in always)]
-    return ", ".join(f"{counts[became]} {became.value}" for became in told)
+    groups = [*always, *(became for became in BreachGroup if counts[became] and became not in always)]
+    return ", ".join(f"{counts[became]} {became.value}" for became in groups)
 
 
 def why_words(difference: Difference) -> str:
@@ -96,12 +96,12 @@ def _missing(compared: ReportComparison) -> Iterator[str]:
 def _information(compared: ReportComparison) -> Iterator[str]:
     """Describe the breaches of the next contract and the change in reach; neither changes the exit status."""
     if compared.later:
-        by_fate: dict[BreachGroup, list[str]] = {}
+        by_group: dict[BreachGroup, list[str]] = {}
         for name, became in compared.later:
-            by_fate.setdefault(became, []).append(name)
+            by_group.setdefault(became, []).append(name)
         newer = compared.new.newer or compared.old.newer
-        told = "; ".join(f"{became.value}: {', '.join(names)}" for became, names in by_fate.items())
-        yield f"would breach {newer.contract if newer is not None else 'the next contract'}: {told}"
+        groups = "; ".join(f"{became.value}: {', '.join(names)}" for became, names in by_group.items())
+        yield f"would breach {newer.contract if newer is not None else 'the next contract'}: {groups}"
     if compared.became_reachable:
         yield f"became reachable: {', '.join(compared.became_reachable)}"
     if compared.became_unreachable:

@@ -12,8 +12,8 @@ from signet_conformance.diff.difference import (
     Comparison,
     Difference,
     DifferenceKind,
-    again,
     fold_differences,
+    more_like_it,
     place,
     session_facts,
     texts,
@@ -122,4 +122,4 @@ def _differences(alike: Sequence[Difference]) -> Iterator[RenderableType]:
         yield labelled("read by", ", ".join(difference.requirements))
         yield labelled_command("explain", ["signet-conformance", "explain", *difference.requirements])
     if len(alike) > 1:
-        yield labelled("again", again(alike[1:]))
+        yield labelled("again", more_like_it(alike[1:]))

@@ -100,10 +100,10 @@ class VolatileClasses:
         if self._pattern is None:
             return Plain(text, ())
         links: list[Link] = []
-        skeleton = self._pattern.sub(partial(self._replaced, links), text)
+        skeleton = self._pattern.sub(partial(self._replace, links), text)
         return Plain(skeleton, tuple(links))
 
-    def _replaced(self, links: list[Link], match: re.Match[str]) -> str:
+    def _replace(self, links: list[Link], match: re.Match[str]) -> str:
         if not match[0] or match.lastgroup is None:
             return match[0]
         # A user's pattern may hold groups of its own, so the last group need not be the class.

@@ -38,10 +38,10 @@ class Tally:
     def run(
         self,
         rule: Callable[[Judgeable], Iterator[Outcome]],
-        what: Judgeable,
+        evidence: Judgeable,
         excuse: Callable[[Finding], Finding] | None = None,
     ) -> None:
-        """Run a rule over `what` and count what it yields, each finding passed through `excuse`.
+        """Run a rule over `evidence` and count what it yields, each finding passed through `excuse`.
 
         Raises NeedsWholeError if the rule needs more of the recording than it was given.
         """
@@ -50,11 +50,11 @@ class Tally:
         # Nearly all subjects of a large recording conform: counting them is all that happens here.
         passed = 0
         try:
-            for subject in rule(what):
+            for subject in rule(evidence):
                 if subject is Verdict.PASS:
                     passed += 1
                 else:
-                    self._take(subject if excuse is None else excuse(subject))
+                    self._add_finding(subject if excuse is None else excuse(subject))
         except (NeedsWholeError, TraceError):
             raise
         except Exception as crash:  # noqa: BLE001 - whatever a rule raises is the kit's own failure
@@ -64,7 +64,7 @@ class Tally:
     def add(self, later: Tally) -> None:
         """Add the tally of the same rule over the next piece of the recording."""
         if self._crash is None:
-            self.take_all(later.findings)
+            self.add_all(later.findings)
             self._passed += later._passed
             self._dropped += later._dropped
             self._crash = later._crash
@@ -78,15 +78,15 @@ class Tally:
         for piece in pieces:
             piece.findings = []
             merged.add(piece)
-        merged.take_all(findings)
+        merged.add_all(findings)
         return merged
 
-    def take_all(self, findings: Iterable[Finding]) -> None:
+    def add_all(self, findings: Iterable[Finding]) -> None:
         """Add findings, in the order in which the rule yielded them."""
         for finding in findings:
-            self._take(finding)
+            self._add_finding(finding)
 
-    def _take(self, outcome: Finding) -> None:
+    def _add_finding(self, outcome: Finding) -> None:
         if len(self.findings) < MAX_FINDINGS or outcome.verdict not in self._kinds:
             self.findings.append(outcome)
             self._kinds.add(outcome.verdict)
@@ -167,7 +167,7 @@ class JudgedTrace(Struct, frozen=True, dict=True):
         harness: Mapping[str, Judgement],
     ) -> JudgedTrace:
         """Make the value for a recording that was judged."""
-        recording.memo.clear()  # what rules remembered: only they read it
+        recording.memo.clear()  # only rules read what they stored there
         judged = cls(recording.trace, recording.daemon_version, judgements, daemon, harness)
         judged.__dict__["recording"] = recording
         return judged
@@ -187,11 +187,11 @@ class JudgedRun(Struct, frozen=True):
 
 def fold_run(judged: Sequence[JudgedTrace], *, whole: bool = True) -> Mapping[str, Judgement]:
     """The judgement of each requirement over several traces; `whole` is off where traces of the run are missing."""
-    together = {name: _together(name, judged) for name, _ in fold_verdicts(judged)}
+    together = {name: _fold_traces(name, judged) for name, _ in fold_verdicts(judged)}
     return {**together, **run_judgements(judged)} if whole else together
 
 
-def _together(name: str, judged: Sequence[JudgedTrace]) -> Judgement:
+def _fold_traces(name: str, judged: Sequence[JudgedTrace]) -> Judgement:
     judgements = [trace.judgements[name] for trace in judged]
     verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in judgements))
     deciding = [j for j in judgements if j.verdict is verdict]
@@ -210,7 +210,7 @@ _LEFT_OPEN = (Reason.UNDECIDED, Reason.NO_SUBJECT)
 def run_judgements(judged: Sequence[JudgedTrace]) -> Mapping[str, Judgement]:
     """The judgements that only the traces of a run together allow, by requirement id.
 
-    A rule over the run is asked where every trace was judged by the requirement and none of them decided it.
+    A rule over the run is run if every trace was judged by the requirement and none of them decided it.
     """
     if not judged:
         return {}
@@ -234,11 +234,11 @@ def fold_verdicts(judged: Sequence[JudgedTrace]) -> Iterator[tuple[str, Verdict]
 def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False, recorded: bool = True) -> int:
     """0 conforming, 1 any FAIL (any WARN too when strict), 3 nothing was tested, 4 any ERROR.
 
-    Unless something was `recorded`, nothing was tested: a connector that never speaks keeps every rule on silence.
+    Unless something was `recorded`, nothing was tested: a connector that sends nothing breaks no rule about silence.
     """
-    seen = set(verdicts)
-    if Verdict.ERROR in seen:
+    present = set(verdicts)
+    if Verdict.ERROR in present:
         return 4
-    if Verdict.FAIL in seen or (strict and Verdict.WARN in seen):
+    if Verdict.FAIL in present or (strict and Verdict.WARN in present):
         return 1
-    return 0 if recorded and seen & {Verdict.PASS, Verdict.WARN} else 3
+    return 0 if recorded and present & {Verdict.PASS, Verdict.WARN} else 3

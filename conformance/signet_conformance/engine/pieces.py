@@ -25,7 +25,7 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.file_exchanges import FileExchanges
 from signet_conformance.trace.marks import StepMark, marks_of
 
-ASKED_AGAIN: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
+SECOND_ROUND: Mapping[str, Rule] = {"SIG-PROMPT-007": injected.injected_text_stays_out}
 """The rules that run over the pieces in a second round, when the facts of the whole recording are known."""
 
 
@@ -43,7 +43,7 @@ def rules_by(scope: Scope) -> Mapping[str, Rule]:
 
 _MOST_TROUBLED = 1000
 """Every piece gets the list of the exchanges that failed; if more did, rules that need the list see the whole."""
-_Told = Mapping[str, Tally | None]
+_Tallies = Mapping[str, Tally | None]
 
 
 def by_pieces(
@@ -56,7 +56,7 @@ def by_pieces(
     # With the marks of a driven run an answer elsewhere in the recording may excuse a breach.
     if not isinstance(trace.exchanges, FileExchanges) or any(marks_of(trace, StepMark)):
         return Recording(trace, version), {}
-    return _Pieces(trace, trace.exchanges, version, names, workers).judged()
+    return _Pieces(trace, trace.exchanges, version, names, workers).judge()
 
 
 class _Pieces:
@@ -76,57 +76,57 @@ class _Pieces:
         self._places = (
             by_sessions if by_sessions is not None else [everything[piece] for piece in file_exchanges.pieces()]
         )
-        # Where one piece ends before the next begins, what they come to is in the order of the recording.
+        # If each piece ends before the next begins, their findings are in the order of the recording.
         self._in_turn = all(before[-1] < after[0] for before, after in pairwise(self._places))
         self._by_exchange = rules_by("exchange")
         rules: dict[str, Rule] = {**self._by_exchange, **(rules_by("session") if self._of_sessions else {})}
         self._rules = {name: rules[name] for name in names if name in rules}
-        self._again = [name for name in names if self._of_sessions and name in ASKED_AGAIN]
+        self._second_round = [name for name in names if self._of_sessions and name in SECOND_ROUND]
         self._troubled: Sequence[Call] | None = None
         if self._of_sessions and len(file_exchanges.troubled) <= _MOST_TROUBLED:
             self._troubled = self._piece([file_exchanges.place_of(number) for number in file_exchanges.troubled]).calls
 
-    def judged(self) -> tuple[Recording, Mapping[str, Tally]]:
+    def judge(self) -> tuple[Recording, Mapping[str, Tally]]:
         """The recording with its calls, and the tallies over its pieces."""
-        lightened = LightCalls(self._file_exchanges)
-        tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._again)}
+        light = LightCalls(self._file_exchanges)
+        tallies: dict[str, list[Tally] | None] = {name: [] for name in (*self._rules, *self._second_round)}
         notes: list[PieceNotes] = []
         first = spread(self._first_look, self._places, self._workers)
-        for places, (told, facts, more) in zip(self._places, first, strict=True):
-            lightened.take(places, facts)
-            notes += more
-            self._add(tallies, told)
-        recording = Recording(self._trace, self._version, calls=lightened.calls)
-        if self._again:
-            _remember(recording, notes)
-            for told in self._second_looks(recording, notes):
-                self._add(tallies, told)
-        merged = {name: None if told is None else self._merge(name, told) for name, told in tallies.items()}
+        for places, (new, facts, new_notes) in zip(self._places, first, strict=True):
+            light.add(places, facts)
+            notes += new_notes
+            self._add(tallies, new)
+        recording = Recording(self._trace, self._version, calls=light.calls)
+        if self._second_round:
+            _store_notes(recording, notes)
+            for new in self._second_looks(recording, notes):
+                self._add(tallies, new)
+        merged = {name: None if each is None else self._merge(name, each) for name, each in tallies.items()}
         return recording, {name: tally for name, tally in merged.items() if tally is not None}
 
     def _piece(self, places: Sequence[int]) -> Recording:
         trace = replace(self._trace, exchanges=self._file_exchanges.at(places))
         return Recording(trace, self._version, piece=True, of_sessions=self._of_sessions, troubled=self._troubled)
 
-    def _first_look(self, places: Sequence[int]) -> tuple[_Told, PackedFacts, list[PieceNotes]]:
+    def _first_look(self, places: Sequence[int]) -> tuple[_Tallies, PackedFacts, list[PieceNotes]]:
         piece = self._piece(places)
-        told = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
-        return told, pack_calls(piece.calls), [_notes_of(piece)] if self._again else []
+        tallies = {name: _over_piece(name, rule, piece) for name, rule in self._rules.items()}
+        return tallies, pack_calls(piece.calls), [_notes_of(piece)] if self._second_round else []
 
-    def _second_looks(self, whole: Recording, notes: Sequence[PieceNotes]) -> Iterator[_Told]:
-        """What comes of the rules that are asked again, piece by piece; most pieces need not be looked at again."""
-        passed = [_settled_subjects(whole, each) for each in notes]
+    def _second_looks(self, whole: Recording, notes: Sequence[PieceNotes]) -> Iterator[_Tallies]:
+        """The tallies of the second round, piece by piece; most pieces need no second look."""
+        passed = [_conforming_subjects(whole, each) for each in notes]
         again = [places for places, count in zip(self._places, passed, strict=True) if count is None]
         looked = spread(partial(self._second_look, whole), again, self._workers)
         for count in passed:
-            yield next(looked) if count is None else {name: Tally(passed=count) for name in self._again}
+            yield next(looked) if count is None else {name: Tally(passed=count) for name in self._second_round}
 
-    def _second_look(self, whole: Recording, places: Sequence[int]) -> _Told:
-        piece = _recalling(self._piece(places), whole)
-        return {name: _over_piece(name, ASKED_AGAIN[name], piece) for name in self._again}
+    def _second_look(self, whole: Recording, places: Sequence[int]) -> _Tallies:
+        piece = _with_facts_of(self._piece(places), whole)
+        return {name: _over_piece(name, SECOND_ROUND[name], piece) for name in self._second_round}
 
-    def _add(self, tallies: dict[str, list[Tally] | None], told: _Told) -> None:
-        for name, more in told.items():
+    def _add(self, tallies: dict[str, list[Tally] | None], new: _Tallies) -> None:
+        for name, more in new.items():
             before = tallies[name]
             if more is None or before is None:
                 tallies[name] = None
@@ -135,20 +135,20 @@ class _Pieces:
             else:
                 before.append(more)
 
-    def _merge(self, name: str, told: list[Tally]) -> Tally | None:
+    def _merge(self, name: str, tallies: list[Tally]) -> Tally | None:
         """The tally of a rule over all pieces; None if the whole recording has to be judged."""
         entry = requirements().get(name)
         explained = entry is not None and entry.check is not None
         # The whole recording explains no more breaches than these.
-        if explained and sum(len(tally.findings) for tally in told) > MOST_EXPLAINED:
+        if explained and sum(len(tally.findings) for tally in tallies) > MOST_EXPLAINED:
             return None
-        if len(told) == 1:
-            return told[0]
-        looks_at_each = name in self._by_exchange or name in self._again
-        if not looks_at_each and any(tally.findings for tally in told):
+        if len(tallies) == 1:
+            return tallies[0]
+        looks_at_each = name in self._by_exchange or name in self._second_round
+        if not looks_at_each and any(tally.findings for tally in tallies):
             # The sessions overlap, so the order of the findings is known to the rule alone.
             return None
-        return Tally.in_order(told)
+        return Tally.in_order(tallies)
 
 
 class PieceNotes(NamedTuple):
@@ -168,21 +168,21 @@ def _notes_of(piece: Recording) -> PieceNotes:
     return PieceNotes(answered, injected.injects_of_piece(piece))
 
 
-def _remember(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
+def _store_notes(recording: Recording, pieces: Iterable[PieceNotes]) -> None:
     """Let the rules over a recording use the notes of its pieces."""
     notes = list(pieces)
     by_seq = recording.by_seq
-    turn = {key: place for place, key in enumerate(recording.hooks_of)} if any(note.answered for note in notes) else {}
+    order = {key: place for place, key in enumerate(recording.hooks_of)} if any(note.answered for note in notes) else {}
     answered = [(by_seq[prompt], by_seq[shown], newer) for note in notes for prompt, shown, newer in note.answered]
-    answered.sort(key=lambda known: turn[str(known[0].key)])
+    answered.sort(key=lambda known: order[str(known[0].key)])
     recording.memo[prompts_answered_before] = tuple(answered)
     firsts = [note.injected.first_seq for note in notes if note.injected.first_seq is not None]
     needles = merge(*(note.injected.needles for note in notes), key=attrgetter("place"))
     recording.memo[injected.injects_of] = injected.injects_in_file(recording, min(firsts, default=None), needles)
 
 
-def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
-    """How many subjects of a rule that is asked again conform in a piece; None where it has to be asked."""
+def _conforming_subjects(whole: Recording, piece: PieceNotes) -> int | None:
+    """How many subjects of a rule of the second round conform in a piece; None if the rule has to be run."""
     injects: injected.Injects | None = whole.memo[injected.injects_of]
     if injects is None:
         return 0
@@ -191,8 +191,8 @@ def _settled_subjects(whole: Recording, piece: PieceNotes) -> int | None:
     return sum(seq > injects.first_seq for seq in piece.injected.subjects)
 
 
-def _recalling(piece: Recording, whole: Recording) -> Recording:
-    """A piece whose rules have what the whole recording holds."""
+def _with_facts_of(piece: Recording, whole: Recording) -> Recording:
+    """Give the rules over a piece the facts of the whole recording."""
     for fact in (prompts_answered_before, injected.injects_of):
         piece.memo[fact] = whole.memo[fact]
     return piece
@@ -201,7 +201,7 @@ def _recalling(piece: Recording, whole: Recording) -> Recording:
 def _over_piece(name: str, rule: Rule, piece: Recording) -> Tally | None:
     """The tally of a rule over a piece; None if the rule needs the whole."""
     tally = Tally()
-    # No answer of the daemon excuses anything here: that takes step marks, and none is in a recording of pieces.
+    # No answer of the daemon excuses anything here: only step marks allow that, and recordings in pieces have none.
     excuse = partial(excuse_breach, name, recording=piece, broken={})
     try:
         tally.run(rule, piece, excuse)

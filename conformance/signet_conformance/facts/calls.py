@@ -78,7 +78,7 @@ def plain(text: str | None) -> str:
     return text.strip(_WHITE)
 
 
-def _first_said(values: Iterable[object]) -> str | None:
+def _first_text(values: Iterable[object]) -> str | None:
     """The first string that is not blank, as it is."""
     for value in values:
         if isinstance(value, str) and value.strip():
@@ -96,12 +96,11 @@ def pattern_agent(raw_key: str | None) -> str | None:
 class Call:
     """One exchange as the daemon understands it.
 
-    `method` is in upper case, `path` as the daemon matches it, without query; `is_hook`: it lies under /api/hooks/.
-    `body` is the request's JSON object, empty when it has none; `answer` is the response's JSON object
-    or None, `readable` whether the response is a JSON object or list at all. `cut` tells
-    that the request body was only partly recorded and has no readable field. `error` is the exchange's. `incomplete`
-    tells that the client left before all of the request had come, and without an answer: no daemon has handled it, so
-    it is of no operation and has no readable field.
+    `method` is in upper case, `path` as the daemon matches it, without query; `is_hook` if it is under /api/hooks/.
+    `body` is the request's JSON object, empty without one; `answer` is the response's JSON object or None, and it is
+    `readable` if it is a JSON object or list. `cut` if the request body was only partly recorded, so that no field can
+    be read. `error` is the exchange's. `incomplete` if the client left without an answer before the whole request had
+    come: no daemon has handled it, so it has no operation and no field that can be read.
     """
 
     __slots__ = ()
@@ -155,7 +154,7 @@ class Call:
     @property
     def text(self) -> str | None:
         """The text of a prompt: `userMessage` if not blank, else `userPrompt`; None when both are blank."""
-        return _first_said(map(self.body.get, ("userMessage", "userPrompt")))
+        return _first_text(map(self.body.get, ("userMessage", "userPrompt")))
 
     def says_again(self, before: Call) -> bool:
         """Whether a prompt says what another one said: the same text, after the same reply."""
@@ -213,7 +212,7 @@ class Call:
 
 
 class HeldCall(Call):
-    """A call with its exchange at hand."""
+    """A call with its exchange in memory."""
 
     __slots__ = (
         "_headers", "accepted", "agent", "answer", "body", "cut", "delivered", "error", "exchange", "fault",
@@ -264,10 +263,10 @@ class HeldCall(Call):
             and self.fault not in fault_kinds.SPOILING
         )
         # Rules ask for these several times a call.
-        self.raw_key = _first_said(self._key_sources())
+        self.raw_key = _first_text(self._key_sources())
         self.key = None if self.cut else normalised_key(self.raw_key)
         sources = _AGENT_SOURCES.get(self.operation or "")
-        self.agent = (text_or_none(_first_said(sources(self))) if sources else None) or "default"
+        self.agent = (text_or_none(_first_text(sources(self))) if sources else None) or "default"
         path = self._headers.get(PATH_HEADER) or self.body.get("runtimePath")
         self.runtime_path = path if path in ("plugin", "legacy") else None
 

@@ -26,7 +26,7 @@ _MOST_SHARED = 4
 
 
 @cache
-def kept_members() -> frozenset[str]:
+def compared_members() -> frozenset[str]:
     """The members of bodies and answers that rules over several exchanges compare, as their entries say."""
     entries = (*requirements().values(), *daemon_requirements().values())
     read = (reading for entry in entries if entry.scope != "exchange" for reading in entry.reads)
@@ -47,25 +47,25 @@ class _Own(int):
 
 @cache
 def _places() -> Sequence[_Own]:
-    """As many as a body and its answer can have."""
-    return tuple(map(_Own, range(2 * len(kept_members()))))
+    """Placeholders for all members that a body and its answer can have."""
+    return tuple(map(_Own, range(2 * len(compared_members()))))
 
 
-Held = dict[str, Any]
+StoredMembers = dict[str, Any]
 
 
 class Members(Mapping[str, Any]):
-    """The members of a body or an answer: the small ones at hand, any other one read from the file."""
+    """The members of a body or an answer: small ones are in memory, others are read from the file."""
 
-    __slots__ = ("_answer", "_call", "_held")
+    __slots__ = ("_answer", "_call", "_stored")
 
-    def __init__(self, call: LightCall, held: Held, *, answer: bool) -> None:
+    def __init__(self, call: LightCall, stored: StoredMembers, *, answer: bool) -> None:
         self._call = call
-        self._held = held
+        self._stored = stored
         self._answer = answer
 
     def __getitem__(self, name: str) -> Any:
-        value = self._held[name]
+        value = self._stored[name]
         if value is _KEY:
             return self._call.raw_key
         if type(value) is _Own:
@@ -74,16 +74,16 @@ class Members(Mapping[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """A member, or the default for one that it lacks."""
-        return self[name] if name in self._held else default
+        return self[name] if name in self._stored else default
 
     def __contains__(self, name: object) -> bool:
-        return name in self._held
+        return name in self._stored
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._stored)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._stored)
 
     def _whole(self) -> Mapping[str, Any]:
         exchange = self._call.exchange
@@ -113,20 +113,20 @@ class Kind(NamedTuple):
     accepted: bool
     agent: str
     runtime_path: str | None
-    headers: Held
-    members: Held
-    answered: Held | None
+    headers: StoredMembers
+    members: StoredMembers
+    answer_members: StoredMembers | None
 
 
 class PackedFacts(NamedTuple):
     """The facts of some calls, in a form for another process: columns, and the rows to which two of them refer.
 
-    `told` is the hash of a prompt's text, 1 for a start that was answered with the stub, else 0.
+    `digest` is the hash of a prompt's text, 1 for a start that was answered with the stub, else 0.
     """
 
     t0: array[float]
     t1: array[float]
-    told: array[int]
+    digest: array[int]
     kind: array[int]
     kinds: Sequence[Kind]
     names: array[int]
@@ -172,14 +172,14 @@ class LightCall(Call):
     @property
     def body(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The members of the request's object."""
-        held = self._kind.members
-        return Members(self, held, answer=False) if held else EMPTY
+        stored = self._kind.members
+        return Members(self, stored, answer=False) if stored else EMPTY
 
     @property
     def answer(self) -> Mapping[str, Any] | None:  # type: ignore[override]
         """The members of the response's object, if it is one."""
-        held = self._kind.answered
-        return None if held is None else Members(self, held, answer=True)
+        stored = self._kind.answer_members
+        return None if stored is None else Members(self, stored, answer=True)
 
     def header(self, name: str) -> str | None:
         """The first value of a request header by lower-case name."""
@@ -188,46 +188,46 @@ class LightCall(Call):
         return first_of_each_name(self.exchange.request.headers).get(name)
 
     @property
-    def told(self) -> int:
+    def digest(self) -> int:
         """What :class:`PackedFacts` keeps of it."""
-        return self._facts.told[self._place]
+        return self._facts.digest[self._place]
 
     def says_again(self, before: Call) -> bool:
         """Whether a prompt says what another one said: the same text, after the same reply."""
-        return isinstance(before, LightCall) and self.told == before.told and super().says_again(before)
+        return isinstance(before, LightCall) and self.digest == before.digest and super().says_again(before)
 
     @property
     def is_stub(self) -> bool:
         """Whether a start was answered with the stub that a repeated start gets instead of context."""
-        return self.operation == START and self.told == 1
+        return self.operation == START and self.digest == 1
 
 
 for _name in Kind._fields:
     if _name in Call.__annotations__:
-        # As plain attributes, and looked up without a function of Python's: rules ask for little else.
+        # Looked up without a function in Python, because rules read these most.
         setattr(LightCall, _name, property(attrgetter(f"_kind.{_name}")))
 del _name
 
 
 def pack_calls(calls: Iterable[Call]) -> PackedFacts:
-    """The facts of some calls whose exchanges are at hand; the exchanges are left behind."""
-    t0, t1, told, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
+    """Pack the facts of calls whose exchanges are in memory, without the exchanges."""
+    t0, t1, digest, kind_of, names_of = array("d"), array("d"), array("q"), array("l"), array("l")
     kinds: dict[object, tuple[int, Kind]] = {}
     named: dict[tuple[str | None, str | None, tuple[str, ...]], int] = {}
-    held = _Holding()
+    stored = _MemberStore()
     for call in calls:
         operation, raw_key = call.operation, call.raw_key
         t0.append(call.t0)
         t1.append(call.t1)
-        told.append(hash(call.text) if operation == PROMPT else call.is_stub)
+        digest.append(hash(call.text) if operation == PROMPT else call.is_stub)
         own: list[str] = []
-        members = held.members(call.body, raw_key, own)
-        answered = None if call.answer is None else held.members(call.answer, raw_key, own)
+        members = stored.members(call.body, raw_key, own)
+        answer_members = None if call.answer is None else stored.members(call.answer, raw_key, own)
         shared = (
             call.method, call.path, call.is_hook, call.error, call.served, operation, call.cut, call.incomplete,
             call.query, call.fault, call.delivered, call.status, call.readable, call.accepted, call.agent,
             call.runtime_path,
-            held.headers(call.exchange.request.headers), members, answered,
+            stored.headers(call.exchange.request.headers), members, answer_members,
         )  # fmt: skip
         identity = _identity(shared)
         known = kinds.get(identity)
@@ -235,30 +235,30 @@ def pack_calls(calls: Iterable[Call]) -> PackedFacts:
             known = kinds[identity] = len(kinds), Kind(*shared)
         kind_of.append(known[0])
         names_of.append(named.setdefault((call.key, raw_key, tuple(own)), len(named)))
-    return PackedFacts(t0, t1, told, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
+    return PackedFacts(t0, t1, digest, kind_of, [kind for _, kind in kinds.values()], names_of, list(named))
 
 
-class _Holding:
+class _MemberStore:
     """The members and headers of many calls, as one object for all equal ones."""
 
     def __init__(self) -> None:
         self._kept_of: dict[tuple[str, ...], Sequence[str]] = {}
-        self._members: dict[object, Held] = {}
-        self._headers: dict[Pairs, Held] = {}
+        self._members: dict[object, StoredMembers] = {}
+        self._headers: dict[Pairs, StoredMembers] = {}
         self._shared = _Shared()
-        self._values: dict[str, set[str]] = {name: set() for name in kept_members()}
+        self._values: dict[str, set[str]] = {name: set() for name in compared_members()}
         self._places = _places()
 
-    def headers(self, sent: Pairs) -> Held:
+    def headers(self, sent: Pairs) -> StoredMembers:
         """Some headers, by lower-case names."""
-        held = self._headers.get(sent)
-        if held is None:
+        stored = self._headers.get(sent)
+        if stored is None:
             first = first_of_each_name(sent)
-            held = self._shared.of({name: value for name, value in first.items() if name.startswith(_KEPT_HEADERS)})
-            self._headers[sent] = held
-        return held
+            stored = self._shared.of({name: value for name, value in first.items() if name.startswith(_KEPT_HEADERS)})
+            self._headers[sent] = stored
+        return stored
 
-    def members(self, members: Mapping[str, Any], raw_key: str | None, own: list[str]) -> Held:
+    def members(self, members: Mapping[str, Any], raw_key: str | None, own: list[str]) -> StoredMembers:
         """The members of a body or an answer; those that are the call's own are added to `own`."""
         names = tuple(members)
         kept = self._kept_of.get(names)
@@ -282,11 +282,11 @@ class _Holding:
                 own.append(value)
         # 1, 1.0 and true are equal, and yet different in a message.
         identity = (names, *values, *map(type, values))
-        held = self._members.get(identity)
-        if held is None:
-            held = self._shared.of({**dict.fromkeys(names, _ELSEWHERE), **dict(zip(kept, values, strict=True))})
-            self._members[identity] = held
-        return held
+        stored = self._members.get(identity)
+        if stored is None:
+            stored = self._shared.of({**dict.fromkeys(names, _ELSEWHERE), **dict(zip(kept, values, strict=True))})
+            self._members[identity] = stored
+        return stored
 
 
 class LightCalls:
@@ -298,12 +298,12 @@ class LightCalls:
         self.calls: list[Call] = [_NOT_YET] * len(file_exchanges)
         self.t0 = array("d", bytes(8 * len(file_exchanges)))
         self.t1 = array("d", self.t0)
-        self.told = array("q", bytes(8 * len(file_exchanges)))
+        self.digest = array("q", bytes(8 * len(file_exchanges)))
         self._kinds: dict[object, Kind] = {}
         self._shared = _Shared()
 
-    def take(self, places: Sequence[int], facts: PackedFacts) -> None:
-        """Take in the calls at some places of the file."""
+    def add(self, places: Sequence[int], facts: PackedFacts) -> None:
+        """Add the calls at some places of the file."""
         kinds = [self._share_kind(kind) for kind in facts.kinds]
         named = [
             (key and intern(key), raw_key and intern(raw_key), tuple(map(intern, own)))
@@ -311,10 +311,10 @@ class LightCalls:
         ]
         if isinstance(places, range):
             at = slice(places.start, places.stop)
-            self.t0[at], self.t1[at], self.told[at] = facts.t0, facts.t1, facts.told
+            self.t0[at], self.t1[at], self.digest[at] = facts.t0, facts.t1, facts.digest
         else:
-            for place, began, ended, says in zip(places, facts.t0, facts.t1, facts.told, strict=True):
-                self.t0[place], self.t1[place], self.told[place] = began, ended, says
+            for place, began, ended, says in zip(places, facts.t0, facts.t1, facts.digest, strict=True):
+                self.t0[place], self.t1[place], self.digest[place] = began, ended, says
         calls = self.calls
         for place, kind, names in zip(places, facts.kind, facts.names, strict=True):
             calls[place] = LightCall(self, place, kinds[kind], *named[names])
@@ -325,7 +325,7 @@ class LightCalls:
         kind = kind._replace(
             headers=share(kind.headers),
             members=share(kind.members),
-            answered=None if kind.answered is None else share(kind.answered),
+            answer_members=None if kind.answer_members is None else share(kind.answer_members),
         )
         return self._kinds.setdefault(_identity(kind), kind)
 
@@ -334,17 +334,17 @@ class _Shared:
     """One object for all equal sets of members."""
 
     def __init__(self) -> None:
-        self._held: dict[object, Held] = {}
+        self._stored: dict[object, StoredMembers] = {}
 
-    def of(self, held: Held) -> Held:
-        values = tuple(held.values())
-        return self._held.setdefault((tuple(held), values, *map(type, values)), held)
+    def of(self, stored: StoredMembers) -> StoredMembers:
+        values = tuple(stored.values())
+        return self._stored.setdefault((tuple(stored), values, *map(type, values)), stored)
 
 
 def _identity(kind: Sequence[Any]) -> object:
     """The values that distinguish a kind from others; the members that it holds are shared already."""
-    query, headers, members, answered = kind[8], *kind[16:]
-    return *kind[:8], *query.items(), *kind[9:16], id(headers), id(members), id(answered)
+    query, headers, members, answer_members = kind[8], *kind[16:]
+    return *kind[:8], *query.items(), *kind[9:16], id(headers), id(members), id(answer_members)
 
 
 _NOT_YET: Any = None

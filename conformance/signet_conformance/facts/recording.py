@@ -115,11 +115,11 @@ class Recording:
         operations, exchanges = operation_table(), self.trace.exchanges
         if not isinstance(exchanges, FileExchanges):
             return [HeldCall(exchange, self.routes, operations) for exchange in exchanges]
-        lightened = LightCalls(exchanges)
+        light = LightCalls(exchanges)
         for piece in exchanges.pieces():
             calls = (HeldCall(exchange, self.routes, operations) for exchange in exchanges[piece])
-            lightened.take(range(len(exchanges))[piece], pack_calls(calls))
-        return lightened.calls
+            light.add(range(len(exchanges))[piece], pack_calls(calls))
+        return light.calls
 
     @property
     def whole(self) -> Recording:
@@ -280,10 +280,10 @@ class Recording:
 
     def marks(self, kind: type[MarkT]) -> Sequence[MarkT]:
         """The marks of one kind, in order."""
-        told = self._marks.get(kind)
-        if told is None:
-            told = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
-        return told
+        found = self._marks.get(kind)
+        if found is None:
+            found = self._marks[kind] = tuple(mark for mark in self.kit_marks if isinstance(mark, kind))
+        return found
 
 
 def _earlier_keys(marks: Sequence[KitMark]) -> AbstractSet[str]:

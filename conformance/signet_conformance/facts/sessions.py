@@ -195,11 +195,11 @@ class Sessions:
     @cached_property
     def reported_owners(self) -> Mapping[str | None, set[str]]:
         """The sessions that the driver reported as owners of each key."""
-        told: dict[str | None, set[str]] = {}
+        owners: dict[str | None, set[str]] = {}
         for mark in self._marks_of(marks.SessionKeyMark):
             if mark.session is not None and mark.key is not None:
-                told.setdefault(mark.key, set()).add(mark.session)
-        return told
+                owners.setdefault(mark.key, set()).add(mark.session)
+        return owners
 
     @cached_property
     def reported_sessions(self) -> Mapping[str | None, str]:
@@ -250,7 +250,7 @@ class Sessions:
         return _only(step.project for step in self.steps_of(session)) if session is not None else None
 
     def folder_of(self, call: Call) -> str | None:
-        """The folder of the host at the last opening of a call's session before it: run in, or handed over.
+        """The folder that the host ran in or passed on at the last opening of a call's session before the call.
 
         None if no mark shows the session or the folder.
         """
@@ -298,9 +298,9 @@ class Sessions:
 
     def _sessions_above(self, session: str | None) -> Iterator[str]:
         """The session in which a sub-agent works, the one in which that works, and so on; each once."""
-        met = {session}
-        while (session := self._parents.get(session)) is not None and session not in met:
-            met.add(session)
+        visited = {session}
+        while (session := self._parents.get(session)) is not None and session not in visited:
+            visited.add(session)
             yield session
 
     def are_related(self, one: str | None, other: str | None) -> bool:
@@ -321,8 +321,8 @@ class Sessions:
         if not says_so or not any(self._sessions_above(session)):
             return says_so
         # A sub-agent below a marked one has a key beside that which the driver reported for the session.
-        told = [own for own, owner in self.reported_sessions.items() if owner == session]
-        return key not in told and any(own in self._hooks_of() for own in told)
+        reported = [own for own, owner in self.reported_sessions.items() if owner == session]
+        return key not in reported and any(own in self._hooks_of() for own in reported)
 
     @cached_property
     def _sub_agents(self) -> AbstractSet[str]:

@@ -47,7 +47,7 @@ A clear, a fork and another conversation end a session, and open one.
 
 @cache
 def steps_for(operation: str) -> frozenset[str]:
-    """The kinds of step that can bring an operation about; empty where that is not known, as of a checkpoint."""
+    """The kinds of step that can bring an operation about; empty if that is not known, as for a checkpoint."""
     return frozenset(kind for kind, operations in _OPERATIONS.items() if operation in operations)
 
 
@@ -79,7 +79,7 @@ class SkipMeter:
         self._performed: set[str] = set()
 
     def add(self, trace: Trace) -> None:
-        """Take in one recording."""
+        """Add one recording."""
         indices = {mark.index for mark in marks_of(trace, SkippedMark)}
         steps = list(marks_of(trace, StepMark))
         names = {_name_of(step) for step in steps if step.index in indices}
@@ -102,15 +102,15 @@ def _most_first(counts: Counter[str]) -> Mapping[str, int]:
 
 def skipped_words(skipped: Mapping[str, int]) -> str:
     """The steps that a driver skipped, in one line: `the driver skipped compact (8 scenarios), tool (21)`; or empty."""
-    told = [
+    parts = [
         f"{name} ({counted(number, 'scenario') if place == 0 else number})"
         for place, (name, number) in enumerate(skipped.items())
     ]
-    return f"the driver skipped {', '.join(told)}" if told else ""
+    return f"the driver skipped {', '.join(parts)}" if parts else ""
 
 
 def skipped_for(traces: Iterable[Trace], absent: Collection[str]) -> Sequence[str]:
-    """Why operations were never seen that only skipped steps would have brought about, a line each."""
+    """Say which operations were never seen because only skipped steps would have brought them about."""
     by_kinds: dict[str, list[str]] = {}
     marks = [(list(marks_of(trace, StepMark)), {m.index: m for m in marks_of(trace, SkippedMark)}) for trace in traces]
     # What keeps a session from beginning or ending keeps it from being compacted, too.

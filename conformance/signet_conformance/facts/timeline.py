@@ -198,7 +198,7 @@ class Timeline(Sessions):
         return {before.step, after.step} <= _kinds_asking_for(call) or (is_of_any_step and before.step == after.step)
 
     def is_session_beside(self, turn: Call, start: Call) -> bool:
-        """Whether the user went on with the session of `turn` beside the one that `start` begins."""
+        """Whether the user continued the session of `turn` beside the one that `start` begins."""
         old, new = self.asked_by(turn), self.asked_by(start)
         if old is None or new is None or old.session in (None, new.session):
             return False
@@ -227,7 +227,7 @@ class Timeline(Sessions):
         """The turn in which a prompt was sent."""
         return next((turn for turn in self.turns if any(call.seq == prompt.seq for prompt in turn.prompts)), None)
 
-    # What disturbed it
+    # Disturbances
 
     def is_disturbed(self, call: Call) -> bool:
         """Whether a fault met the call, it ended with an error, or something was switched on meanwhile."""
@@ -273,9 +273,9 @@ class Timeline(Sessions):
 
 def _has_only_words_of_first(call: Call, before: StepMark, after: StepMark) -> bool:
     """Whether a call has the words of the first of two steps, and not those of the second, in which it is sent."""
-    told = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")))
+    text = plain(call.text or text_or_none(call.body.get("content")) or text_or_none(call.body.get("query")))
     first, second = (plain(_words_of(step)) for step in (before, after))
-    return first != "" and first in told and second not in told
+    return first != "" and first in text and second not in text
 
 
 def _words_of(step: StepMark) -> str | None:

@@ -40,26 +40,26 @@ class WholeRun(Struct, frozen=True):
         A remark that explains why a harness runs no hook at all explains nothing in a run with hooks; there, only a
         remark counts that names one of the operations.
         """
-        told = dict.fromkeys(refusals(self.traces))
+        causes = dict.fromkeys(refusals(self.traces))
         silent = LIFECYCLE.isdisjoint(self.operations)
         for trace in self.traces:
             if any(mark.is_on for mark in marks_of(trace, marks.BypassMark)):
                 # A connector that its user has switched off may register and call nothing.
                 continue
             strays = (mark.address for mark in marks_of(trace, marks.StrayMark))
-            told.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
+            causes.update(dict.fromkeys(f"requests went to {address} instead (SIG-LOAD-003)" for address in strays))
             remarks = (str(mark.text) for mark in marks_of(trace, marks.RemarkMark) if mark.text and mark.unheard)
-            told.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
-            told.update(
+            causes.update(dict.fromkeys(text for text in remarks if silent or any(name in text for name in absent)))
+            causes.update(
                 dict.fromkeys(f"{m.file}: {m.words} (SIG-LOAD-002)" for m in _refusals_that_block(trace, absent))
             )
             if silent and registers_nothing([*marks_of(trace, marks.RegisteredMark)]):
-                told.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
+                causes.setdefault(f"{NOTHING_REGISTERED} (SIG-LOAD-001)")
             unloaded = (m.words for m in marks_of(trace, marks.LoadedMark) if silent and m.ok is False and m.words)
-            told.update(dict.fromkeys(unloaded))
-        told.update(dict.fromkeys(self._misspelt(absent)))
-        told.update(dict.fromkeys(skipped_for(self.traces, absent)))
-        return list(told)
+            causes.update(dict.fromkeys(unloaded))
+        causes.update(dict.fromkeys(self._misspelt(absent)))
+        causes.update(dict.fromkeys(skipped_for(self.traces, absent)))
+        return list(causes)
 
     def _misspelt(self, absent: Collection[str]) -> Iterator[str]:
         """Requests that no route serves and that are similar to one of the operations."""

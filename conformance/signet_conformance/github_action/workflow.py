@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from signet_conformance import __version__
-from signet_conformance.errors import UsageError, noted_source, printable
+from signet_conformance.errors import UsageError, install_source, printable
 from signet_conformance.files import real_path
 from signet_conformance.github_action.discovery import build_lines, template
 from signet_conformance.github_action.inputs import FIELDS, Inputs, read_inputs, variable
@@ -111,7 +111,7 @@ def installed_pin() -> str | None:
 
     None where the kit came from a package index, or from a checkout that has no commit or no such remote.
     """
-    noted = noted_source()
+    noted = install_source()
     address = str(noted.get("url", ""))
     if "vcs_info" in noted:
         return _pin(address, str(noted["vcs_info"].get("commit_id", "")))

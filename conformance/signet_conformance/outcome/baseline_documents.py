@@ -58,7 +58,7 @@ Failure = Annotated[
 ]
 
 
-# Strict, it would refuse the object that stands in a file; its members convert nothing as they are.
+# Not strict: that would refuse the object in a file. Its members convert no values anyway.
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Entry:
     """One known failure."""

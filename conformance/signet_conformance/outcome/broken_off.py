@@ -54,8 +54,8 @@ class Shortfall(Struct, frozen=True):
     interrupted_after: int | None = None
 
     def write(self, folder: Path) -> None:
-        """Leave it in the folder of the run, where xdist workers find it: without what programs wrote to stderr."""
-        # Nobody has redacted that, and the folder is uploaded.
+        """Write it into the folder of the run, for xdist workers, without the programs' standard error."""
+        # Standard error is not redacted, and CI uploads the folder.
         written = replace(self, broken=tuple(replace(scenario, tail=()) for scenario in self.broken))
         (folder / FILE).write_bytes(json.format(json.encode(written), indent=1))
 
@@ -66,7 +66,7 @@ class Shortfall(Struct, frozen=True):
         return json.decode(path.read_bytes(), type=cls) if path.is_file() else None
 
     def judged(self, traces: Sequence[Trace]) -> list[Trace]:
-        """The traces that count: those of scenarios performed to their end, as the part of a run that they are."""
+        """The traces of scenarios that were performed to their end, marked as parts of a run."""
         # What a part never shows may have been in the scenarios that it lacks.
         return [replace(trace, part=True) for trace in traces if not _is_cut_short(trace)]
 
@@ -96,7 +96,7 @@ class Shortfall(Struct, frozen=True):
             yield f"  most likely at fault: {fault}"
 
     def notes(self) -> Iterator[str]:
-        """List these for reports, one fact a note."""
+        """List the missing scenarios for reports, one fact per note."""
         yield from self._interruption(len(self.left))
         if self.broken:
             yield f"{len(self.broken)} of {self.of} scenarios broke off; the verdicts are those of the others"
@@ -127,7 +127,7 @@ def warnings_of(trace: Trace) -> Sequence[str]:
 
 
 def _is_cut_short(trace: Trace) -> bool:
-    # A run that is given up leaves the recording of what the other worker was at without its end.
+    # If a run is given up, the recording of the other worker's scenario has no end.
     return broke_off(trace) is not None or not any(marks_of(trace, ScenarioEndMark))
 
 
@@ -146,11 +146,11 @@ class Recordings:
 
     @property
     def read_so_far(self) -> Sequence[Trace]:
-        """Those that have been read so far."""
+        """The recordings that have been read so far."""
         return self._traces or ()
 
     def traces(self) -> Sequence[Trace]:
-        """All of them. Raises TraceError for one that cannot be read."""
+        """All recordings. Raises TraceError for one that cannot be read."""
         if self._traces is None:
             driven = sorted(recordings_in(self._folder), key=_place)
             traces = [read(path) for path in self._named or driven]

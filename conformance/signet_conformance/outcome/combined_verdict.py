@@ -23,8 +23,7 @@ MAX_PATHS = 2000
 def essence(judged: JudgedTrace) -> JudgedTrace:
     """The part of a judged trace that verdicts over several traces need: small enough to keep thousands.
 
-    It has one finding a requirement and kind, and of the exchanges one for each method and path, without what they
-    carried.
+    It has one finding per requirement and kind, and one exchange per method and path, without bodies.
     """
     trace = judged.trace
     first: dict[tuple[str, str, bool], Exchange] = {}
@@ -69,10 +68,10 @@ def _kinds(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def evidence_of(judged: Sequence[JudgedTrace], judgement: Judgement) -> Iterator[tuple[str | None, Finding]]:
-    """The findings behind a judgement over all traces, each with its file: of each trace the first of each kind.
+    """The findings behind a judgement over all traces, each with its file: the first of each kind in each trace.
 
-    Those of the judgement's verdict come first, then, of a breach, those of other breaches. What no trace shows, since
-    the run as a whole or its generated sessions decide it, has only its own findings.
+    Those of the judgement's verdict come first; for a breach, those of other breaches follow. If no trace shows the
+    verdict, because the run as a whole or its generated sessions decide it, only the judgement's own findings.
     """
     alone = [(each.trace.path, each.judgements.get(judgement.requirement)) for each in judged]
     own = [(file, each) for file, each in alone if each is not None]
@@ -115,7 +114,7 @@ class PromptMeter:
         self._submitted = False
 
     def add(self, judged: JudgedTrace) -> None:
-        """Take in one judged recording; those whose target does not declare prompts do not count."""
+        """Add one judged recording; it does not count if its target does not declare prompts."""
         recording = judged.recording
         if self._submitted or PROMPT not in (recording.declared.capabilities or ()):
             return
@@ -124,5 +123,5 @@ class PromptMeter:
 
     @property
     def unsubmitted(self) -> int:
-        """The number of the user's turns where no prompt at all was submitted; 0 where one was."""
+        """The number of the user's turns if no prompt at all was submitted; else 0."""
         return 0 if self._submitted else self._turns

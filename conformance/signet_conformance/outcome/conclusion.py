@@ -76,9 +76,9 @@ class Judging:
     def __init__(self, terms: Terms, *, measured: bool = False, whole: bool = False) -> None:
         self.terms = terms
         self.judged: list[JudgedTrace] = []
-        """Those that count, in order."""
+        """The judged traces that count, in order."""
         self.broken_off: list[JudgedTrace] = []
-        """Those whose scenario was broken off: what they lack says nothing of the connector."""
+        """Traces whose scenario was broken off: what they lack says nothing about the connector."""
         self._tested = False
         self._gaps: Counter[Lack] = Counter()
         self._whole = whole
@@ -90,8 +90,8 @@ class Judging:
         self._prompts = PromptMeter()
         self._lines: dict[tuple[int, str], int] = {}
 
-    def judged_alone(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[JudgedTrace]:
-        """Judge traces by the terms, and take nothing into account: another process may do that."""
+    def judge_traces(self, traces: Sequence[Trace], workers: int = 1) -> Sequence[JudgedTrace]:
+        """Judge traces by the terms without adding them: another process may do that."""
         declared = [self.terms.declared.applied_to(trace) for trace in traces]
         if len(declared) == 1:
             return [judge(declared[0], self.terms.only, self.terms.contract, workers)]
@@ -136,8 +136,8 @@ class Judging:
         folded = fold_run(self.judged, whole=shortfall is None and not self.broken_off)
         judged, judgements = self.judged, with_generated(folded, generated)
         if tested is not None and not judgements.keys() <= tested.keys():
-            judged = [replace(each, judgements=_of_those(each.judgements, tested)) for each in judged]
-            judgements = _of_those(judgements, tested)
+            judged = [replace(each, judgements=_only(each.judgements, tested)) for each in judged]
+            judgements = _only(judgements, tested)
         return Conclusion(
             terms=self.terms,
             judged=tuple(judged),
@@ -155,12 +155,12 @@ class Judging:
             remarks=tuple(notes),
             _tested=tested,
             _lines=self._lines,
-            _spoken=self._tested,
+            _was_tested=self._tested,
             _gaps=self._gaps,
         )
 
 
-def _of_those(judgements: Mapping[str, Judgement], names: Container[str]) -> Mapping[str, Judgement]:
+def _only(judgements: Mapping[str, Judgement], names: Container[str]) -> Mapping[str, Judgement]:
     return {name: judgement for name, judgement in judgements.items() if name in names}
 
 
@@ -191,7 +191,7 @@ class Conclusion(Struct, frozen=True, dict=True):
     remarks: Sequence[str]
     _tested: Mapping[str, Verdict] | None
     _lines: Mapping[tuple[int, str], int]
-    _spoken: bool
+    _was_tested: bool
     _gaps: Counter[Lack]
 
     @cached_property
@@ -205,9 +205,9 @@ class Conclusion(Struct, frozen=True, dict=True):
     @cached_property
     def run_level_breaches(self) -> JudgedTrace | None:
         """What only the run as a whole breaches, as one more judged trace without exchanges; None when nothing is."""
-        met = (Verdict.PASS, Verdict.NOT_APPLICABLE)
+        conforming = (Verdict.PASS, Verdict.NOT_APPLICABLE)
         breached = {
-            name: each for name in run_rules() if (each := self.judgements.get(name)) and each.verdict not in met
+            name: each for name in run_rules() if (each := self.judgements.get(name)) and each.verdict not in conforming
         }
         if not breached:
             return None
@@ -222,7 +222,7 @@ class Conclusion(Struct, frozen=True, dict=True):
 
     @cached_property
     def at_model(self) -> Mapping[str, Judgement]:
-        """What reached the harness's model: of each requirement the first judgement that decides it."""
+        """The judgements on what reached the harness's model: for each requirement the first of the worst verdict."""
         decisive: dict[str, Judgement] = {}
         for judgement in (judgement for each in self.judged for judgement in each.harness.values()):
             other = decisive.setdefault(judgement.requirement, judgement)
@@ -239,11 +239,11 @@ class Conclusion(Struct, frozen=True, dict=True):
     def recorded(self) -> bool:
         """Whether the connector sent what can be tested; of generated sessions alone any request counts."""
         sessions = 0 if self.generated is None else self.generated.tally.exchanges
-        return self._spoken or (sessions > 0 and not self.judged)
+        return self._was_tested or (sessions > 0 and not self.judged)
 
     @cached_property
     def identity(self) -> Identity:
-        """What tells the run from others."""
+        """The facts that distinguish the run from others."""
         seed = None if self.generated is None else self.generated.seed
         return Identity.of(self.judged, seed, self.terms.connector)
 
@@ -282,30 +282,30 @@ class Conclusion(Struct, frozen=True, dict=True):
     def known_reasons(self) -> Mapping[str, str]:
         """The requirements whose failure is known at each target that has it, with the first entry in words."""
         reasons = {at: self.terms.known.reasons(at, verdicts) for at, verdicts in self.by_target.items()}
-        told = {}
+        reason_of = {}
         for name, verdict in self.verdicts.items():
             failing = [at for at, verdicts in self.by_target.items() if verdicts.get(name) in COVERABLE]
             if verdict in COVERABLE and failing and all(name in reasons[at] for at in failing):
-                told[name] = reasons[failing[0]][name]
-        return told
+                reason_of[name] = reasons[failing[0]][name]
+        return reason_of
 
     def write_audit(self) -> None:
-        """Write down which failures were let pass. Raises UsageError when that is not possible."""
+        """Log the failures that were accepted. Raises UsageError when that is not possible."""
         if self.known.covered:
             self.terms.known.write_audit(self.known, self.by_target)
 
     def write_baseline(self) -> str | None:
-        """Write the baseline that was asked for; what was written in words, or None. Raises UsageError."""
+        """Write the requested baseline. Return a line about it, or None without a request. Raises UsageError."""
         return self.terms.known.write(self.by_target) if self.verdicts else None
 
     # -- status
 
     @cached_property
     def status(self) -> int:
-        """The exit status: of what could not be read, then of what could not be performed, then of the verdicts.
+        """The exit status: unreadable files decide it first, then missing scenarios, then the verdicts.
 
         A run without a breach is incomplete where the recorder could not carry or decode something, or no declared
-        prompt was ever submitted. That nothing was tested says more than that too little of the contract was covered.
+        prompt was ever submitted. That nothing was tested counts before too little coverage of the contract.
         """
         if self.unread:
             return UsageError.exit_status
@@ -325,9 +325,9 @@ class Conclusion(Struct, frozen=True, dict=True):
                 return KitError.exit_status
             # As always, what reached the model changes no exit status.
             return 0 if verdicts.intersection(TESTED) else NothingTestedError.exit_status
-        left = [verdict for name, verdict in self.verdicts.items() if name not in self.known_reasons]
+        unknown = [verdict for name, verdict in self.verdicts.items() if name not in self.known_reasons]
         # What is known to fail was tested, even where nothing else was.
-        tested = [*left, Verdict.PASS] if self.known_reasons else left
+        tested = [*unknown, Verdict.PASS] if self.known_reasons else unknown
         return exit_status(tested, strict=self.terms.strict, recorded=self.recorded)
 
     @cached_property

@@ -62,7 +62,7 @@ class Coverage(Struct, frozen=True):
 
 @cache
 def _variants(file: str) -> Mapping[str, Any]:
-    """A decider for each named variant of an operation's answer."""
+    """A validator for each named variant of an operation's answer."""
     schema = document(file)
     return {
         name: jsonschema_rs.validator_for(
@@ -86,7 +86,7 @@ def _is_variant(schema: Mapping[str, Any], name: str) -> bool:
 class Meter:
     """Collects what traces exercise, one at a time, so that none has to be kept.
 
-    Without `contract` the version of the first trace's daemon holds.
+    Without `contract`, the version of the first trace's daemon counts.
     """
 
     def __init__(self, contract: str | None = None) -> None:
@@ -139,9 +139,9 @@ def _variants_seen(call: Call, files: Mapping[str, Any]) -> Iterable[str]:
         return ()
     body = response.body.value if response.body is not None and response.body.kind in ("json", "text") else None
     answer = {"status": response.status, "body": body}
-    deciders = _variants(files[str(call.operation)]["response"]["file"])
+    validators = _variants(files[str(call.operation)]["response"]["file"])
     error = response.status >= 400
-    return [name for name, decider in deciders.items() if (name == "error") is error and is_valid(decider, answer)]
+    return [name for name, each in validators.items() if (name == "error") is error and is_valid(each, answer)]
 
 
 def percentage(given: str, where: str) -> float:

@@ -122,7 +122,7 @@ class GeneratedSummary(Struct):
         return not all(breach.confirmed for breach in self.breaches)
 
     def write(self, folder: Path) -> None:
-        """Leave it in the folder of the run, where xdist workers find it."""
+        """Write it into the folder of the run, for xdist workers."""
         (folder / FILE).write_bytes(json.format(json.encode(self), indent=1))
 
     @classmethod
@@ -132,7 +132,7 @@ class GeneratedSummary(Struct):
         return json.decode(path.read_bytes(), type=cls, dec_hook=_counter) if path.is_file() else None
 
     def lines(self) -> Iterator[str]:
-        """The end of a run: how much was found, then each breach with the file that shows it again."""
+        """The closing lines of a run: the number of breaches, then each breach with the file that reproduces it."""
         yield self._line()
         for breach in self.breaches:
             count = counted(breach.steps, "step")
@@ -143,8 +143,8 @@ class GeneratedSummary(Struct):
     def coverage_lines(self) -> Iterator[str]:
         """List how many sessions had each outage, which steps were skipped, and which outages no session had."""
         if self.outages:
-            held = ", ".join(f"{name} {count}" for name, count in self.outages.items())
-            yield f"generated sessions that held an outage: {held}"
+            counts = ", ".join(f"{name} {count}" for name, count in self.outages.items())
+            yield f"generated sessions that held an outage: {counts}"
         if self.skipped:
             skipped = ", ".join(f"{step} {count}" for step, count in self.skipped.items())
             yield f"steps of generated sessions that were skipped: {skipped}"
@@ -221,7 +221,7 @@ def _with_tally(judgement: Judgement, tally: VerdictCounts) -> Judgement:
 
 
 def breach_lines(breaches: Iterable[GeneratedBreach], requirement: str) -> Sequence[str]:
-    """How a failed requirement's generated session is shown to the reader."""
+    """The lines about the generated sessions that breach a requirement."""
     return [
         line
         for breach in breaches

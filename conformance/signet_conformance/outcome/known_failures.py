@@ -1,7 +1,7 @@
 """Known failures: a baseline names each with owner, reason and expiry; a flaky list stands apart from it.
 
-A FAIL or WARN that an entry covers does not fail the run; one written for a WARN covers no FAIL. An entry that covers
-nothing any more, or whose day has passed, does. Each failure that was let pass leaves a line in a file beside the
+A FAIL or WARN that an entry covers does not fail the run; an entry for a WARN covers no FAIL. An entry fails the run if
+its requirement passes again, or if its last day has passed. Each accepted failure is logged in a file beside the
 baseline.
 """
 
@@ -31,7 +31,7 @@ UNNAMED = "unnamed"
 
 
 class KnownFailures(Struct, frozen=True):
-    """The files that a command line names, and what it wants written. `today` is the day on which entries are held."""
+    """The known failures that a command line names or writes. An entry expires when its last day is before `today`."""
 
     files: Sequence[KnownFailureFile] = ()
     written: str | None = None
@@ -44,7 +44,7 @@ class KnownFailures(Struct, frozen=True):
     def parse(cls, given: KnownOptions, prefix: str = "--") -> KnownFailures:
         """Read the options and the files; raise UsageError for one that cannot be used.
 
-        `prefix` stands before the names of the options in what is said about them.
+        `prefix` comes before the names of options in messages.
         """
         if given.write_baseline is None and not (given.owner is given.reason is given.expires is None):
             raise UsageError(
@@ -68,7 +68,7 @@ class KnownFailures(Struct, frozen=True):
         return cls(files, given.write_baseline, owner, (given.reason or "").strip(), until)
 
     def of_face(self, face: str, *, alone: bool) -> KnownFailures:
-        """The entries for a run in one face of the target's harness; `alone`: the run has no other face."""
+        """The entries for a run in one face of the target's harness, which is `alone` if the run has no other face."""
         return replace(self, files=[file.of_face(face, alone=alone) for file in self.files])
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
@@ -81,7 +81,7 @@ class KnownFailures(Struct, frozen=True):
         }
 
     def in_run(self, verdicts: Verdicts) -> KnownInRun:
-        """Match the entries of the files with the verdicts of a run. Those of targets that did not run say nothing."""
+        """Match the entries of the files with the verdicts of a run, without those of targets that did not run."""
         covered: dict[tuple[str, str], tuple[KnownFailureFile, Entry]] = {}
         stale: list[tuple[KnownFailureFile, Entry]] = []
         expired: list[tuple[KnownFailureFile, Entry]] = []
@@ -98,14 +98,14 @@ class KnownFailures(Struct, frozen=True):
                 for target in failing:
                     if covers(entry, target, now[target]):
                         covered.setdefault((entry.requirement, target), (file, entry))
-                # Only a PASS shows that it is fixed: what was not tested, or cannot be told, may still fail.
+                # Only a PASS shows that it is fixed: what was not tested or not decided may still fail.
                 may_fail_elsewhere = file.flaky or (file.several_faces and entry.face is None)
                 if not may_fail_elsewhere and not failing and Verdict.PASS in now.values():
                     stale.append((file, entry))
         return KnownInRun(covered, stale, expired)
 
     def write_audit(self, known: KnownInRun, verdicts: Verdicts) -> None:
-        """Write a line for each failure that was let pass. Raises UsageError when that is not possible."""
+        """Write a line for each accepted failure. Raises UsageError when that is not possible."""
         from signet_conformance.outcome.baseline_documents import AuditLine
 
         when, who = datetime.now(UTC).isoformat(timespec="seconds"), user_name()
@@ -125,7 +125,7 @@ class KnownFailures(Struct, frozen=True):
             _append(audit_path(file.path), f"{json.dumps(line.to_json())}\n")
 
     def write(self, verdicts: Verdicts) -> str | None:
-        """Write the baseline of a run with these verdicts, if it was asked for; what was written in words, or None."""
+        """Write the baseline of a run with these verdicts, if it was asked for. Return a line about it, or None."""
         if self.written is None:
             return None
         entries = entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
@@ -160,7 +160,7 @@ def target_of(judged: JudgedTrace, target: str | None) -> str:
 
 def _target_name(target: str) -> str:
     named = target.strip()
-    # What a baseline says of every target is for people to write, never for a recording to be called.
+    # In a baseline, this name stands for every target; no recording may have it.
     return UNNAMED if named in ("", EVERY_TARGET) else named
 
 
@@ -220,7 +220,7 @@ class KnownFailureFile(Struct, frozen=True):
     several_faces: bool = False
 
     def of_face(self, face: str, *, alone: bool) -> KnownFailureFile:
-        """The entries that speak of a run in a face; `alone` tells that no other face is run beside."""
+        """The entries that apply to a run in a face, which is `alone` if no other face is run."""
         entries = [entry for entry in self.entries if entry.face in (None, face)]
         return replace(self, entries=entries, several_faces=not alone)
 
@@ -246,7 +246,7 @@ Verdicts = Mapping[str, Mapping[str, Verdict]]
 
 
 def covers(entry: Entry, target: str, verdict: Verdict | None) -> bool:
-    """Whether an entry speaks of a target, and of a failure as bad as this verdict of its requirement there."""
+    """Whether an entry applies to a target, and accepts a verdict of its requirement there."""
     return entry.target in (target, EVERY_TARGET) and verdict in (Verdict.WARN, entry.verdict)
 
 

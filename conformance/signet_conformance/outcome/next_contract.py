@@ -47,8 +47,8 @@ class NewerContract(Struct, frozen=True, rename={"version": "contract"}):
 
 def later_words(version: str, of: int, traces: Mapping[str, int]) -> str:
     """Say which requirements of contract `version` are breached, each in how many of `of` traces; empty if none."""
-    told = ", ".join(f"{name} in {count} of {of}" for name, count in traces.items())
-    return f"would breach {version}: {told}" if told else ""
+    breaches = ", ".join(f"{name} in {count} of {of}" for name, count in traces.items())
+    return f"would breach {version}: {breaches}" if breaches else ""
 
 
 def next_contract(judged: JudgedTrace, release: str | None) -> str | None:

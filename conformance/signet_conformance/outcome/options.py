@@ -37,9 +37,9 @@ def words(declared: Declared) -> list[str]:
 
 
 class Declarations(Struct, frozen=True):
-    """What `options` declare, and what the profile of the target called `name` does: an option counts before it.
+    """What `options` and the profile of target `name` declare.
 
-    Both count before the header of a recording.
+    Options count before the profile, and both count before the header of a recording.
     """
 
     options: Declared = field(default_factory=Declared)
@@ -60,7 +60,7 @@ class Declarations(Struct, frozen=True):
 
 
 DEFAULT_DAYS = 30
-"""How long an entry that is written holds, unless the command line says until when."""
+"""How long a written entry is valid, unless the command line gives its last day."""
 
 
 class KnownOptions(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Where the time of a run went, as data: its phases, what its workers were at, the CPU time of its programs."""
+"""Where the time of a run went, as data: its phases, the activities of its workers, the CPU time of its programs."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class TimePart(StrEnum):
 class TimeSpent(Struct, frozen=True):
     """Where the time of a run went.
 
-    `phases` holds seconds of the clock on the wall by phase of the run, one after the other. `parts` holds what the
-    `workers` threads of the phase driving were at: seconds, summed over the threads, and how often. `cpu_s` holds
-    seconds of CPU time by program, that of its children included; what cannot be measured here is absent.
+    `phases` holds wall-clock seconds by phase of the run, one after the other. `parts` holds the activities of the
+    `workers` threads of the phase driving: seconds, summed over the threads, and how often. `cpu_s` holds seconds of
+    CPU time by program, with that of its children; what cannot be measured here is absent.
     """
 
     workers: int
@@ -66,5 +66,5 @@ class TimeSpent(Struct, frozen=True):
 
     @property
     def wall_s(self) -> float:
-        """Seconds from the start of the process on."""
+        """Wall-clock seconds since the start of the process."""
         return sum(self.phases.values())

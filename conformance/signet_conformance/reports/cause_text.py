@@ -105,7 +105,7 @@ class CauseText(Struct, frozen=True):
 
     def lines(self, cause: Cause, detail: Detail = Detail.FULL) -> list[str]:
         """One cause in this detail."""
-        parts = self._in_one(cause) if detail is Detail.LINE else self._block(cause, detail)
+        parts = self._in_one_paragraph(cause) if detail is Detail.LINE else self._block(cause, detail)
         return draw([*parts], self.width, self.colour)
 
     def row(self, cause: Cause) -> str:
@@ -115,11 +115,11 @@ class CauseText(Struct, frozen=True):
         line.truncate(max(MIN_WIDTH, self.width), overflow="ellipsis")
         return draw([one_line(line)], MAX_WIDTH, self.colour)[0]
 
-    def _in_one(self, cause: Cause) -> Iterator[RenderableType]:
+    def _in_one_paragraph(self, cause: Cause) -> Iterator[RenderableType]:
         shown = cause.first
         place = shown.place or (shown.where if cause.of == 1 else "")
-        said = [shown.what, shown.expected and f"expected {shown.expected}", extent(cause), place]
-        yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, said))}"), 0, 4)
+        parts = [shown.what, shown.expected and f"expected {shown.expected}", extent(cause), place]
+        yield Paragraph(Text.assemble(_head(cause), f" {', '.join(filter(None, parts))}"), 0, 4)
         if (requirement := known_requirement(cause.requirement)) is not None:
             yield labelled("change", requirement.fix)
         yield from self._commands(cause, page=False)
@@ -133,9 +133,9 @@ class CauseText(Struct, frozen=True):
         for breach in breaches:
             yield from [Text()] * (breach is not first)
             yield from _example(breach, in_file=cause.of > 1, around=breach is first and detail is Detail.FULL)
-        for label, said in cause_rows(cause, self._also(cause, detail), len(breaches)):
+        for label, text in cause_rows(cause, self._also(cause, detail), len(breaches)):
             if label != "why" or detail is Detail.FULL:
-                yield labelled(label, said)
+                yield labelled(label, text)
         for line in self._generated(cause):
             yield _generated_line(line)
         yield from self._commands(cause)
@@ -240,9 +240,9 @@ def run_summary(causes: Causes, conclusion: Conclusion, width: int | None, colou
 
 
 def _kind_line(breach: Evidence, where: str) -> str:
-    # What no member of a request shows, such as a handler's exception, stands in the finding alone.
-    is_told = bool(breach.pointer) or breach.received.strip('"') in breach.what
-    what = breach.what if is_told else f"{breach.what} ({breach.received})"
+    # A received value that no request shows, such as a handler's exception, is only in the finding.
+    is_shown = bool(breach.pointer) or breach.received.strip('"') in breach.what
+    what = breach.what if is_shown else f"{breach.what} ({breach.received})"
     return f"{what}, {where}" if where else what
 
 
@@ -289,10 +289,10 @@ def extent(cause: Cause) -> str:
 
 
 def _operations(calls: Counter[str]) -> str:
-    told = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
+    parts = [f"{name} {count:,}" if len(calls) > 1 else name for name, count in calls.most_common(MAX_OPERATIONS)]
     if (more := len(calls) - MAX_OPERATIONS) > 0:
-        told.append(counted(more, "more operation"))
-    return f" ({', '.join(told)})" if told else ""
+        parts.append(counted(more, "more operation"))
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _level_note(cause: Cause) -> str:

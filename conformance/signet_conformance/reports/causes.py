@@ -25,11 +25,11 @@ from signet_conformance.rules.host_ids import SUB_AGENTS_KEY
 from signet_conformance.trace.marks import ScenarioMark, marks_of
 
 COVERAGE = "SIG-COV-001"
-_NEVER_CALLED = ("told", COVERAGE, "never called")
+_NEVER_CALLED = ("breach", COVERAGE, "never called")
 _MOST = 0.5
 """A hook fires twice by itself only if it does so in at least this share of the traces with its operation."""
 _TRACES = 3
-"""In fewer traces, a hook that fires twice cannot be told from one that did so once."""
+"""In fewer traces, a hook that always fires twice cannot be distinguished from one that did so once."""
 
 
 class CalledOperations(Struct, frozen=True):
@@ -49,8 +49,8 @@ def shared_causes(problems: Sequence[Problem], seen: CalledOperations) -> Iterat
         found = recognise(left, seen)
         if found is not None and len({name for problem in found.problems for name in problem.breaches}) > 1:
             yield found
-            told = {id(problem) for problem in found.problems}
-            left = [problem for problem in left if id(problem) not in told]
+            explained = {id(problem) for problem in found.problems}
+            left = [problem for problem in left if id(problem) not in explained]
 
 
 _Kinds = Mapping[str, Collection[str] | None]
@@ -67,7 +67,7 @@ _WITHOUT_AN_END: _Kinds = {"SIG-END-005": None, "SIG-END-010": {"never ended"}, 
 _SUB_AGENT: _Kinds = {"SIG-START-007": None, "SIG-AGENT-001": None, "SIG-AGENT-002": None, "SIG-AGENT-004": None}
 
 
-def _never(operation: str, says: str, leads: str, kinds: _Kinds) -> Callable[..., Cause | None]:
+def _recognise_missing(operation: str, says: str, leads: str, kinds: _Kinds) -> Callable[..., Cause | None]:
     def recognise(problems: Sequence[Problem], seen: CalledOperations) -> Cause | None:
         if seen.called[operation] or not any(leads in problem.breaches for problem in problems):
             return None
@@ -115,7 +115,7 @@ def _fires_twice(problems: Sequence[Problem], seen: CalledOperations) -> Cause |
         if id(problem) in own
         or leads in problem.breaches
         or (problem.breaches.keys() <= {*_REPEATS} and problem.calls.keys() <= doubled.keys())
-        or (END in doubled and problem.key == ("told", "SIG-END-009", "goes on"))
+        or (END in doubled and problem.key == ("breach", "SIG-END-009", "goes on"))
     ]
     hooks = "hook fires" if len(doubled) == 1 else "hooks fire"
     return Cause(leads, mine, f"its {hooks} twice: {', '.join(doubled)}")
@@ -137,7 +137,7 @@ _OF_ONE_KEY = frozenset(
 """What else breaks if a sub-agent starts, speaks and ends under the key of the session that called it."""
 
 
-def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
+def _session_of_a_sub_agent(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     leads = "SIG-SESS-005"
     shared = [problem for problem in problems if leads in problem.breaches and _kind(problem) == SUB_AGENTS_KEY]
     if not shared:
@@ -149,7 +149,7 @@ def _sub_agent_s_session(problems: Sequence[Problem], _: CalledOperations) -> Ca
 
 
 _SILENT = {"silent", "not again"}
-_NEVER_HEARD = (("told", "SIG-PROMPT-011", "never submitted"), ("told", "SIG-END-005", "no end"))
+_BREACHES_BY_SILENCE = (("breach", "SIG-PROMPT-011", "never submitted"), ("breach", "SIG-END-005", "no end"))
 """The breaches that follow if a connector has stopped calling, or its handler throws."""
 
 
@@ -177,10 +177,10 @@ def _loses_turns(problems: Sequence[Problem], _: CalledOperations) -> Cause | No
 def _following(reasons: Sequence[Problem], problems: Sequence[Problem]) -> Iterator[Problem]:
     """The breaches by silence that show only in the traces of these problems."""
     traces = set[int]().union(*(problem.traces for problem in reasons))
-    yield from (problem for problem in problems if problem.key in _NEVER_HEARD and problem.traces <= traces)
+    yield from (problem for problem in problems if problem.key in _BREACHES_BY_SILENCE and problem.traces <= traces)
 
 
-def _id_as_it_is(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
+def _unencoded_id(problems: Sequence[Problem], _: CalledOperations) -> Cause | None:
     leads = "SIG-MEM-001"
     ids = [problem for problem in problems if leads in problem.breaches and _kind(problem) == "not encoded"]
     # Such a path has more segments than that of any route.
@@ -192,13 +192,13 @@ def _id_as_it_is(problems: Sequence[Problem], _: CalledOperations) -> Cause | No
 
 _MISTAKES = (
     _loses_turns,
-    _never(START, "the connector never starts a session", "SIG-START-004", _WITHOUT_A_START),
-    _never(END, "the connector never ends a session", "SIG-END-005", _WITHOUT_AN_END),
+    _recognise_missing(START, "the connector never starts a session", "SIG-START-004", _WITHOUT_A_START),
+    _recognise_missing(END, "the connector never ends a session", "SIG-END-005", _WITHOUT_AN_END),
     _fires_twice,
     _sub_agent,
-    _sub_agent_s_session,
+    _session_of_a_sub_agent,
     _falls_silent,
-    _id_as_it_is,
+    _unencoded_id,
 )
 
 
@@ -341,8 +341,8 @@ class Causes:
         whole = conclusion.run_level_breaches
         if whole is not None:
             self._connector.add(whole, whole.judgements, conclusion.known_reasons, None)
-            told = whole.judgements.get(COVERAGE)
-            self._absent = [name for finding in told.findings for name in finding.elements] if told is not None else ()
+            row = whole.judgements.get(COVERAGE)
+            self._absent = [name for finding in row.findings for name in finding.elements] if row is not None else ()
         self._left_out = {name for name, each in conclusion.judgements.items() if each.verdict not in BREACHES}
 
     def connector(self) -> Sequence[Cause]:
@@ -364,17 +364,17 @@ class Causes:
     def _causes(self, problems: Problems, left_out: set[str], seen: CalledOperations | None = None) -> Sequence[Cause]:
         of_requirement: dict[str, list[Problem]] = {}
         breaches: dict[str, list[Evidence]] = {}
-        kept = problems.without(left_out)
-        for problem in kept:
+        remaining = problems.without(left_out)
+        for problem in remaining:
             for name, breach in problem.breaches.items():
                 breaches.setdefault(name, []).append(breach)
-        shared = [] if seen is None else [*shared_causes(kept, seen)]
-        told = {id(problem) for each in shared for problem in each.problems}
-        for problem in kept:
-            if id(problem) not in told:
+        shared = [] if seen is None else [*shared_causes(remaining, seen)]
+        explained = {id(problem) for each in shared for problem in each.problems}
+        for problem in remaining:
+            if id(problem) not in explained:
                 leading = min(problem.breaches, key=lambda name: _rank(name, breaches[name]))
                 of_requirement.setdefault(leading, []).append(problem)
-        causes = (*shared, *(Cause(name, led) for name, led in of_requirement.items()))
+        causes = (*shared, *(Cause(name, its_problems) for name, its_problems in of_requirement.items()))
         counted = (replace(cause, of=self._traces, scenarios=self._scenarios) for cause in causes)
         return sorted(counted, key=_weight)
 

@@ -146,9 +146,9 @@ def _time_spent(spent: TimeSpent) -> dict[str, Any]:
 
 
 def _generated(summary: GeneratedSummary) -> dict[str, Any]:
-    held = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
+    counts = {"seed": summary.seed, "performed": summary.performed, "outages": summary.outages}
     gaps, lost = _present(gaps=summary.tally.gaps), [shorten(loss) for loss in summary.lost]
-    return {**held, "skipped": summary.skipped, **gaps, "lost": lost}
+    return {**counts, "skipped": summary.skipped, **gaps, "lost": lost}
 
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:

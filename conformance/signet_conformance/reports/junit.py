@@ -1,4 +1,4 @@
-"""The report for CI systems that count tests: JUnit XML, a test case a requirement."""
+"""The report for CI systems that count tests: JUnit XML, one test case per requirement."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class JunitReport(CauseReport):
         """Write the document."""
         self._causes.end(ending.conclusion)
         verdicts = ending.verdicts
-        told = _by_requirement(self._causes.connector(), ending.options)
-        known = {name for name in told if all(cause.is_known for cause, _ in told[name])}
+        lines_of = _by_requirement(self._causes.connector(), ending.options)
+        known = {name for name in lines_of if all(cause.is_known for cause, _ in lines_of[name])}
         tally = Counter(verdict for name, verdict in verdicts.items() if name not in known)
         counts = {
             "tests": len(verdicts),
@@ -50,26 +50,26 @@ class JunitReport(CauseReport):
         )
         passed: list[str] = []
         for name, verdict in verdicts.items():
-            self._stream.write(_case(name, verdict, told.get(name, ()), known=name in known))
-            if name in told and (verdict not in _BROKEN or name in known):
+            self._stream.write(_case(name, verdict, lines_of.get(name, ()), known=name in known))
+            if name in lines_of and (verdict not in _BROKEN or name in known):
                 passed += [f"{name}: {verdict.value}{', known' if name in known else ''}"]
-                passed += [line for _, lines in told[name] for line in lines]
+                passed += [line for _, lines in lines_of[name] for line in lines]
         lines = [*passed, ending.closing_line, *ending.notes]
         lines += [text for cause in (*self._causes.daemon(), *self._causes.harness()) for text in _lines(cause, ())]
         self._stream.write(f"<system-out>{_text(lines)}</system-out>\n<system-err/>\n")
         self._stream.write("</testsuite>\n</testsuites>\n")
 
 
-_Told = Sequence[tuple[Cause, Sequence[str]]]
+_LinesOfCauses = Sequence[tuple[Cause, Sequence[str]]]
 
 
-def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _Told]:
-    told: dict[str, list[tuple[Cause, Sequence[str]]]] = {}
+def _by_requirement(causes: Sequence[Cause], options: Sequence[str]) -> Mapping[str, _LinesOfCauses]:
+    lines_of: dict[str, list[tuple[Cause, Sequence[str]]]] = {}
     for cause in causes:
         lines = _lines(cause, options)
         for name in cause.requirements:
-            told.setdefault(name, []).append((cause, lines))
-    return told
+            lines_of.setdefault(name, []).append((cause, lines))
+    return lines_of
 
 
 def _instant(created: str | None) -> str:
@@ -80,7 +80,7 @@ def _instant(created: str | None) -> str:
         return "1970-01-01T00:00:00"
 
 
-def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> str:
+def _case(name: str, verdict: Verdict, causes: _LinesOfCauses, *, known: bool) -> str:
     requirement = known_requirement(name)
     title = name if requirement is None else f"{name} {requirement.title}"
     inner = ""
@@ -88,8 +88,8 @@ def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> str:
         inner = f"<skipped message={_attribute(verdict.value)}/>\n"
     elif verdict in _BROKEN and not known:
         kind = "failure" if verdict is Verdict.FAIL else "error"
-        message = told[0][0].first.what if told else name
-        lines = [line for _, lines in told for line in lines]
+        message = causes[0][0].first.what if causes else name
+        lines = [line for _, lines in causes for line in lines]
         inner = f"<{kind} type={_attribute(verdict.value)} message={_attribute(message)}>{_text(lines)}</{kind}>\n"
     names = f"classname={_attribute(name.rpartition('-')[0] or name)} name={_attribute(title)}"
     return f'<testcase {names} time="0">\n{inner}</testcase>\n'
@@ -98,7 +98,7 @@ def _case(name: str, verdict: Verdict, told: _Told, *, known: bool) -> str:
 def _lines(cause: Cause, options: Sequence[str]) -> list[str]:
     lines = [f"{cause.verdict.value} {', '.join(cause.requirements)}"]
     lines += [f"{label}: {text}" for breach in cause.breaches[:MAX_PROBLEMS] for label, text in breach.facts]
-    lines += [f"{label}: {said}" for label, said in cause_rows(cause, map(_other, cause.also))]
+    lines += [f"{label}: {content}" for label, content in cause_rows(cause, map(_other, cause.also))]
     lines += [f"explain: {explain_command(name)}" for name in cause.requirements if known_requirement(name) is not None]
     words = replay_words(cause, options) if cause.first.file else ()
     return [*lines, f"replay: {shell_command(words)}"] if words else lines

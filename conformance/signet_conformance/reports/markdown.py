@@ -55,9 +55,9 @@ class MarkdownReport(CauseReport):
             yield f"Here {inline(words)}.\n"
         for cause in self._causes.connector():
             yield _block(cause, ending.options)
-        if noted := remarks(each.trace for each in run.judged):
+        if harness_notes := remarks(each.trace for each in run.judged):
             yield "### Noticed in the harness\n"
-            yield "\n".join(f"- {inline(printable(note, 600))}" for note in noted) + "\n"
+            yield "\n".join(f"- {inline(printable(note, 600))}" for note in harness_notes) + "\n"
         undecided = [name for name, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE]
         if undecided:
             yield "### Not decided\n"
@@ -132,7 +132,7 @@ def _example(breach: Evidence, *, around: bool) -> Iterator[str]:
     yield from (f"  - **{label}**: {code(text)}" for label, text in breach.facts if label not in _FIRST)
     if breach.around and around:
         yield ""
-        yield fenced([f"{'>' if it else ' '} {line}" for it, line in breach.around], "    ")
+        yield fenced([f"{'>' if breaching else ' '} {line}" for breaching, line in breach.around], "    ")
     if breach.repeats:
         yield f"  - **again**: {code(breach.repeated)}"
     yield ""

@@ -40,7 +40,7 @@ class Problem(Struct):
     traces: set[int] = field(default_factory=set)
 
     def merge(self, other: Problem, *, other_calls: bool = True) -> None:
-        """Take what turned out to be the same problem, its calls too unless they are among ours."""
+        """Merge a problem that turned out to be the same, with its calls unless they are among ours."""
         self.breaches.update(other.breaches)
         if other_calls:
             self.calls.update(other.calls)
@@ -78,7 +78,7 @@ class Problems:
             return
         by_problem: dict[Key, dict[str, list[Finding]]] = {}
         for judgement in broken:
-            for key, findings in _keyed(judged, judgement).items():
+            for key, findings in _findings_by_key(judged, judgement).items():
                 by_problem.setdefault(key, {})[judgement.requirement] = findings
         for key, other in _refused_together(by_problem):
             self._unite(key, other)
@@ -111,14 +111,14 @@ class Problems:
                 self._by_key.setdefault(kept, Problem(kept)).merge(problem, other_calls=other_calls)
 
 
-def _keyed(judged: JudgedTrace, judgement: Judgement) -> dict[Key, list[Finding]]:
+def _findings_by_key(judged: JudgedTrace, judgement: Judgement) -> dict[Key, list[Finding]]:
     if not judgement.findings:
-        return {("told", judgement.requirement, ""): []}
+        return {("breach", judgement.requirement, ""): []}
     by_key: dict[Key, list[Finding]] = {}
     of_group: dict[str, Key] = {}
     for finding in judgement.findings:
         key = _key(judged, judgement.requirement, finding)
-        # Of very many findings the engine keeps only the fold, which the first of its kind explained.
+        # If there are very many findings, the engine keeps only the fold of later ones: the first has the details.
         if not finding.pointer:
             key = of_group.get(finding.group, key)
         of_group.setdefault(finding.group, key)
@@ -130,19 +130,19 @@ def _key(judged: JudgedTrace, requirement: str, finding: Finding) -> Key:
     call = judged.recording.by_seq.get(finding.exchanges[0]) if finding.exchanges else None
     if call is not None and finding.pointer.startswith("/request/body/") and is_absent(finding.pointer, call.exchange):
         return ("absent", _INDEX.sub("/*", finding.pointer))
-    return ("told", requirement, finding.group)
+    return ("breach", requirement, finding.group)
 
 
 def _refused_together(by_problem: Mapping[Key, Mapping[str, Sequence[Finding]]]) -> Iterator[tuple[Key, Key]]:
     """Pairs of problems that are one: equal texts about one member, or a value refused for the same expected value."""
     first: dict[tuple[int, str, str], tuple[object, Key]] = {}
-    told: dict[tuple[str, str], Key] = {}
+    by_text: dict[tuple[str, str], Key] = {}
     for key, by_requirement in by_problem.items():
         for findings in by_requirement.values():
             for finding in findings:
                 if not finding.pointer or not finding.expected or not finding.exchanges:
                     continue
-                if (alike := told.setdefault((finding.pointer, finding.message), key)) != key:
+                if (alike := by_text.setdefault((finding.pointer, finding.message), key)) != key:
                     yield alike, key
                 place = (finding.exchanges[0], finding.pointer, finding.expected)
                 received, before = first.setdefault(place, (finding.received, key))

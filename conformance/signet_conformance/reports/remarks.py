@@ -59,22 +59,22 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
 
 def registrations(traces: Iterable[Trace]) -> Sequence[str]:
     """A line for each host: the most handlers and tools of the connector that it took in any recording."""
-    taken: dict[tuple[str, str | None], dict[str | None, list[marks.RegisteredMark]]] = {}
+    registered: dict[tuple[str, str | None], dict[str | None, list[marks.RegisteredMark]]] = {}
     for mark in (mark for trace in traces for mark in marks_of(trace, marks.RegisteredMark)):
         if mark.host is not None:
-            taken.setdefault((mark.host, mark.release), {}).setdefault(mark.mode, []).append(mark)
+            registered.setdefault((mark.host, mark.release), {}).setdefault(mark.mode, []).append(mark)
     return [
-        f"{printable(' '.join(filter(None, host)), 80)} took {'; '.join(_took(modes[mode], mode) for mode in modes)}"
-        for host, modes in taken.items()
+        f"{printable(' '.join(filter(None, host)), 80)} took {'; '.join(_counts(modes[mode], mode) for mode in modes)}"
+        for host, modes in registered.items()
     ]
 
 
-def _took(taken: Sequence[marks.RegisteredMark], mode: str | None) -> str:
-    handlers = [mark.handlers for mark in taken if mark.handlers is not None]
-    tools = [mark.tools for mark in taken if mark.tools is not None]
-    said = " and ".join(counted(max(known), word) for known, word in ((handlers, "handler"), (tools, "tool")) if known)
-    refused = f", and refused {most} more" if (most := max(mark.refused or 0 for mark in taken)) else ""
-    return f"{said or 'something'}{'' if mode is None else f' in the mode {printable(mode, 40)}'}{refused}"
+def _counts(marked: Sequence[marks.RegisteredMark], mode: str | None) -> str:
+    handlers = [mark.handlers for mark in marked if mark.handlers is not None]
+    tools = [mark.tools for mark in marked if mark.tools is not None]
+    text = " and ".join(counted(max(known), word) for known, word in ((handlers, "handler"), (tools, "tool")) if known)
+    refused = f", and refused {most} more" if (most := max(mark.refused or 0 for mark in marked)) else ""
+    return f"{text or 'something'}{'' if mode is None else f' in the mode {printable(mode, 40)}'}{refused}"
 
 
 def _gaps(traces: Iterable[Trace]) -> list[str]:
@@ -115,14 +115,14 @@ def warning_lines(traces: Iterable[Trace]) -> list[str]:
 
 def no_requests(traces: Iterable[Trace]) -> list[str]:
     """Input to the recorder that was not an HTTP request: it was answered 400 and is not an exchange."""
-    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.NoRequestMark) if mark.words)
-    return [f"answered 400: {words}" for words in list(told)[:MAX_KINDS]]
+    texts = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.NoRequestMark) if mark.words)
+    return [f"answered 400: {words}" for words in list(texts)[:MAX_KINDS]]
 
 
 def _default_port_notes(traces: Iterable[Trace]) -> list[str]:
     """Which program holds the default port, if the kit could not: what connectors send there is not recorded."""
-    told = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.UnheardPortMark))
-    return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in told]
+    reasons = dict.fromkeys(mark.words for trace in traces for mark in marks_of(trace, marks.UnheardPortMark))
+    return [f"SIG-LOAD-003 is not decided: {words or 'the kit did not hold the default port'}" for words in reasons]
 
 
 def _handlers(traces: Iterable[Trace]) -> list[str]:
@@ -171,21 +171,21 @@ def _line(alike: Sequence[_Trouble]) -> str:
     event, outcome, status = alike[0].kind
     free = [trouble for trouble in alike if not trouble.under_fault]
     first = (free or alike)[0]
-    said = (
+    line = (
         f"{event}: {f'ended with status {status} and ' if status and outcome == marks.BLOCKED else ''}{_WORDS[outcome]}"
     )
-    said += f" with status {status}" if status and outcome == marks.FAILED else ""
+    line += f" with status {status}" if status and outcome == marks.FAILED else ""
     if outcome in (marks.TIMED_OUT, marks.SLOW) and first.ms is not None:
-        said += f"{' within' if outcome == marks.TIMED_OUT else ''} {first.ms / 1000:.1f} s"
+        line += f"{' within' if outcome == marks.TIMED_OUT else ''} {first.ms / 1000:.1f} s"
     places = {(trouble.scenario, trouble.step) for trouble in alike}
-    often = f"{counted(len(places), 'step')} of {counted(len({trouble.scenario for trouble in alike}), 'scenario')}"
+    extent = f"{counted(len(places), 'step')} of {counted(len({trouble.scenario for trouble in alike}), 'scenario')}"
     only = ", only while a fault was on" if not free else ", also without a fault" if len(free) < len(alike) else ""
     text = f": {first.text}" if first.text else ""
-    return f"{said}, in {often}{only}; the first: {first.scenario}, {first.step}{text}"
+    return f"{line}, in {extent}{only}; the first: {first.scenario}, {first.step}{text}"
 
 
 def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
-    """A line for each kind of step and reason, with its scenarios."""
+    """The steps that a real harness did not perform: a line for each kind and reason, with the scenarios."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for trace in traces:
         real = next((mark for mark in marks_of(trace, marks.LoadedMark) if mark.real), None)
@@ -194,8 +194,8 @@ def unperformed(traces: Iterable[Trace]) -> Iterator[str]:
         steps = {mark.index: str(mark.step) for mark in marks_of(trace, marks.StepMark)}
         scenario = next((str(mark.name) for mark in marks_of(trace, marks.ScenarioMark)), "a recording")
         for skipped in marks_of(trace, marks.SkippedMark):
-            told = (str(real.host), steps.get(skipped.index, "a step"), str(skipped.reason))
-            places.setdefault(told, []).append(scenario)
+            kind = (str(real.host), steps.get(skipped.index, "a step"), str(skipped.reason))
+            places.setdefault(kind, []).append(scenario)
     for (host, step, reason), scenarios in places.items():
         where = ", ".join(dict.fromkeys(scenarios))
         what = f"{printable(host, 60)} did not perform {printable(step, 40)} in {printable(where, 300)}"
@@ -224,9 +224,9 @@ class PlayedRelease(Struct, frozen=True):
 def played(traces: Iterable[Trace]) -> Sequence[PlayedRelease]:
     """The hosts that were played in some traces, each once."""
     loaded = (mark for trace in traces for mark in marks_of(trace, marks.LoadedMark))
-    told = {
+    hosts = {
         (mark.host, mark.release, mark.real): mark
         for mark in loaded
         if mark.host is not None and mark.release is not None
     }
-    return [PlayedRelease(str(host), str(release), mark.newer, real) for (host, release, real), mark in told.items()]
+    return [PlayedRelease(str(host), str(release), mark.newer, real) for (host, release, real), mark in hosts.items()]

@@ -57,14 +57,14 @@ def cause_blocks(causes: Causes, text: ClosingText, folder: Path) -> list[str]:
 def note_lines(read: Iterable[Trace]) -> Iterator[str]:
     """Problems of the recordings and the installation."""
     traces = tuple(read)
-    said = (*(warning for trace in traces for warning in warnings_of(trace)), *remarks(traces))
-    return (f"note: {printable(text, 600)}" for text in said)
+    texts = (*(warning for trace in traces for warning in warnings_of(trace)), *remarks(traces))
+    return (f"note: {printable(text, 600)}" for text in texts)
 
 
 _LONG_NOTE = 320
 
 
-def in_short(note: str) -> str:
+def shorten_note(note: str) -> str:
     """A note, cut so that several can be read."""
     return note if len(note) <= _LONG_NOTE else f"{note[: _LONG_NOTE - 1]}…"
 
@@ -139,16 +139,16 @@ def generated_sessions(text: ClosingText) -> Iterable[str]:
     if generated is None:
         return
     yield from generated.lines()
-    told = generated.coverage_lines() if text.verbose else generated.gap_lines()
-    yield from draw((Paragraph(line, 2, 4) for line in told), text.width, text.colour)
+    lines = generated.coverage_lines() if text.verbose else generated.gap_lines()
+    yield from draw((Paragraph(line, 2, 4) for line in lines), text.width, text.colour)
 
 
 def coverage(text: ClosingText) -> Iterable[str]:
     """How much of the contract was exercised, and whether that is too little."""
     measured, terms = text.conclusion.coverage, text.conclusion.terms
     # A run for some requirements exercises only a part on purpose.
-    asked = terms.least_coverage is not None
-    if measured is not None and (asked or (text.verbose and terms.only is None)):
+    is_bounded = terms.least_coverage is not None
+    if measured is not None and (is_bounded or (text.verbose and terms.only is None)):
         yield f"coverage: {measured.words}"
     if (note := text.conclusion.coverage_note()) is not None:
         yield note
@@ -176,8 +176,8 @@ def silence(text: ClosingText) -> Iterable[str]:
     else:
         yield "no request was recorded: does the connector call the address in SIGNET_DAEMON_URL?"
     prints = (mark.text for trace in traces for mark in marks_of(trace, PrintedMark) if mark.text is not None)
-    if said := next(prints, "").split():
-        yield f"the connector printed: {printable(' '.join(said), 300)}"
+    if printed := next(prints, "").split():
+        yield f"the connector printed: {printable(' '.join(printed), 300)}"
     skips = (mark for each in text.conclusion.judged for mark in marks_of(each.trace, SkippedMark))
     if (skip := next(skips, None)) is not None:
         yield f"the first step that was skipped: {printable(skip.reason, 300)}"

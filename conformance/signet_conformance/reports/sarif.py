@@ -65,10 +65,10 @@ class SarifReport:
         results = [result for level in _WORST_FIRST for result in self._results[level]][:MAX_RESULTS]
         left_out = self._counts.total() - len(results)
         if left_out:
-            told = (
+            words = (
                 f"{counted(left_out, 'result')} left out: code scanning takes {MAX_RESULTS:,}, and the worst are here"
             )
-            self._notifications.append(_notification(f"{told}; the report as JSON has all", "warning"))
+            self._notifications.append(_notification(f"{words}; the report as JSON has all", "warning"))
         self._stream.write("".join([f"\n{results[0]}", *(f",\n{result}" for result in results[1:])]) if results else "")
         self._notifications += [_notification(note, "note") for note in ending.notes]
         invocation = {
@@ -112,9 +112,9 @@ class SarifReport:
                     {"kind": "external", "status": "accepted", "justification": printable(known, 300)}
                 ]
             self._counts[str(result["level"])] += 1
-            kept = self._results[str(result["level"])]
-            if len(kept) < MAX_RESULTS:
-                kept.append(encoded(result))
+            results = self._results[str(result["level"])]
+            if len(results) < MAX_RESULTS:
+                results.append(encoded(result))
 
 
 def _rule(requirement: Requirement) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class TimelineText:
         return self._text_beside_times(times, Text(f"#{mark.seq} {mark_words(mark)}", terminal.FAINT))
 
     def _call(self, call: Call) -> Iterator[RenderableType]:
-        times = Text(f"{_seconds(call.t0):>10} {_took(call.t1 - call.t0):>9}")
+        times = Text(f"{_seconds(call.t0):>10} {_duration(call.t1 - call.t0):>9}")
         yield self._text_beside_times(times, Text(call_line(call), "" if _went_well(call) else terminal.STRONG))
         if self._bodies:
             yield from self._message("request", call.exchange.request, call.exchange.request.query)
@@ -199,5 +199,5 @@ def _seconds(time: float) -> str:
     return f"+{time:.3f}s"
 
 
-def _took(time: float) -> str:
+def _duration(time: float) -> str:
     return f"{time * 1000:.0f} ms" if time < 9.9995 else f"{time:.1f} s"

@@ -95,7 +95,7 @@ class RunPerformance:
         """The judging of all recordings. Raises TraceError for one that cannot be read."""
         judging = Judging(self.request.terms(), measured=True, whole=True)
         with self.request.stopwatch.phase(JUDGING):
-            for judged in judging.judged_alone(self.recordings.traces()):
+            for judged in judging.judge_traces(self.recordings.traces()):
                 judging.add(judged)
         return judging
 

@@ -26,19 +26,19 @@ def section(rows: Mapping[str, RequirementMutants]) -> Markup:
     killed = sum(len(each.killed_by) for each in rows.values())
     survived = sum(len(each.survived) for each in rows.values())
     lead = element("p", f"{killed} mutants killed, {survived} survived.")
-    told = ((name, _facts(each)) for name, each in rows.items())
-    tested = (row(name, facts((*said, ("page", requirement_page(name))))) for name, said in told if said)
+    by_name = ((name, _facts(each)) for name, each in rows.items())
+    tested = (row(name, facts((*labelled, ("page", requirement_page(name))))) for name, labelled in by_name if labelled)
     return joined((lead, table("Which mutants break which requirement", ("Requirement", "Mutants"), tested)))
 
 
 def _facts(tested: RequirementMutants) -> list[tuple[str, str | Markup]]:
     survived = ", ".join(tested.survived)
-    told: list[tuple[str, str | Markup]] = [
+    labelled: list[tuple[str, str | Markup]] = [
         ("killed by", ", ".join(tested.killed_by)),
         ("survived", element("strong", survived) if survived else ""),
         ("exempt", tested.exempt or ""),
     ]
-    return [(label, value) for label, value in told if value]
+    return [(label, value) for label, value in labelled if value]
 
 
 class RequirementMutants(Part):

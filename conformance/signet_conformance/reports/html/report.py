@@ -54,7 +54,7 @@ _SCRIPTS = tuple(
 """In the order in which they run: the last one begins."""
 MAX_TRACES = 1000
 """Traces that the page lists; the others are counted."""
-MAX_TOLD = 4
+MAX_NAMES = 4
 """How many targets and daemons the head of the page names; of more, only their number."""
 
 
@@ -75,7 +75,7 @@ class HtmlReport(CauseReport):
         """The name of each trace in addresses of this page, by its file."""
 
     def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace."""
+        """Add one trace."""
         super().add(judged, known)
         if len(self._rows) == MAX_TRACES:
             self._more += 1
@@ -116,16 +116,16 @@ class HtmlReport(CauseReport):
         sections = []
         if broken:
             sections.append(("breaches", "What is broken", _causes(broken, ending.options, self._names)))
-        if noted := remarks(each.trace for each in run.judged):
-            sections.append(("noticed", "Noticed in the harness", _note_list(noted)))
+        if harness_notes := remarks(each.trace for each in run.judged):
+            sections.append(("noticed", "Noticed in the harness", _note_list(harness_notes)))
         sections.append(
             ("verdicts", "Verdicts", _verdicts(run, {name for cause in broken for name in cause.requirements}))
         )
         sections.append(("sessions", "Sessions and exchanges", self._sessions()))
         if daemon := self._causes.daemon():
-            sections.append(("daemon", "On the daemon's side", self._apart(daemon, ending)))
+            sections.append(("daemon", "On the daemon's side", self._section_apart(daemon, ending)))
         if harness := self._causes.harness():
-            sections.append(("model", "What reached the model", self._apart(harness, ending)))
+            sections.append(("model", "What reached the model", self._section_apart(harness, ending)))
         if run.coverage is not None:
             sections.append(("coverage", "Coverage", _coverage(run.coverage)))
         if run.newer is not None and run.newer.words:
@@ -138,9 +138,9 @@ class HtmlReport(CauseReport):
             sections.append(("notes", "Notes", _note_list(ending.notes)))
         write_page(self._stream, "Signet conformance", header, sections, _SCRIPTS, self._data, self._live)
 
-    def _apart(self, causes: Sequence[Cause], ending: RunEnding) -> Markup:
-        said = element("p", "Apart from the connector's verdicts and the exit status.")
-        return joined([said, _causes(causes, ending.options, self._names)])
+    def _section_apart(self, causes: Sequence[Cause], ending: RunEnding) -> Markup:
+        lead = element("p", "Apart from the connector's verdicts and the exit status.")
+        return joined([lead, _causes(causes, ending.options, self._names)])
 
     def _sessions(self) -> Markup:
         parts = [
@@ -194,7 +194,7 @@ def _trace_rows(traces: Sequence[_Row]) -> Iterator[Markup]:
 
 
 def _names_once(names: Iterable[str]) -> str:
-    return printable(first_of(dict.fromkeys(filter(None, names)), MAX_TOLD), 400)
+    return printable(first_of(dict.fromkeys(filter(None, names)), MAX_NAMES), 400)
 
 
 def _verdicts(run: Conclusion, broken: set[str]) -> Markup:
@@ -258,9 +258,9 @@ def _cause(cause: Cause, options: Sequence[str], addressed: set[str], names: Map
 
 def _other(other: Evidence, addressed: bool) -> Markup:
     name = other.requirement
-    said = f" {name}{known_words(other)}: {other.what} ("
+    words = f" {name}{known_words(other)}: {other.what} ("
     verdict, page = verdict_tag(other.verdict.value), requirement_page(name)
-    return element("span", verdict, said, page, ")", id=name if addressed else None)
+    return element("span", verdict, words, page, ")", id=name if addressed else None)
 
 
 def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Markup]:
@@ -273,7 +273,7 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
     rows += [("again", breach.repeated)] if breach.repeats else []
     excerpt = Markup()
     if breach.around and around:
-        lines = (element("li", line, class_="it" if it else None) for it, line in breach.around)
+        lines = (element("li", line, class_="it" if breaching else None) for breaching, line in breach.around)
         excerpt = element("ol", lines, class_="excerpt", aria_label="The exchanges around it")
     yield element("div", facts(rows), excerpt)
     if name is not None and breach.where:
@@ -289,7 +289,7 @@ def _example(breach: Evidence, name: str | None, *, around: bool) -> Iterator[Ma
 
 
 def _newer(newer: NewerContract) -> Markup:
-    said = (
+    lead = (
         "The release lies between two contracts; this is the later one's. Apart from the verdicts and the exit status."
     )
     cells = (
@@ -297,7 +297,7 @@ def _newer(newer: NewerContract) -> Markup:
         for name, each in newer.breaches.items()
     )
     heads = ("Requirement", "Verdict", "Traces", "What")
-    return joined((element("p", said), table(f"What contract {newer.version} would breach", heads, cells)))
+    return joined((element("p", lead), table(f"What contract {newer.version} would breach", heads, cells)))
 
 
 def _unreached(reach: UnreachableParts) -> Markup:
@@ -322,8 +322,8 @@ def _coverage(coverage: Coverage) -> Markup:
 
 def _meter(part: Dimension) -> Markup:
     count = len(part.exercised)
-    said = element("span", f"{count} of {part.total}", class_="line")
-    return joined((said, element("meter", min=0, max=part.total or 1, value=count, aria_label=part.name)))
+    label = element("span", f"{count} of {part.total}", class_="line")
+    return joined((label, element("meter", min=0, max=part.total or 1, value=count, aria_label=part.name)))
 
 
 def _missed(name: str, missed: tuple[str, ...]) -> Markup:

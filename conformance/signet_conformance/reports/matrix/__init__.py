@@ -180,10 +180,10 @@ def differences(columns: Sequence[Column]) -> list[Difference]:
         for played in (column for column in columns if column.harness is None and column.name == real.name):
             for name in dict.fromkeys((*played.verdicts, *real.verdicts)):
                 lanes = (("played", played), ("real", real))
-                told = {lane: column.verdicts[name] for lane, column in lanes if name in column.verdicts}
-                if (told.get("played") in BREACHES) is not (told.get("real") in BREACHES):
+                verdicts = {lane: column.verdicts[name] for lane, column in lanes if name in column.verdicts}
+                if (verdicts.get("played") in BREACHES) is not (verdicts.get("real") in BREACHES):
                     harness = str(real.harness)
-                    differences.append(Difference(name=real.name, requirement=name, harness=harness, **told))
+                    differences.append(Difference(name=real.name, requirement=name, harness=harness, **verdicts))
     return differences
 
 

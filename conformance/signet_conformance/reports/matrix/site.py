@@ -73,8 +73,8 @@ class HistoryKey(Struct, frozen=True, order=True):
         return f"{self.name}, in the real program" if self.real else self.name
 
 
-def answer(column: Column) -> Shipping:
-    """The answer of one run. Part of a run can show a breach, but only a whole run shows conformance."""
+def shipping_of(column: Column) -> Shipping:
+    """Whether one run allows shipping. Part of a run can show a breach, but only a whole run shows conformance."""
     failed = [name for name, verdict in column.verdicts.items() if verdict is Verdict.FAIL]
     if failed:
         return Shipping(Compatibility.NO, f"breaks {first_of(failed, MAX_NAMED)}")
@@ -93,7 +93,7 @@ def histories(columns: Iterable[Column]) -> Mapping[HistoryKey, Sequence[Column]
     }
 
 
-def newest(history: Sequence[Column]) -> Mapping[str, Column]:
+def newest_by_contract(history: Sequence[Column]) -> Mapping[str, Column]:
     """By contract version, the newest version first, the newest run. `history` begins with the newest run."""
     known = {version: number for number, version in enumerate(contract_versions())}
     first: dict[str, Column] = {}
@@ -102,7 +102,7 @@ def newest(history: Sequence[Column]) -> Mapping[str, Column]:
     return {version: first[version] for version in sorted(first, key=lambda version: -known[version])}
 
 
-def before(history: Sequence[Column], number: int) -> Column | None:
+def previous_run(history: Sequence[Column], number: int) -> Column | None:
     """The previous run by the contract version of the run at `number`."""
     contract = history[number].contract
     return next((column for column in history[number + 1 :] if column.contract == contract), None)
@@ -138,7 +138,7 @@ def files(columns: Iterable[Column]) -> Iterator[tuple[str, Write]]:
         for name, text in badges.items():
             yield name, partial(_write, text)
         yield _page_of(names[connector]), partial(_connector_page, connector, history, names[connector], badges)
-    shown = [column for history in runs.values() for column in newest(history).values()]
+    shown = [column for history in runs.values() for column in newest_by_contract(history).values()]
     yield DATA, partial(_write, printable_json(json.dumps(matrix.to_json(shown), indent=2)) + "\n")
     yield _SIDE_BY_SIDE, lambda stream: write_side_by_side(shown, stream, (_link("All connectors", INDEX),))
     yield INDEX, partial(_index, runs, names)
@@ -167,7 +167,7 @@ def _page_of(name: str) -> str:
 
 def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
     """For each contract version with a whole run, a badge as a picture, and as a document for a badge service."""
-    for contract, column in newest(history).items():
+    for contract, column in newest_by_contract(history).items():
         if column.full_set is None:
             release = column.release or column.commit[:9] or column.created[:10] or "unreleased"
             yield f"{name}-{contract}.svg", svg_badge(column, release)
@@ -175,15 +175,15 @@ def _badges(name: str, history: Sequence[Column]) -> Iterator[tuple[str, str]]:
 
 
 def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> None:
-    contracts = list(newest([column for history in runs.values() for column in history]))
+    contracts = list(newest_by_contract([column for history in runs.values() for column in history]))
     heads = ("Connector", *(f"Daemon {contract}" for contract in contracts))
     may = table("May this connector ship with this daemon?", heads, _index_rows(runs, names, contracts))
     every = [(connector, column) for connector, history in runs.items() for column in history]
     every.sort(key=lambda run: run[1].created, reverse=True)
-    answers = [answer(column) for _, column in every]
+    answers = [shipping_of(column) for _, column in every]
     kinds = ((each, each, sum(said.may is each for said in answers)) for each in Compatibility)
     rows = (
-        _run_row(column, answer(column), _link(connector.words, _page_of(names[connector])))
+        _run_row(column, shipping_of(column), _link(connector.words, _page_of(names[connector])))
         for connector, column in every
     )
     listed = table("Runs, the newest first", ("Connector", *_RUN_HEADS), rows)
@@ -200,7 +200,7 @@ def _index(runs: Histories, names: Mapping[HistoryKey, str], stream: TextIO) -> 
 
 def _index_rows(runs: Histories, names: Mapping[HistoryKey, str], contracts: Sequence[str]) -> Iterator[Markup]:
     for connector, history in runs.items():
-        by_contract = newest(history)
+        by_contract = newest_by_contract(history)
         cells = (_may_cell(by_contract.get(contract)) for contract in contracts)
         yield row(_link(connector.words, _page_of(names[connector])), *cells)
 
@@ -208,30 +208,30 @@ def _index_rows(runs: Histories, names: Mapping[HistoryKey, str], contracts: Seq
 def _may_cell(column: Column | None) -> str | Markup:
     if column is None:
         return "-"
-    return joined((_may(answer(column)), element("span", _version(column), class_="line quiet")))
+    return joined((_may(shipping_of(column)), element("span", _version(column), class_="line quiet")))
 
 
-def _may(said: Shipping) -> Markup:
-    return element("span", said.may, data_may=said.may)
+def _may(shipping: Shipping) -> Markup:
+    return element("span", shipping.may, data_may=shipping.may)
 
 
 _RUN_HEADS = ("Began", "Contract", "Version", "Ships", "Why")
 
 
-def _run_row(column: Column, said: Shipping, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
+def _run_row(column: Column, shipping: Shipping, head: Markup | None = None, more: Sequence[str] = ()) -> Markup:
     """A run as a row: `head` names the connector in a table of several; `more` are further cells."""
     first = [] if head is None else [element("th", head, scope="row")]
     began = element("span", _when(column), class_="whole")
-    shown = (began, column.contract, _version(column), _may(said), cell(said.why, 400), *more)
-    return element("tr", *first, *(element("td", each) for each in shown), data_kind=said.may)
+    shown = (began, column.contract, _version(column), _may(shipping), cell(shipping.why, 400), *more)
+    return element("tr", *first, *(element("td", each) for each in shown), data_kind=shipping.may)
 
 
 def _connector_page(
     connector: HistoryKey, history: Sequence[Column], name: str, badges: Mapping[str, str], stream: TextIO
 ) -> None:
-    current = newest(history)
+    current = newest_by_contract(history)
     states = element("ul", (_state(column, name, badges) for column in current.values()), class_="plain")
-    kinds = ((each, each, sum(answer(column).may is each for column in history)) for each in Compatibility)
+    kinds = ((each, each, sum(shipping_of(column).may is each for column in history)) for each in Compatibility)
     heads = (*_RUN_HEADS, "Newly broken", "Fixed")
     listed = table("Runs, the newest first", heads, _history_rows(history))
     header = (
@@ -246,14 +246,14 @@ def _connector_page(
 
 
 def _state(column: Column, name: str, badges: Mapping[str, str]) -> Markup:
-    said = answer(column)
+    shipping = shipping_of(column)
     picture = f"{name}-{column.contract}.svg"
     broken = (requirement for requirement, verdict in column.verdicts.items() if verdict is Verdict.FAIL)
     pages = element("ul", (element("li", f"{each}: ", requirement_page(each)) for each in broken), class_="plain")
     rows: list[tuple[str, str | Markup]] = [
-        ("ships", _may(said)),
-        ("why", cell(said.why, 400)),
-        ("broken", pages if said.may is Compatibility.NO else ""),
+        ("ships", _may(shipping)),
+        ("why", cell(shipping.why, 400)),
+        ("broken", pages if shipping.may is Compatibility.NO else ""),
         ("version", _version(column)),
         ("began", _when(column)),
         ("commit", element("code", column.commit) if column.commit else ""),
@@ -265,9 +265,9 @@ def _state(column: Column, name: str, badges: Mapping[str, str]) -> Markup:
 
 def _history_rows(history: Sequence[Column]) -> Iterator[Markup]:
     for number, column in enumerate(history):
-        earlier = before(history, number)
+        earlier = previous_run(history, number)
         changed = ([], []) if earlier is None else changes(earlier, column)
-        yield _run_row(column, answer(column), more=[cell(", ".join(names), 400) for names in changed])
+        yield _run_row(column, shipping_of(column), more=[cell(", ".join(names), 400) for names in changed])
 
 
 def _when(column: Column) -> str:
@@ -298,9 +298,9 @@ def _badge(column: Column, connector_version: str) -> tuple[str, str, str]:
     failed = sum(verdict is Verdict.FAIL for verdict in column.verdicts.values())
     rows, of = len(column.rows), len(matrix.surface())
     colour = "red" if failed else "brightgreen" if rows == of else "green"
-    said = f"{failed} broken" if failed else "conforming"
+    words = f"{failed} broken" if failed else "conforming"
     name = f"{printable(column.name, 40)} {printable(connector_version, 30)}"
-    return f"Signet {column.contract}", f"{said}, {rows}/{of} | {name} | kit {column.kit}", colour
+    return f"Signet {column.contract}", f"{words}, {rows}/{of} | {name} | kit {column.kit}", colour
 
 
 def json_badge(column: Column, connector_version: str) -> str:
