@@ -129,12 +129,12 @@ def test_patience_pauses_twice_as_long_each_time_and_ends() -> None:
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        stores.patiently(busy, pauses.append)
+        stores.with_retries(busy, pauses.append)
     assert pauses == [0.1, 0.2, 0.4, 0.8]
 
     def gone() -> None:
         raise FileNotFoundError
 
     with pytest.raises(FileNotFoundError):
-        stores.patiently(gone, pauses.append)
+        stores.with_retries(gone, pauses.append)
     assert len(pauses) == stores.TRIES - 1

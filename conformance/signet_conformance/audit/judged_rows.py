@@ -42,11 +42,11 @@ _BREACHES: Mapping[Verdict, Breach] = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 _TOGETHER = 50
-"""Short recordings that are judged together, at most."""
+"""At most this many short recordings are judged together."""
 _TOGETHER_BYTES = 2 * 1024 * 1024
 _UNPACKED_TIMES = 10
-"""How much more a packed recording is taken to hold."""
-_TOLD = 5
+"""A packed recording is assumed to unpack to this many times its size."""
+_MOST_EXCHANGES = 5
 _MOST_SESSIONS = 2000
 """Sessions of one recording and requirement that have a row of their own."""
 
@@ -73,7 +73,7 @@ def _size(entry: ManifestEntry) -> int:
 
 
 def _rows_of(entries: Sequence[ManifestEntry], job: BatchJob, hashes: Hashes) -> Iterator[Row]:
-    read_ones: dict[str, tuple[Trace, datetime | None]] = {}
+    traces_read: dict[str, tuple[Trace, datetime | None]] = {}
     lost: dict[str, RecordingRow] = {}
     for entry in entries:
         try:
@@ -83,26 +83,26 @@ def _rows_of(entries: Sequence[ManifestEntry], job: BatchJob, hashes: Hashes) ->
             continue
         created = _instant(trace.header)
         if job.since is None or created is None or created.strftime("%Y-%m-%d") >= job.since:
-            read_ones[entry.id] = (trace, created)
-    traces = {name: trace for name, (trace, _) in read_ones.items()}
-    judged = _judged(traces, job.contract)
+            traces_read[entry.id] = (trace, created)
+    traces = {name: trace for name, (trace, _) in traces_read.items()}
+    judged = _judge(traces, job.contract)
     for name in traces.keys() - judged.keys():
         lost[name] = RecordingRow(recording=name, outcome="unreadable", why="damaged")
     for name in (entry.id for entry in entries):
         if name in lost:
             yield lost[name]
         elif name in judged:
-            yield from rows(name, judged[name], read_ones[name][1], hashes)
+            yield from rows(name, judged[name], traces_read[name][1], hashes)
 
 
-def _judged(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, JudgedTrace]:
-    """The traces, judged; one that is read while it is judged, since it is long, and turns out damaged is left out."""
+def _judge(traces: Mapping[str, Trace], contract: str | None) -> Mapping[str, JudgedTrace]:
+    """Judge the traces. A long one is read while it is judged; it is left out if it turns out to be damaged."""
     try:
         return dict(zip(traces, judge_each(list(traces.values()), None, contract), strict=True))
     except TraceError:
         if len(traces) == 1:
             return {}
-        return {name: judged for name in traces for judged in _judged({name: traces[name]}, contract).values()}
+        return {name: judged for name in traces for judged in _judge({name: traces[name]}, contract).values()}
 
 
 def _open_recording(entry: ManifestEntry) -> Trace:
@@ -209,8 +209,8 @@ def _breaches(name: str, requirement: str, judged: JudgedTrace, hashes: Hashes) 
             verdict=_BREACHES[judgement.verdict],
             session=hashes.of(key if requirement in JOINED or first is None else _session(judged.recording, first)),
             count=max(1, len(findings)),
-            exchanges=() if first is None else first.exchanges[:_TOLD],
-            pointer="" if first is None else pointer_shown(first.pointer),
+            exchanges=() if first is None else first.exchanges[:_MOST_EXCHANGES],
+            pointer="" if first is None else public_pointer(first.pointer),
         )
 
 
@@ -246,8 +246,8 @@ def _instant(header: Header) -> datetime | None:
     if header.created is None:
         return None
     try:
-        told = datetime.fromisoformat(header.created)
-        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+        began = datetime.fromisoformat(header.created)
+        return began.replace(tzinfo=UTC) if began.tzinfo is None else began.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -269,7 +269,7 @@ _STRUCTURE = frozenset(
 
 @lru_cache(maxsize=4096)
 def clean_name(text: str | None) -> str | None:
-    """A name or a release as it is; of anything else, and of what looks like a secret, `hidden-` and a hash."""
+    """A name or release unchanged; for other texts, and for those that look like a secret, `hidden-` and a hash."""
     if text is None or not (text := text.strip()):
         return None
     if _NAME.fullmatch(text) and not _SECRET.search(text) and not any(map(_is_random, _RUN.findall(text))):
@@ -282,7 +282,7 @@ def _is_random(run: str) -> bool:
     return any(c.isdigit() for c in run) and any(c.isalpha() for c in run)
 
 
-def pointer_shown(pointer: str) -> str:
+def public_pointer(pointer: str) -> str:
     """A JSON pointer in which each name that is not the contract's own is `*`."""
     known = _vocabulary()
     steps = pointer.split("/")[1:13]
@@ -291,7 +291,7 @@ def pointer_shown(pointer: str) -> str:
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """The names of members, headers and parameters that the catalogue speaks of."""
+    """The names of members, headers and parameters that occur in the catalogue."""
     names = {name for entry in requirements().values() for read in entry.reads for name in read.names}
     for entry in requirements().values():
         if entry.check is not None:

@@ -91,11 +91,11 @@ def closing_line(ending: AuditEnding) -> str:
         f"{summary.earlier:,} from before the day" if summary.earlier else "",
     ]
     counts = {verdict: sum(cell.verdict == verdict for cell in summary.cells) for verdict in ("ERROR", "FAIL", "WARN")}
-    came_to = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing breached"
+    breached = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing breached"
     why = f" ({ending.because})" if ending.because else ""
     return (
         f"audit: {summary.recordings:,} recordings: {', '.join(filter(None, parts))};"
-        f" {summary.exchanges:,} exchanges; {came_to}{why}; exit {ending.status}"
+        f" {summary.exchanges:,} exchanges; {breached}{why}; exit {ending.status}"
     )
 
 
@@ -136,14 +136,14 @@ def _breaches(ending: AuditEnding) -> Markup:
 
 def _row(ending: AuditEnding, cell: Cell) -> Markup:
     requirement = known_requirement(cell.requirement)
-    told: list[tuple[str, str | Markup]] = [("show", element("code", cell.show))]
+    rows: list[tuple[str, str | Markup]] = [("show", element("code", cell.show))]
     if requirement is not None:
-        told += [("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(cell.requirement))]
+        rows += [("says", requirement.title), ("change", requirement.fix), ("page", requirement_page(cell.requirement))]
     if cell.between:
-        told.append(("seen", "in several recordings together"))
+        rows.append(("seen", "in several recordings together"))
     if ending.is_known(cell.requirement, cell.connector):
-        told.append(("known", "known in a baseline"))
-    head = joined((element("span", cell.requirement, class_="whole"), more_about(cell.requirement, told)))
+        rows.append(("known", "known in a baseline"))
+    head = joined((element("span", cell.requirement, class_="whole"), more_about(cell.requirement, rows)))
     since = element("span", cell.new_since or "", class_="whole")
     return row(head, verdict_tag(cell.verdict), cell.connector, cell.release or "", _extent(cell), since)
 

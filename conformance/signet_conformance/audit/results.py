@@ -1,10 +1,10 @@
-"""The folder of an audit: a file a batch while it goes on, then the tables. Every file is there whole or not at all.
+"""The folder of an audit: one file per batch while it runs, then the tables. Every file is there whole or not at all.
 
-FOLDER/manifest.jsonl              where the recordings lie: private, no result
+FOLDER/manifest.jsonl              where the recordings are: private, no result
 FOLDER/batches/000000.jsonl …      the rows of each batch, as they were judged
-FOLDER/results/recordings.jsonl    a row a recording; or .parquet
-FOLDER/results/sessions.jsonl      a row a recording and session
-FOLDER/results/breaches.jsonl      a row a recording and breached or undecided requirement
+FOLDER/results/recordings.jsonl    one row per recording; or .parquet
+FOLDER/results/sessions.jsonl      one row per recording and session
+FOLDER/results/breaches.jsonl      one row per recording and breached or undecided requirement
 FOLDER/results/summary.json        by connector, release and requirement
 """
 
@@ -47,7 +47,7 @@ _encoder = msgspec.json.Encoder()
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Make the folder of an audit ours alone; raise UsageError when that cannot be, or another audit is at it."""
+    """Lock the folder of an audit; raise UsageError if that is not possible, or if another audit uses it."""
     ours = not folder.exists()
     with os_errors("cannot be written", where=folder, remedy="name a folder that you may write to: --out FOLDER"):
         (folder / "batches").mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Where nothing could be listed no audit was begun: the next one is not told of a folder that holds nothing.
+        # If nothing could be listed, no audit was begun: leave no empty folder behind.
         if ours and not (folder / FILE).exists():
             shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
@@ -121,7 +121,7 @@ def write_tables(folder: Path, batches: Batches, named: int, form: str) -> Summa
         for lines in _by_recording(batches):
             whole = _decoder.decode(lines[0])
             if whole.recording in settled or whole.recording in together.added:
-                rows = _adjusted([_decoder.decode(line) for line in lines], settled, together)
+                rows = _adjust([_decoder.decode(line) for line in lines], settled, together)
                 lines = [_encoder.encode(row) + b"\n" for row in rows]  # noqa: PLW2901 - what is written in their place
             for line in lines:
                 kind = line[: line.index(b",") + 1]
@@ -190,34 +190,34 @@ def _by_recording(batches: Batches) -> Iterator[list[bytes]]:
         yield group
 
 
-def _adjusted(
+def _adjust(
     rows: list[Row], settled: Mapping[str, set[tuple[str, str]]], together: SharedFacts
 ) -> Iterator[RecordingRow | SessionRow | BreachRow]:
     """The rows of a recording, with what only several recordings show."""
     whole = rows[0]
     assert isinstance(whole, RecordingRow)  # noqa: S101 - a batch is written so
-    falls = settled.get(whole.recording, set())
+    settled_here = settled.get(whole.recording, set())
     added = together.added.get(whole.recording, ())
     sessions = [row for row in rows if isinstance(row, SessionRow)]
     breaches = [row for row in rows if isinstance(row, BreachRow)]
-    left = [row for row in breaches if row.session is None or (row.requirement, row.session) not in falls]
+    left = [row for row in breaches if row.session is None or (row.requirement, row.session) not in settled_here]
     if len(left) < len(breaches) or added:
         breaches = [*left, *added]
-        whole = _verdicts_of(whole, {row.requirement for row in rows if isinstance(row, BreachRow)}, breaches)
+        whole = _with_verdicts_of(whole, {row.requirement for row in rows if isinstance(row, BreachRow)}, breaches)
     yield whole
     yield from sessions
     yield from breaches
 
 
-def _verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) -> RecordingRow:
-    """The row of a recording whose breaches are these; what it `had` breached and no longer does, it passes."""
+def _with_verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) -> RecordingRow:
+    """Update the row of a recording to these breaches. What it `had` breached and does not any more, it passes."""
     now: dict[str, str] = {}
     for name in (*_ORDER[:3], "passed", "undecided"):
         now.update(dict.fromkeys(getattr(whole, name), name))
     now.update(dict.fromkeys(had, "passed"))
     for row in breaches:
-        told = _LIST_OF[row.verdict]
-        now[row.requirement] = min(now.get(row.requirement, told), told, key=_ORDER.index)
+        name_of_list = _LIST_OF[row.verdict]
+        now[row.requirement] = min(now.get(row.requirement, name_of_list), name_of_list, key=_ORDER.index)
     lists = {name: [each for each, its in now.items() if its == name] for name in _ORDER}
     return msgspec.structs.replace(
         whole,
@@ -226,7 +226,7 @@ def _verdicts_of(whole: RecordingRow, had: set[str], breaches: list[BreachRow]) 
 
 
 def read_summary(folder: Path) -> Summary:
-    """The summary of an audit; raise UsageError when it has not come to its end."""
+    """The summary of an audit; raise UsageError if it is not finished."""
     demand_audit(folder)
     path = folder / "results" / _SUMMARY
     try:
@@ -269,7 +269,7 @@ def run_query(folder: Path, sql: str) -> tuple[Sequence[str], Sequence[Sequence[
             rows = result.fetchmany(MOST_ROWS)
         except duckdb.Error as failure:
             raise UsageError(
-                printable(str(failure).partition("\n")[0], 400), where="audit query", remedy=_columns_told()
+                printable(str(failure).partition("\n")[0], 400), where="audit query", remedy=_columns_text()
             ) from None
         return [column[0] for column in result.description], rows
 
@@ -284,5 +284,5 @@ def _load(connection: Any, results: Path) -> None:
         rows.create(name)
 
 
-def _columns_told() -> str:
+def _columns_text() -> str:
     return "the columns: " + "; ".join(f"{name}({', '.join(columns)})" for name, columns in COLUMNS.items())

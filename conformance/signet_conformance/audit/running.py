@@ -1,6 +1,6 @@
 """An audit from its data sets to its tables: judges the batches that are left, wherever it was stopped.
 
-Who judges: this process, other processes of this machine, or a Dask cluster.
+This process judges, or other processes of this machine, or a Dask cluster.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def judge_all(
     `on_batch` is called once for every batch, with an empty text and False, as `reports.terminal.steps` counts steps.
     """
     judged = Batches(folder)
-    left = [number for number in range(len(batches)) if not judged.has(number)]
-    for _ in range(len(batches) - len(left)):
+    unjudged = [number for number in range(len(batches)) if not judged.has(number)]
+    for _ in range(len(batches) - len(unjudged)):
         on_batch("", False)
-    for number, rows in judge((number, manifest.job(batches[number])) for number in left):
+    for number, rows in judge((number, manifest.job(batches[number])) for number in unjudged):
         judged.write(number, rows)
         on_batch("", False)
     return judged
@@ -85,7 +85,7 @@ class Cluster:
         try:
             self._client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, TypeError, ValueError) as failure:
-            # Nobody answers; the address is of a kind that is not set up here; it is not an address.
+            # No answer, an address of a kind that is not installed here, or no address.
             raise UsageError(
                 f"does not answer as a Dask scheduler: {printable(failure, 200)}",
                 where=f"--scheduler {printable(address, 200)}",
@@ -106,7 +106,7 @@ class Cluster:
         threads = self._threads()
         waiting = iter(items)
         numbers: dict[str, int] = {}
-        first = [self._submitted(job, numbers) for job in islice(waiting, threads * _AHEAD)]
+        first = [self._submit(job, numbers) for job in islice(waiting, threads * _AHEAD)]
         if not first:
             return
         done = self._completed(first, loop=self._client.loop, with_results=True, raise_errors=False)
@@ -120,9 +120,9 @@ class Cluster:
             yield number, rows
             following = next(waiting, None)
             if following is not None:
-                done.add(self._submitted(following, numbers))
+                done.add(self._submit(following, numbers))
 
-    def _submitted(self, job: NumberedJob, numbers: dict[str, int]) -> Any:
+    def _submit(self, job: NumberedJob, numbers: dict[str, int]) -> Any:
         # Judging depends on nothing but the job, so a worker that dies may have its batches judged by another.
         future = self._client.submit(judge_batch, job[1], pure=False, retries=3)
         numbers[future.key] = job[0]
@@ -133,7 +133,7 @@ class Cluster:
         if not workers:
             raise UsageError("has no worker", where="--scheduler", remedy="start some with: dask worker ADDRESS")
         releases = self._client.run(_release, on_error="return")
-        other = {printable(told, 100) for told in releases.values() if told != __version__}
+        other = {printable(release, 100) for release in releases.values() if release != __version__}
         if other:
             raise UsageError(
                 f"has workers that lack this release of the kit, {__version__}: {', '.join(sorted(other))}",

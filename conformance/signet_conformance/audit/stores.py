@@ -1,7 +1,7 @@
 """The stores of data sets: local folders, and object stores by fsspec, listed and read with retries.
 
-A call that meets a busy or broken store is made again, after a pause that doubles. An object that came short was not
-delivered. No result depends on how often a store was asked.
+A call that meets a busy or broken store is made again, after a pause that doubles. An object that arrives short counts
+as not delivered. No result depends on how often a store was asked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRIES = 5
 """Our own tries; a store's package may make several in each."""
 FIRST_PAUSE_S = 0.1
 MOST_PAUSE_S = 10.0
-_FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
+_PERMANENT = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
 _SETTING = re.compile(r"[\w-]+=")
 """The beginning of a query, as it follows a question mark: sig=…"""
 _PART_BYTES = 8 * 1024 * 1024
@@ -146,8 +146,8 @@ def _remote_files(dataset: str) -> dict[str, int]:
         )
     store, root = _store(dataset)
     try:
-        objects = patiently(lambda: _find(store, root))
-    except _FOR_GOOD as failure:
+        objects = with_retries(lambda: _find(store, root))
+    except _PERMANENT as failure:
         raise UsageError(
             f"cannot be listed: {type(failure).__name__}",
             where=dataset,
@@ -173,12 +173,12 @@ def _find(store: Any, root: str) -> dict[str, int]:
     store.invalidate_cache()
     if has_magic(root):
         matches = store.glob(root, detail=True)
-        files = {path: told for path, told in matches.items() if told.get("type") != "directory"}
-        for folder in [path for path, told in matches.items() if told.get("type") == "directory"]:
+        files = {path: info for path, info in matches.items() if info.get("type") != "directory"}
+        for folder in [path for path, info in matches.items() if info.get("type") == "directory"]:
             files.update(store.find(folder, detail=True))
     else:
         files = store.find(root, detail=True)
-    return {path: int(told.get("size") or 0) for path, told in files.items()}
+    return {path: int(info.get("size") or 0) for path, info in files.items()}
 
 
 @cache
@@ -214,7 +214,7 @@ def copy(place: str, size: int, to: Path) -> None:
     """
     store, path = _store(place)
     try:
-        patiently(lambda: _copy(store, path, size, to))
+        with_retries(lambda: _copy(store, path, size, to))
     except FileNotFoundError:
         raise ObjectLostError("gone") from None
     except PermissionError:
@@ -237,13 +237,13 @@ def _copy(store: Any, path: str, size: int, to: Path) -> None:
         raise EOFError(f"{written} of {size} bytes")
 
 
-def patiently(ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep) -> Result:
+def with_retries(ask: Callable[[], Result], pause: Callable[[float], None] = time.sleep) -> Result:
     """Return what `ask` returns. Ask again after an error that may pass, and raise that of the last try."""
     pause_s = FIRST_PAUSE_S
     for _ in range(TRIES - 1):
         try:
             return ask()
-        except _FOR_GOOD:
+        except _PERMANENT:
             raise
         except Exception:  # noqa: BLE001 - each store raises errors of its own
             pause(pause_s)

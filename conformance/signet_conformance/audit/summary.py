@@ -85,7 +85,7 @@ def show_command(recording: str, exchange: int | None) -> str:
 _MOST_UNREAD = 1000
 
 
-class _Seen:
+class _Tally:
     """The counts of one requirement over the recordings of one release of a connector."""
 
     __slots__ = ("_verdicts", "breaching", "evidence", "first", "first_pass", "passing", "rank")
@@ -96,7 +96,7 @@ class _Seen:
         self.first: str | None = None
         self.first_pass: str | None = None
         self.rank: tuple[int, bool, str] | None = None
-        """By what the evidence was chosen: the worst verdict, and of those the first."""
+        """Sort key of the evidence: the worst verdict, then the first recording."""
         self.evidence: tuple[str, rows.BreachRow | None] = ("", None)
 
     @property
@@ -105,7 +105,7 @@ class _Seen:
         return next(verdict for verdict in FOLDING_ORDER if verdict in self._verdicts)
 
     def add(self, verdict: Verdict, row: rows.RecordingRow) -> bool:
-        """Take the verdict of a recording; whether it is the evidence now."""
+        """Add the verdict of a recording. Return True if that recording is now the evidence."""
         self._verdicts.add(verdict)
         if verdict is Verdict.PASS:
             self.passing += 1
@@ -135,21 +135,21 @@ class AuditTotals:
         """Count rows of sessions."""
         self._unread: list[tuple[str, str]] = []
         self._connectors: dict[str, int] = {}
-        self._seen: dict[tuple[str, str | None, str], _Seen] = {}
-        self._open: dict[str, _Seen] = {}
-        """Of the recording at hand: the requirements whose evidence it is, as far as its breaches have come."""
+        self._by_key: dict[tuple[str, str | None, str], _Tally] = {}
+        self._open: dict[str, _Tally] = {}
+        """The requirements for which the current recording is the evidence, and whose breach rows are still to come."""
 
     @property
     def wants_breaches(self) -> bool:
-        """Whether the recording at hand is evidence, so that its breaches say where."""
+        """Whether the current recording is evidence, so that its breach rows are needed."""
         return bool(self._open)
 
     def add(self, row: rows.RecordingRow | rows.BreachRow) -> None:
         """Take a row."""
         if isinstance(row, rows.RecordingRow):
             self._recording(row)
-        elif (seen := self._open.pop(row.requirement, None)) is not None:
-            seen.evidence = (row.recording, row)
+        elif (tally := self._open.pop(row.requirement, None)) is not None:
+            tally.evidence = (row.recording, row)
 
     def _recording(self, row: rows.RecordingRow) -> None:
         self._open = {}
@@ -164,9 +164,9 @@ class AuditTotals:
         self._connectors[connector] = self._connectors.get(connector, 0) + 1
         for name, verdict in rows.VERDICT_LISTS.items():
             for requirement in getattr(row, name):
-                seen = self._seen.setdefault((connector, row.connector_release, requirement), _Seen())
-                if seen.add(verdict, row):
-                    self._open[requirement] = seen
+                tally = self._by_key.setdefault((connector, row.connector_release, requirement), _Tally())
+                if tally.add(verdict, row):
+                    self._open[requirement] = tally
 
     def summary(self, *, earlier: int, joined: int) -> Summary:
         """Return the summary of the rows."""
@@ -190,16 +190,16 @@ class AuditTotals:
 
     def _verdicts(self) -> dict[str, dict[str, str]]:
         verdicts: dict[str, dict[str, Verdict]] = {}
-        for (connector, _, requirement), seen in self._seen.items():
+        for (connector, _, requirement), tally in self._by_key.items():
             its = verdicts.setdefault(connector, {})
-            its[requirement] = min(its.get(requirement, seen.verdict), seen.verdict, key=FOLDING_ORDER.index)
+            its[requirement] = min(its.get(requirement, tally.verdict), tally.verdict, key=FOLDING_ORDER.index)
         return {
             connector: {name: its[name].value for name in sorted(its, key=lambda name: (catalogue_place(name), name))}
             for connector, its in sorted(verdicts.items())
         }
 
     def _cells(self) -> list[Cell]:
-        cells = [self._cell(*key, seen) for key, seen in self._seen.items() if seen.breaching]
+        cells = [self._cell(*key, tally) for key, tally in self._by_key.items() if tally.breaching]
         return sorted(
             cells,
             key=lambda cell: (
@@ -211,17 +211,17 @@ class AuditTotals:
             ),
         )
 
-    def _cell(self, connector: str, release: str | None, requirement: str, seen: _Seen) -> Cell:
-        recording, row = seen.evidence
+    def _cell(self, connector: str, release: str | None, requirement: str, tally: _Tally) -> Cell:
+        recording, row = tally.evidence
         exchange = row.exchanges[0] if row is not None and row.exchanges else None
         return Cell(
             connector=connector,
             release=release,
             requirement=requirement,
-            verdict=_BREACHES[seen.verdict],
-            recordings=seen.breaching,
-            passing=seen.passing,
-            first_seen=seen.first,
+            verdict=_BREACHES[tally.verdict],
+            recordings=tally.breaching,
+            passing=tally.passing,
+            first_seen=tally.first,
             new_since=self._new_since(connector, requirement),
             evidence=recording,
             exchange=exchange,
@@ -231,9 +231,9 @@ class AuditTotals:
 
     def _new_since(self, connector: str, requirement: str) -> str | None:
         """What brought a breach of a connector: its release where others came before, else the day."""
-        releases = {key[1]: seen for key, seen in self._seen.items() if key[0] == connector and key[2] == requirement}
-        breached = [(seen.first, release) for release, seen in releases.items() if seen.first is not None]
-        passed = [(seen.first_pass, release) for release, seen in releases.items() if seen.first_pass is not None]
+        releases = {key[1]: each for key, each in self._by_key.items() if key[0] == connector and key[2] == requirement}
+        breached = [(each.first, release) for release, each in releases.items() if each.first is not None]
+        passed = [(each.first_pass, release) for release, each in releases.items() if each.first_pass is not None]
         if not breached or not passed or min(passed, key=_time)[0] >= min(breached, key=_time)[0]:
             return None
         first, release = min(breached, key=_time)
@@ -251,8 +251,8 @@ FAIL_ON: tuple[FailOn, ...] = ("breach", "new", "never")
 class AuditEnding(Struct, frozen=True, dict=True):
     """A summary compared with files of known failures. `fail_on` says which breaches make the exit status 1.
 
-    `breach`: as `check`, each FAIL that no entry lets pass, and an entry that is stale or has expired. `new`: a FAIL
-    that no entry speaks of. `never`: none.
+    `breach`: as with `check`, each FAIL that no entry accepts, and an entry that is stale or has expired. `new`: a FAIL
+    that no entry is about. `never`: none.
     """
 
     summary: Summary
@@ -278,7 +278,7 @@ class AuditEnding(Struct, frozen=True, dict=True):
 
     @cached_property
     def status(self) -> int:
-        """2 where a recording could not be read, else 4, 3, 1 or 0 as of the verdicts."""
+        """2 if a recording could not be read, else 4, 3, 1 or 0 by the verdicts."""
         if self.summary.unreadable:
             return UsageError.exit_status
         expired = (

@@ -1,4 +1,4 @@
-"""A trace is one header, then exchanges and marks: `signet-trace/1`, one JSON object a line.
+"""A trace is one header, then exchanges and marks: `signet-trace/1`, one JSON object per line.
 
 Everything here is frozen and knows neither proxies nor rules. Times are seconds since the header's
 `created`, from a monotonic clock. Nothing in a trace is trusted: lines are bounded, shapes are

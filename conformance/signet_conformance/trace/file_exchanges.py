@@ -19,14 +19,14 @@ from signet_conformance.trace.recordings import OpenRecording
 _PIECE_BYTES = 1024 * 1024
 """How much of the file is read at once where all exchanges are asked for in order; one exchange may be longer.
 
-Of so little, most of what one rule has looked at is still in the processor's cache when the next one looks at it.
+It is so little that the processor's cache still holds most of what one rule read when the next rule reads it.
 """
 _SESSION_BYTES = 32 * 1024 * 1024
-"""How large a session may be that is held whole, while it is judged."""
+"""The largest session that is kept in memory as a whole while it is judged."""
 
 
 class FileExchanges(Sequence[Exchange]):
-    """Exchanges in the order of their numbers, of which only places in a file are held: some 30 bytes each.
+    """Exchanges in the order of their numbers. Only their places in a file are in memory: some 30 bytes each.
 
     Taking one, a slice or all of them reads the file, and raises TraceError for a broken line. The stream is closed
     with the exchanges.
@@ -48,7 +48,7 @@ class FileExchanges(Sequence[Exchange]):
         """The numbers of the exchanges that ended with an error, or with a status of 500 or more."""
 
     def put(self, glance: Glance, offset: int, length: int, line: int) -> None:
-        """Take an exchange in: what a glance at it tells, the place of its line in the file, and which line that is."""
+        """Add an exchange: the glance at it, and the offset, length and number of its line in the file."""
         self._sessions.put(glance.names)
         if glance.troubled:
             self.troubled.append(glance.seq)
@@ -58,7 +58,7 @@ class FileExchanges(Sequence[Exchange]):
         self._lines.append(line)
 
     def put_all(self, glances: Glances, line: int) -> None:
-        """Take in what glances at neighbouring lines told, the first of which is that line of the file."""
+        """Add the glances at neighbouring lines; `line` is the number of the first one."""
         self._sessions.put_all(glances.sessions)
         self.troubled += glances.troubled
         self.numbers.extend(glances.numbers)
@@ -67,7 +67,7 @@ class FileExchanges(Sequence[Exchange]):
         self._lines.extend(range(line, line + len(glances.numbers)))
 
     def sort(self) -> None:
-        """Put what was taken in into the order of the numbers; a line is written when its exchange has ended."""
+        """Sort the exchanges by their numbers: in the file they are in the order in which they ended."""
         numbers = self.numbers
         self._sessions.settle()
         self.troubled.sort()
@@ -90,7 +90,7 @@ class FileExchanges(Sequence[Exchange]):
         if isinstance(place, slice):
             return self.at(range(*place.indices(len(self))))
         at = range(len(self))[place]
-        # Whoever looks at one member of a body mostly looks at another one next.
+        # A caller that reads one member of a body mostly reads another one next.
         if self._latest is None or self._latest[0] != at:
             self._latest = at, self._read(at, LineReader())
         return self._latest[1]

@@ -130,39 +130,39 @@ _NO_SESSION = -1
 
 
 class SessionGroups:
-    """Exchanges in groups: those that name a key in common are in one, and so are those of two keys named in one."""
+    """Groups exchanges by their keys: two are in one group if they share a key, or if another joins their keys."""
 
     def __init__(self) -> None:
         self.groups = array("l")
-        """The group of each exchange; below zero where it names no key."""
+        """The group of each exchange; below zero if it names no key."""
         self._named: dict[str, int] = {}
-        self._above = array("l")
+        self._parents = array("l")
 
     def put(self, names: Sequence[str]) -> None:
-        """Take in the keys that the next exchange names."""
+        """Add the keys that the next exchange names."""
         if not names:
             self.groups.append(_NO_SESSION)
             return
         first = self._group(names[0])
         for name in names[1:]:
-            one, another = self._top(first), self._top(self._group(name))
-            self._above[max(one, another)] = min(one, another)
+            first_root, other_root = self._root(first), self._root(self._group(name))
+            self._parents[max(first_root, other_root)] = min(first_root, other_root)
         self.groups.append(first)
 
     def put_all(self, later: SessionGroups) -> None:
-        """Take in the keys that the next exchanges name, which were put in there."""
+        """Add the keys of the next exchanges, which `later` has grouped."""
         known = array("l", [self._group(name) for name in later._named])
-        for name, above in enumerate(later._above):
-            if name != above:
-                one, another = self._top(known[name]), self._top(known[above])
-                self._above[max(one, another)] = min(one, another)
+        for name, parent in enumerate(later._parents):
+            if name != parent:
+                first_root, other_root = self._root(known[name]), self._root(known[parent])
+                self._parents[max(first_root, other_root)] = min(first_root, other_root)
         self.groups.extend([group if group < 0 else known[group] for group in later.groups])
 
     def settle(self) -> None:
-        """Say of each exchange which group it is in at last, now that all were put in."""
-        self.groups[:] = array("l", [group if group < 0 else self._top(group) for group in self.groups])
+        """Set the final group of each exchange, after all were added."""
+        self.groups[:] = array("l", [group if group < 0 else self._root(group) for group in self.groups])
         self._named.clear()
-        self._above = array("l")
+        self._parents = array("l")
 
     def pieces(self, sizes: Sequence[int], piece: int, most: int) -> Sequence[Sequence[int]] | None:
         """The places of all exchanges, in pieces of groups that are about so large; None where a group is over `most`.
@@ -197,27 +197,27 @@ class SessionGroups:
         return [_as_range(places) for places in pieces if places]
 
     def _group(self, name: str) -> int:
-        group = self._named.setdefault(name, len(self._above))
-        if group == len(self._above):
-            self._above.append(group)
+        group = self._named.setdefault(name, len(self._parents))
+        if group == len(self._parents):
+            self._parents.append(group)
         return group
 
-    def _top(self, group: int) -> int:
-        above = self._above
-        while above[group] != group:
-            above[group] = above[above[group]]
-            group = above[group]
+    def _root(self, group: int) -> int:
+        parents = self._parents
+        while parents[group] != group:
+            parents[group] = parents[parents[group]]
+            group = parents[group]
         return group
 
 
 def _as_range(places: array[int]) -> Sequence[int]:
-    """Neighbours, as nearly all are where sessions follow each other, take no memory."""
+    """Return a range if the places follow each other, as most do: it takes no memory."""
     whole = range(places[0], places[-1] + 1)
     return whole if len(whole) == len(places) else places
 
 
 LEAST_BYTES = 32 * 1024 * 1024
-"""At less than this one process has glanced over it before others have started."""
+"""One process scans a smaller file before others have started."""
 _BUFFER_BYTES = 256 * 1024
 
 
@@ -235,22 +235,22 @@ class Glances(Struct):
     sessions: SessionGroups = field(default_factory=SessionGroups)
     troubled: list[int] = field(default_factory=list)
 
-    def put(self, told: Glance, length: int) -> None:
-        """Take in what the next line tells."""
-        self.sessions.put(told.names)
-        if told.troubled:
-            self.troubled.append(told.seq)
-        self.numbers.append(told.seq)
+    def put(self, new: Glance, length: int) -> None:
+        """Add the glance at the next line."""
+        self.sessions.put(new.names)
+        if new.troubled:
+            self.troubled.append(new.seq)
+        self.numbers.append(new.seq)
         self.lengths.append(length)
         self.ends += length
 
 
 class _GlancesAhead(Struct):
-    """What other processes do already: from where on in which file, and what ends them."""
+    """Glances that other processes already make: the file, the first offset, the results, and how to end them."""
 
     file: tuple[int, int, int]
     begins: int
-    told: Iterator[Glances]
+    results: Iterator[Glances]
     processes: ExitStack
 
 
@@ -265,8 +265,8 @@ def glance_ahead(stream: IO[bytes], begins: int, size: int, workers: int, longes
     """
     parts = _parts(begins, size, workers)
     with ExitStack() as processes:
-        told = processes.enter_context(forked_workers(_glancer(stream, begins, longest), parts, workers))
-        _begun_ahead.append(_GlancesAhead(_identity(stream), begins, told, processes))
+        results = processes.enter_context(forked_workers(_glancer(stream, begins, longest), parts, workers))
+        _begun_ahead.append(_GlancesAhead(_identity(stream), begins, results, processes))
         try:
             yield
         finally:
@@ -282,7 +282,7 @@ def glance_over(stream: IO[bytes], begins: int, size: int, workers: int, longest
     if _begun_ahead and (_begun_ahead[0].file, _begun_ahead[0].begins) == (_identity(stream), begins):
         ahead = _begun_ahead.pop()
         with ahead.processes:
-            return list(_without_gap(ahead.told, begins))
+            return list(_without_gap(ahead.results, begins))
     parts = _parts(begins, size, workers)
     return list(_without_gap(spread(_glancer(stream, begins, longest), parts, workers), begins))
 
@@ -322,8 +322,8 @@ def _part(file: Path, foremost: int, longest: int, part: tuple[int, int]) -> Gla
         glances = Glances(first, first)
         while glances.ends < beyond:
             raw = lines.readline(longest + 1)
-            told = glance(raw) if len(raw) <= longest else None
-            if told is None:
+            new = glance(raw) if len(raw) <= longest else None
+            if new is None:
                 break
-            glances.put(told, len(raw))
+            glances.put(new, len(raw))
     return glances

@@ -39,7 +39,7 @@ class StepName(StrEnum):
 
 
 class KitMark(Struct, frozen=True, kw_only=True):
-    """What one mark says. `seq` is its number in the recording, 0 before it is written.
+    """One mark of the kit. `seq` is its number in the recording, 0 before it is written.
 
     `other` holds the members that the class does not name.
     """
@@ -51,24 +51,24 @@ class KitMark(Struct, frozen=True, kw_only=True):
 
     @property
     def data(self) -> dict[str, JSONValue]:
-        """The members as they are written: those that say nothing are left out."""
+        """The members as they are written, without those that have their default value."""
         named = {field.name: getattr(self, field.name) for field in _members(type(self))}
-        silent = {field.name for field in _members(type(self)) if named[field.name] == field.default}
-        return {**{name: value for name, value in named.items() if name not in silent}, **self.other}
+        defaults = {field.name for field in _members(type(self)) if named[field.name] == field.default}
+        return {**{name: value for name, value in named.items() if name not in defaults}, **self.other}
 
     @classmethod
     def read(cls, mark: Mark) -> Self:
         """Read a recorded mark of this name."""
         names = {field.name for field in _members(cls)}
-        told = {name: value for name, value in mark.data.items() if name in names}
+        known = {name: value for name, value in mark.data.items() if name in names}
         try:
-            made = convert(told, cls)
+            typed = convert(known, cls)
         except (ValidationError, UnicodeEncodeError):
-            # Half an emoji where a number belongs cannot even be quoted in msgspec's complaint.
-            made = cls(**{field.name: _member(field, told) for field in _members(cls)})
-        force_setattr(made, "seq", mark.seq)
-        force_setattr(made, "other", {name: value for name, value in mark.data.items() if name not in names})
-        return made
+            # msgspec cannot quote a lone surrogate, such as half an emoji, in its error message.
+            typed = cls(**{field.name: _member(field, known) for field in _members(cls)})
+        force_setattr(typed, "seq", mark.seq)
+        force_setattr(typed, "other", {name: value for name, value in mark.data.items() if name not in names})
+        return typed
 
 
 @cache
@@ -76,9 +76,9 @@ def _members(kind: type[KitMark]) -> tuple[FieldInfo, ...]:
     return tuple(field for field in fields(kind) if field.name not in KitMark.__struct_fields__)
 
 
-def _member(field: FieldInfo, told: Mapping[str, JSONValue]) -> Any:
+def _member(field: FieldInfo, known: Mapping[str, JSONValue]) -> Any:
     try:
-        return convert(told[field.name], field.type)
+        return convert(known[field.name], field.type)
     except (KeyError, ValidationError, UnicodeEncodeError):
         if field.default_factory is not NODEFAULT:
             return field.default_factory()
@@ -100,7 +100,7 @@ class ScenarioMark(KitMark, frozen=True, kw_only=True):
 
 
 class ScenarioEndMark(KitMark, frozen=True, kw_only=True):
-    """A scenario is over. `error` tells why it was broken off, `part` that it was picked out of a whole run."""
+    """A scenario is over. `error` says why it was broken off; `part` is True if only a part of a run was chosen."""
 
     NAME = "scenario_end"
 
@@ -112,10 +112,10 @@ class ScenarioEndMark(KitMark, frozen=True, kw_only=True):
 class StepMark(KitMark, frozen=True, kw_only=True):
     """A step is given to the connector: its number in the scenario from 0, and what the user does.
 
-    `step` is a :class:`StepName`, or a word that only another kit knows. `agent` and `project` are those the session
-    is opened with. `folder`, of a step that opens one, is the path in which the host was run, or that it was handed.
-    `reply` is what the model answers to `text`. `arguments` are those of the `tool` as the host handed them to the
-    connector, of several calls together; None where nothing is known of that.
+    `step` is a :class:`StepName`, or a word that only another kit knows. `agent` and `project` are those with which the
+    session is opened. If the step opens a session, `folder` is the path in which the host ran or that it was given.
+    `reply` is what the model answers to `text`. `arguments` are what the host passed to the connector's `tool`, merged
+    if it called the tool several times; None if they are unknown.
     """
 
     NAME = "step"
@@ -142,10 +142,10 @@ class SkippedMark(KitMark, frozen=True, kw_only=True):
 
 
 class SessionKeyMark(KitMark, frozen=True, kw_only=True):
-    """The driver told the native id of a session: for the first time, or another one than before.
+    """The driver reported the host's id of a session: the first one, or a new one.
 
-    `told_by` are the events by which the host tells a connector of the change, None where nothing is known of them;
-    `end_untold` says that none of them, nor a later one, tells that the former session has ended.
+    `told_by` are the events by which the host reports the change to a connector, None if they are unknown; `end_untold`
+    is True if neither these nor later events report that the former session has ended.
     """
 
     NAME = "session_key"
@@ -169,14 +169,13 @@ BLOCKED, TIMED_OUT, THROWN, FAILED, SLOW = "blocked", "timed_out", "thrown", "fa
 
 
 class HandlerMark(KitMark, frozen=True, kw_only=True):
-    """A handler of the connector that did not end well, in the step of that number.
+    """A handler of the connector that blocked, failed, timed out or was slow, in the step of that number.
 
     `outcome` is one of the words above. `status` is the exit status of a command or the HTTP status of a method, `ms`
-    how long it took, `text` one line of what it threw or said. `lost` is what the host saw: True where the user's turn
-    was lost with it, False where the host caught it and went on, None where the driver does not say; a handler that
-    blocked has lost the turn in any case.
-    `late_ms` is by how much the machine made a timer of the driver late meanwhile, or kept the connector from the
-    processor; None where the driver does not say.
+    how long it took, `text` one line of what it threw or printed. `lost` is True if the user's turn was lost with it,
+    False if the host caught the failure and continued, None if the driver does not say; a handler that blocked has lost
+    the turn in any case. `late_ms` is how late a timer of the driver was meanwhile, or how long the connector waited
+    for the processor; None if the driver does not say.
     """
 
     NAME = "handler"
@@ -212,7 +211,7 @@ class SentMark(KitMark, frozen=True, kw_only=True):
 class PrintedMark(KitMark, frozen=True, kw_only=True):
     """What the connector's processes printed on standard error or gave to the host's logger, cut, without secrets.
 
-    `index` is the number of the step meanwhile, None while the connector was loaded.
+    `index` is the number of the step at that time, None while the connector was loaded.
     """
 
     NAME = "printed"
@@ -222,11 +221,12 @@ class PrintedMark(KitMark, frozen=True, kw_only=True):
 
 
 class LoadedMark(KitMark, frozen=True, kw_only=True):
-    """Whether the host, or the kit in its place, could load the connector. `words` are what was said where not.
+    """Whether the host, or the kit in its place, could load the connector. `words` is the error if it could not.
 
-    `release` is the host's, `newer` are later ones that the kit knows. `real` tells that the host is the program that
-    people run, and not played by the kit. `ahead` are the first day of a host that is newer than the connector, and the
-    day of the connector. `awaits_compaction` tells that the host waits for the hook before a compaction.
+    `release` is the host's, `newer` are later ones that the kit knows. The host is `real` if it is the program that
+    people run, and not played by the kit. If the host is newer than the connector, `ahead` has the first day of the
+    host's release and the day of the connector. `awaits_compaction` is True if the host waits for the hook before a
+    compaction.
     """
 
     NAME = "loaded"
@@ -242,12 +242,12 @@ class LoadedMark(KitMark, frozen=True, kw_only=True):
 
 
 class InstalledMark(KitMark, frozen=True, kw_only=True):
-    """Whether a host takes what the installer wrote or the connector registered: a file, a tool, an event, an output.
+    """Whether a host accepts what the installer wrote or the connector registered: a file, tool, event or output.
 
-    `file` names it, `release` is the host's, `words` are those it refuses it with. `minor` tells that the host takes it
-    all the same, or loses nothing by it. Of a handler of an `event` that the host does not know: `operations` are those
-    that it is for, `elsewhere` the known event under which the connector has a handler for them too, `formerly` that
-    another release of the host knows it.
+    `file` names it, `release` is the host's, `words` is the reason for a refusal. It is `minor` if the host accepts it
+    nevertheless, or loses nothing by it. If the host does not know a handler's `event`: `operations` are those that the
+    handler is for, `elsewhere` is a known event under which the connector has a handler for them too, and it was
+    `formerly` known if another release of the host knows it.
     """
 
     NAME = "installed"
@@ -265,9 +265,9 @@ class InstalledMark(KitMark, frozen=True, kw_only=True):
 
 
 class RegisteredMark(KitMark, frozen=True, kw_only=True):
-    """What a host took of a connector: numbers of handlers, of tools, of anything else, and of what it refused.
+    """What a host accepted of a connector: numbers of handlers, of tools, of anything else, and of what it refused.
 
-    None is a number that is not known. `mode` is the registration of a host that asks a plugin several times.
+    A number is None if it is unknown. `mode` is the registration of a host that asks a plugin several times.
     """
 
     NAME = "registered"
@@ -286,10 +286,11 @@ ONCE, AGAIN, OVER = "once", "again", "over"
 
 
 class ReinstalledMark(KitMark, frozen=True, kw_only=True):
-    """How the host's files are after the installer ran: what stands `twice`, what is `old`, what of others `changed`.
+    """The state of the host's files after the installer ran.
 
-    `how` is one of the words above; `older` names the older release, or what is known of it. Each entry is a text that
-    names the file. `words` are the installer's where it failed.
+    It lists entries that are there `twice`, `old` ones of an older release, and entries of others that were `changed`;
+    each is a text that names the file. `how` is one of the words above; `older` names the older release, or what is
+    known of it. `words` is the installer's output if it failed.
     """
 
     NAME = "reinstalled"
@@ -305,9 +306,9 @@ class ReinstalledMark(KitMark, frozen=True, kw_only=True):
 
 
 class ToolAnswerMark(KitMark, frozen=True, kw_only=True):
-    """What the model was told by the tool of the step of that number: that what it asked for is done.
+    """The tool of the step of that number told the model that what it asked for is done.
 
-    Absent where a tool told something else, or what it told cannot be read.
+    There is no such mark if a tool told something else, or if its answer cannot be read.
     """
 
     NAME = "tool_answer"
@@ -319,7 +320,7 @@ class ToolAnswerMark(KitMark, frozen=True, kw_only=True):
 class OfferedMark(KitMark, frozen=True, kw_only=True):
     """The tools that a connector offers to the model, each with the members that its schema names.
 
-    The names are those of scenarios where the target's own are known to mean the same.
+    A name of the target's own is replaced by that of the scenarios if both are known to mean the same.
     """
 
     NAME = "offered"
@@ -328,12 +329,12 @@ class OfferedMark(KitMark, frozen=True, kw_only=True):
 
 
 class ObservedMark(KitMark, frozen=True, kw_only=True):
-    """The input of a run of the connector's command by a real program, or an event that its plugins heard.
+    """The input of the connector's command when a real program ran it, or an event that a plugin received.
 
-    `event` is the program's own name of the occasion, `members` those of the JSON on standard input, or of the event,
-    `env` the names of the environment; `ms` and `status` where a run has ended. `args` of a plugin's event are members
-    whose value tells one kind of it from another, as `reason=quit`; `occasion` is that value of a hook's input, as
-    `compact` of a SessionStart.
+    `event` is the program's own name of the occasion, `members` are those of the JSON on standard input, or of the
+    event, `env` the names of environment variables; `ms` and `status` are known when a run has ended. `args` of a
+    plugin's event are members whose value distinguishes kinds of it, such as `reason=quit`; `occasion` is that value in
+    a hook's input, such as `compact` of a SessionStart.
     """
 
     NAME = "observed"
@@ -349,7 +350,7 @@ class ObservedMark(KitMark, frozen=True, kw_only=True):
 
 
 class StrayMark(KitMark, frozen=True, kw_only=True):
-    """A request that the connector made to the daemon's default port, at `address`, and not where it was told to.
+    """A request that the connector made to the daemon's default port, at `address`, instead of the given one.
 
     `token` is true if it had an Authorization header.
     """
@@ -371,9 +372,9 @@ class UnheardPortMark(KitMark, frozen=True, kw_only=True):
 
 
 class LeftMark(KitMark, frozen=True, kw_only=True):
-    """A process of the connector's that went on `after_s` seconds after its harness had closed its pipes and ended.
+    """A process of the connector that kept running `after_s` seconds after its harness closed its pipes and ended.
 
-    `command` is its command line, redacted, `memory_mb` its resident memory; without a command nothing was left.
+    `command` is its command line, redacted, None if no process was left; `memory_mb` is its resident memory.
     """
 
     NAME = "left"
@@ -386,7 +387,7 @@ class LeftMark(KitMark, frozen=True, kw_only=True):
 class RemarkMark(KitMark, frozen=True, kw_only=True):
     """A remark of the driver on the connector's installation.
 
-    `unheard`: it is why the connector receives no event, or not every event, of its harness.
+    `unheard` if this is why the connector receives no event, or not every event, of its harness.
     """
 
     NAME = "remark"
@@ -400,7 +401,7 @@ NO_ORIGIN = "a page that names no origin"
 
 
 class RefusedMark(KitMark, frozen=True, kw_only=True):
-    """A page in a browser, none of the daemon's own, sent a request that the recorder refused."""
+    """A web page that is not one of the daemon's own sent a request that the recorder refused."""
 
     NAME = "refused"
 
@@ -410,7 +411,7 @@ class RefusedMark(KitMark, frozen=True, kw_only=True):
 
     @property
     def by(self) -> str:
-        """The Origin that gave it away."""
+        """The Origin by which it was recognised."""
         return "none, but a Sec-Fetch-Site" if self.origin in (NO_ORIGIN, None) else str(self.origin)
 
 
@@ -430,7 +431,7 @@ class Switch(KitMark, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether it is on from here; a mark that does not say is of something that is."""
+        """Whether it is on from here, which is the default."""
         return self.on is not False
 
 
@@ -462,7 +463,7 @@ class FaultMark(Switch, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> str:
-        """What tells the fault from others that are on: its number, or else its kind."""
+        """Distinguishes the fault from others that are on: its number, or else its kind."""
         return str(self.kind if self.id is None else self.id)
 
     @property
@@ -493,8 +494,8 @@ def marks_of(trace: Trace, kind: type[MarkT]) -> Iterator[MarkT]:
 
 
 def kit_marks(trace: Trace) -> Iterator[KitMark]:
-    """What all marks of the kit say, in order."""
-    return (said for mark in trace.marks if (said := read_mark(mark)) is not None)
+    """All marks of the kit, in order."""
+    return (typed for mark in trace.marks if (typed := read_mark(mark)) is not None)
 
 
 def name_host(mark: LoadedMark | InstalledMark | RegisteredMark | ReinstalledMark, otherwise: str = "its host") -> str:

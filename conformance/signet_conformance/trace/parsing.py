@@ -27,7 +27,7 @@ def parse(raw: bytes) -> JSONValue:
     if is_shallow(raw):
         with suppress(MsgspecError, UnicodeError):
             return decode(raw)
-    return _looked_at_closely(raw)
+    return _parse_leniently(raw)
 
 
 def is_shallow(raw: bytes) -> bool:
@@ -37,8 +37,8 @@ def is_shallow(raw: bytes) -> bool:
     return len(raw) - len(rest) <= MAX_DEPTH
 
 
-def _looked_at_closely(raw: bytes) -> JSONValue:
-    # Not at the top: it takes longer to import than a recording to read, and few have anything for it.
+def _parse_leniently(raw: bytes) -> JSONValue:
+    # Not at the top: importing it takes longer than reading a recording, and few recordings need it.
     from pydantic_core import from_json
 
     try:

@@ -26,9 +26,9 @@ from signet_conformance.trace.recordings import MODEL, OpenRecording, model_side
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 HELD_BYTES = 64 * 1024 * 1024
-"""The exchanges of a larger recording are not held: its trace reads them from the file when they are asked for."""
+"""The exchanges of a larger recording are not kept in memory, but read from the file when they are needed."""
 SHARED_BYTES = 4 * 1024 * 1024
-"""Of a smaller recording, one process has judged the whole before others have begun."""
+"""One process judges a smaller recording before others have started."""
 _BLANK_BYTES = 4096
 _TEXTS = ("created", "target", "upstream", "daemon_version", "side", "recorder", "kit", "lasts", *model.RELEASES)
 """The members of a header that are texts."""
@@ -73,9 +73,9 @@ def collector_paused() -> Iterator[None]:
 def read(path: str | os.PathLike[str], *, workers: int = 1) -> model.Trace:
     """Read a trace file, and the model's side where NAME.model.jsonl stands beside NAME.jsonl.
 
-    Of a recording that several `workers` are to judge, the exchanges are not held where it is SHARED_BYTES or more:
-    each process reads those that it judges. So many forks of this process glance at the lines of a large one; it may
-    have no other thread then.
+    If several `workers` judge a recording of SHARED_BYTES or more, its exchanges are not kept in memory: each process
+    reads those that it judges. As many forks of this process scan the lines of a large one; then this process must have
+    no other thread.
 
     Raises TraceError when a file cannot be opened, is not signet-trace/1, or is damaged before its
     last line, and when the two sides have no clock in common. A torn last line (a recorder that was killed) is
@@ -126,7 +126,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
             file_exchanges = FileExchanges(recording, name) if recording.size > held_bytes else None
             whole = _read(recording, name, file_exchanges, workers)
             if whole.marks and recording.size <= HELD_BYTES:
-                # What marks tell has to be known of the whole recording, whoever judges it.
+                # Rules that read marks need the whole recording in each process.
                 whole = replace(whole, exchanges=tuple(whole.exchanges))
     except IsADirectoryError:
         raise TraceError("is a folder, not a trace file", where=name, remedy="name the files in it") from None
@@ -148,7 +148,7 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
     marks: list[model.Mark] = []
     header: model.Header | None = None
     warnings: list[str] = []
-    seen, lines, taken = _Numbers(), LineReader(), _Taken(file_exchanges)
+    seen, lines, so_far = _Numbers(), LineReader(), _ExchangesSoFar(file_exchanges)
     number = offset = 0
     while raw := recording.stream.readline(MAX_LINE_BYTES + 1):
         number, begins, offset = number + 1, offset, offset + len(raw)
@@ -156,11 +156,11 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
             # Some editors put one in front of what they save; no line of a trace begins with it.
             raw = raw.removeprefix(codecs.BOM_UTF8)
         _demand_short(raw, name, number)
-        glance_over = glance(raw) if file_exchanges is not None and header is not None else None
-        if file_exchanges is not None and glance_over is not None and glance_over.seq not in seen:
+        at_line = glance(raw) if file_exchanges is not None and header is not None else None
+        if file_exchanges is not None and at_line is not None and at_line.seq not in seen:
             # Nearly every line of a large recording.
-            seen.add(glance_over.seq)
-            file_exchanges.put(glance_over, begins, len(raw), number)
+            seen.add(at_line.seq)
+            file_exchanges.put(at_line, begins, len(raw), number)
             continue
         if raw.isspace():
             number, offset = _pass_blank_lines(recording.stream, number, offset)
@@ -182,50 +182,50 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
                 raise TraceError(f"not a {model.FORMAT} file: {broken}", where=where, remedy=_REMEDY_RECORD) from None
             raise recording.damage(broken, where) from None
         if isinstance(entry, model.Exchange) and entry.pending:
-            taken.pending[entry.seq] = entry, begins, len(raw)
+            so_far.pending[entry.seq] = entry, begins, len(raw)
             continue
         seen.add(entry.seq)
         if isinstance(entry, model.Mark):
             marks.append(entry)
         else:
-            taken.take(entry, begins, len(raw))
-    taken.take_pending(seen)
+            so_far.add(entry, begins, len(raw))
+    so_far.add_pending(seen)
     if header is None:
         raise TraceError(
             "the file is empty, a trace begins with a header line", where=_place(name, 1), remedy=_REMEDY_RECORD
         )
     if file_exchanges is not None:
         file_exchanges.sort()
-    kept = tuple(sorted(taken.exchanges, key=lambda e: e.seq)) if file_exchanges is None else file_exchanges
+    kept = tuple(sorted(so_far.exchanges, key=lambda e: e.seq)) if file_exchanges is None else file_exchanges
     in_order = tuple(sorted(marks, key=lambda m: m.seq))
     return model.Trace(
-        header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(taken.gaps, key=lambda g: g.exchange))
+        header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(so_far.gaps, key=lambda g: g.exchange))
     )
 
 
-class _Taken:
+class _ExchangesSoFar:
     """The exchanges that were read, or where they are in the file, and their gaps."""
 
     def __init__(self, file_exchanges: FileExchanges | None) -> None:
         self.exchanges: list[model.Exchange] = []
         self.gaps: list[model.Gap] = []
         self.pending: dict[int, tuple[model.Exchange, int, int]] = {}
-        """What pending lines tell of exchanges, by number, with the places of the lines."""
+        """Exchanges as pending lines describe them, by number, with the places of the lines."""
         self._file_exchanges = file_exchanges
 
-    def take(self, entry: model.Exchange, begins: int, length: int) -> None:
-        """Take an exchange in, with the place of its line in the file."""
+    def add(self, entry: model.Exchange, begins: int, length: int) -> None:
+        """Add an exchange, with the place of its line in the file."""
         self.gaps += _gaps(entry)
         if self._file_exchanges is None:
             self.exchanges.append(entry)
         else:
             self._file_exchanges.put(glance_at(entry), begins, length, entry.line)
 
-    def take_pending(self, seen: _Numbers) -> None:
-        """Take in the exchanges whose lines did not follow."""
+    def add_pending(self, seen: _Numbers) -> None:
+        """Add the pending exchanges whose own lines are missing."""
         for waiting in self.pending.values():
             if waiting[0].seq not in seen:
-                self.take(*waiting)
+                self.add(*waiting)
 
 
 def _gaps(exchange: model.Exchange) -> Sequence[model.Gap]:
@@ -234,7 +234,7 @@ def _gaps(exchange: model.Exchange) -> Sequence[model.Gap]:
     body, answer = request.body, None if response is None else response.body
     unreadable = (body is not None and body.cut) or (answer is not None and answer.undecoded)
     if not unreadable and exchange.error != model.NOT_CARRIED:
-        return ()  # every recording is read through here
+        return ()  # this runs for every exchange
     if exchange.error == model.NOT_CARRIED and response is None:
         line = json.loads(exchange.raw)
         note = line["error"].get("note") if isinstance(line.get("error"), dict) else None
@@ -249,7 +249,7 @@ def _gaps(exchange: model.Exchange) -> Sequence[model.Gap]:
 
 
 def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int, int]:
-    """Pass the blank lines that come next; the line up to which they go, and where it ends.
+    """Skip the next blank lines. Return the number of the last one, and where it ends.
 
     Forty megabytes of them, one by one, would take a minute.
     """
@@ -266,15 +266,15 @@ def _pass_blank_lines(stream: IO[bytes], number: int, offset: int) -> tuple[int,
 def _by_several(
     recording: OpenRecording, file_exchanges: FileExchanges, seen: _Numbers, workers: int, number: int, offset: int
 ) -> tuple[int, int]:
-    """Have several processes glance at what comes after a line; the line up to which that did, and where it ends."""
-    told = glance_over(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
-    numbers = [each for glances in told for each in glances.numbers]
+    """Let several processes scan the lines after one. Return the number of the last scanned line, and where it ends."""
+    parts = glance_over(recording.stream, offset, recording.size, workers, MAX_LINE_BYTES)
+    numbers = [each for glances in parts for each in glances.numbers]
     if len(set(numbers)) < len(numbers):
-        # Whoever reads line by line says which number occurs twice, and where.
+        # Reading line by line names the number that occurs twice, and its line.
         return number, offset
     for each in numbers:
         seen.add(each)
-    for glances in told:
+    for glances in parts:
         file_exchanges.put_all(glances, number + 1)
         number, offset = number + len(glances.numbers), glances.ends
     recording.stream.seek(offset)
@@ -291,7 +291,7 @@ def _demand_short(raw: bytes, name: str, line: int) -> None:
 
 
 class _Numbers:
-    """The numbers that occurred: a byte each, as recorders count; any other one in a set."""
+    """The numbers that occurred: low ones in a byte each, since recorders count up; others in a set."""
 
     def __init__(self) -> None:
         self._low = bytearray(4096)

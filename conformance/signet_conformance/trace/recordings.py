@@ -26,18 +26,18 @@ from signet_conformance.files import is_special
 from signet_conformance.trace.model import FORMAT
 
 HELD_BYTES = 32 * 1024 * 1024
-"""More than this of what comes out of a pipe or a packed file goes to a temporary file."""
+"""If a pipe or a packed file yields more than this, the data goes to a temporary file."""
 _BUFFER_BYTES = 256 * 1024
 """Bytes per read: lines have some kilobytes."""
 _CHUNK_BYTES = 1024
-"""So little at a time that what a made-up file unpacks to stays small until it is looked at."""
+"""Packed bytes per read: so few that a crafted file unpacks to little before its size is checked."""
 _ALWAYS_FITS_BYTES = 1 << 30
 _MOST_TIMES = 250
-"""How many times its own size a packed recording may unpack to, where that is more than fits always."""
+"""How many times its own size a packed recording may unpack to, if that is more than _ALWAYS_FITS_BYTES."""
 
 
 class Unpacker(Protocol):
-    """What undoes one packed stream, piece by piece."""
+    """Unpacks one packed stream, piece by piece."""
 
     @property
     def eof(self) -> bool:
@@ -156,7 +156,7 @@ def _unpack(stream: IO[bytes], to: SpooledTemporaryFile[bytes], packing: Packing
         while chunk:
             if unpacker.eof:
                 if not chunk.strip(b"\0"):
-                    break  # what pads a file on a tape
+                    break  # padding, as on a tape
                 unpacker = _unpacker(packing, name)
             try:
                 to.write(unpacker.decompress(chunk))
@@ -203,7 +203,7 @@ def is_recording(name: str) -> bool:
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """The recordings in a folder, sorted; what stands beside one is not one of its own."""
+    """The recordings in a folder, sorted, without the models' sides."""
     return sorted(
         path for path in folder.glob(f"*{SUFFIX}*") if is_recording(path.name) and not is_model_side(path.name)
     )
