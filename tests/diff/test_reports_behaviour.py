@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.diff.reports import BreachGroup, ReportComparison, compared
+from signet_conformance.diff.reports import BreachGroup, ReportComparison, compare_reports
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.generated_summary import GeneratedSummary
@@ -75,7 +75,7 @@ def test_other_ids_are_no_other_behaviour(file: Path, tmp_path: Path) -> None:
     text = file.read_text(encoding="utf-8")
     again = tmp_path / file.name
     again.write_text(_UUID.sub(lambda found: str(uuid5(UUID(found[0]), "again")), text), encoding="utf-8")
-    outcome = compared(report(judge(read(file))), report(judge(read(again))))
+    outcome = compare_reports(report(judge(read(file))), report(judge(read(again))))
     assert counts(outcome) == (0, 0)
     assert not outcome.of(BreachGroup.FIRST)
 
@@ -86,7 +86,7 @@ def test_one_key_for_two_sessions_is_one_breach_whatever_their_ids(tmp_path: Pat
     for name, ids in (("a", ("61bd0ce7-1", "6312aa5f-2")), ("b", ("be2811a4-3", "cc008139-4"))):
         lines = [health(), *(line for id_ in ids for line in (start(sessionId=id_), end(sessionId=id_)))]
         runs.append(report(driven(tmp_path / name, "switch", lines)))
-    outcome = compared(*runs)
+    outcome = compare_reports(*runs)
     assert became(outcome, "SIG-SESS-001") == {BreachGroup.STILL: ["switch"]}
     assert counts(outcome) == (0, 0)
 
@@ -98,7 +98,7 @@ def test_other_words_are_no_other_breach(tmp_path: Path) -> None:
     for row in new["traces"][0]["verdicts"].values():
         for finding in row["findings"]:
             finding.update(message=f"In other words: {finding['message']}", fold=f"other {finding['fold']}")
-    assert counts(compared(old, Report.model_validate(new))) == (0, 0)
+    assert counts(compare_reports(old, Report.model_validate(new))) == (0, 0)
 
 
 def test_a_report_of_an_earlier_kit_is_compared_by_requirement(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_report_of_an_earlier_kit_is_compared_by_requirement(tmp_path: Path) -
             finding.update(fold=finding["message"])
             del finding["kind"]
     reports = Report.model_validate(old), Report.model_validate(new)
-    assert counts(compared(*reports)) == counts(compared(*reversed(reports))) == (0, 0)
+    assert counts(compare_reports(*reports)) == counts(compare_reports(*reversed(reports))) == (0, 0)
 
 
 def test_every_breach_names_its_kind(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_same_breach_in_a_scenario_that_conformed_is_new(tmp_path: Path) -> 
     """What is known of one scenario excuses nothing in another."""
     old = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", GOOD))
     new = report(driven(tmp_path, "plain", BAD), driven(tmp_path, "tools", BAD))
-    outcome = compared(old, new)
+    outcome = compare_reports(old, new)
     assert became(outcome, AGENT) == {BreachGroup.STILL: ["plain"], BreachGroup.FRESH: ["tools"]}
     assert outcome.fails
 
@@ -137,7 +137,7 @@ def test_the_same_breach_of_another_operation_is_new(tmp_path: Path) -> None:
     """The start runs as another agent, beside the recall that did so before."""
     old = report(driven(tmp_path, "plain", BAD))
     new = report(driven(tmp_path, "plain", [health(), start(agentId="x"), recall(), end()]))
-    assert "session-start" in {change.now.key.operation for change in compared(old, new).of(BreachGroup.FRESH)}
+    assert "session-start" in {change.now.key.operation for change in compare_reports(old, new).of(BreachGroup.FRESH)}
 
 
 def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
@@ -149,10 +149,10 @@ def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
         return report(*(driven(tmp_path / folder, name, [health(), *lines], header=header) for name in scenarios))
 
     one, two = run("a", start()), run("b", recall(agentId="atlas-agent"))
-    outcome = compared(one, two)
+    outcome = compare_reports(one, two)
     fresh = [change.now.key for change in outcome.of(BreachGroup.FRESH) if change.now.requirement == "SIG-COV-001"]
     assert [key.element for key in fresh] == ["session-start"]
-    fixed = [change.now.key for change in compared(two, one).of(BreachGroup.FIXED)]
+    fixed = [change.now.key for change in compare_reports(two, one).of(BreachGroup.FIXED)]
     assert [key.element for key in fixed if key.requirement == "SIG-COV-001"] == ["session-start"]
     assert "session-end" in {change.now.key.element for change in outcome.of(BreachGroup.STILL)}
 
@@ -162,7 +162,7 @@ def test_a_list_is_compared_by_its_elements(tmp_path: Path) -> None:
 
 def test_a_call_that_was_never_made_before_breaks_nothing_new(tmp_path: Path) -> None:
     """A connector that begins to recall was never judged in it: that is said, and fails nothing."""
-    outcome = compared(
+    outcome = compare_reports(
         report(driven(tmp_path, "plain", [health(), start(), end()])), report(driven(tmp_path, "plain", BAD))
     )
     assert became(outcome, AGENT) == {BreachGroup.FIRST: ["plain"]}
@@ -174,17 +174,17 @@ def test_a_call_that_is_made_otherwise_is_new_where_nothing_is_mended(tmp_path: 
     wrong = [health(), start(), recall(agentId="atlas-agent"), end(reason="clear"), recall(agentId="atlas-agent")]
     wrong.append(post("/api/hooks/user-prompt-submit", {**start()["request"]["body"]["json"], "userMessage": "Which?"}))
     new = report(driven(tmp_path / "new", "plain", wrong))
-    assert BreachGroup.FRESH in became(compared(report(driven(tmp_path, "plain", GOOD)), new), "SIG-END-009")
+    assert BreachGroup.FRESH in became(compare_reports(report(driven(tmp_path, "plain", GOOD)), new), "SIG-END-009")
     broken = report(driven(tmp_path / "old", "plain", [health(), start(project=None), end()]))
-    assert BreachGroup.FIRST in became(compared(broken, new), "SIG-END-009")
+    assert BreachGroup.FIRST in became(compare_reports(broken, new), "SIG-END-009")
 
 
 def test_a_scenario_that_was_not_performed_before_breaks_nothing_new(tmp_path: Path) -> None:
     """Such as one that broke off, or one that an earlier kit did not have."""
     old = report(driven(tmp_path, "plain", GOOD))
-    outcome = compared(old, report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)))
+    outcome = compare_reports(old, report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)))
     assert became(outcome, AGENT) == {BreachGroup.FIRST: ["tools"]}
-    back = compared(report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)), old)
+    back = compare_reports(report(driven(tmp_path, "plain", GOOD), driven(tmp_path, "tools", BAD)), old)
     assert became(back, AGENT) == {BreachGroup.UNSEEN: ["tools"]}
 
 
@@ -196,7 +196,7 @@ def test_a_warning_behind_a_failure_is_not_new_when_the_failure_is_mended(tmp_pa
     assert row.verdict is Verdict.WARN
     failed = replace(row, verdict=Verdict.FAIL, findings=(replace(row.findings[0], fold="x", verdict=Verdict.FAIL),))
     old = report(replace(judged, judgements={**judged.judgements, name: failed}))
-    assert set(became(compared(old, report(judged)), name)) == {BreachGroup.FIXED, BreachGroup.FIRST}
+    assert set(became(compare_reports(old, report(judged)), name)) == {BreachGroup.FIXED, BreachGroup.FIRST}
 
 
 # -- a part is fixed
@@ -232,7 +232,7 @@ PARTS = {
 def test_what_follows_from_a_mend_is_not_new(part: str, tmp_path: Path) -> None:
     """Calls that are compared with each other differ once some are fixed; of several flaws the first was told."""
     old, new = (report(driven(tmp_path / name, "plain", PARTS[part][n])) for n, name in enumerate(("old", "new")))
-    outcome = compared(old, new)
+    outcome = compare_reports(old, new)
     assert outcome.of(BreachGroup.FIXED)
     assert [change.now.key for change in outcome.of(BreachGroup.FRESH)] == []
     assert outcome.of(BreachGroup.FIRST)
@@ -251,7 +251,7 @@ def test_what_is_made_worse_beside_a_mend_is_new(
 ) -> None:
     """A call that was right and is wrong, or a value that was wrong and is wrong in another way."""
     runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
-    outcome = compared(*runs)
+    outcome = compare_reports(*runs)
     assert BreachGroup.FRESH in became(outcome, requirement)
     assert outcome.fails
 
@@ -286,7 +286,7 @@ def test_a_secret_that_leaks_is_new_wherever_it_does(
 ) -> None:
     """Nothing that was wrong or not called before hides it; only the same leak in other calls was there before."""
     runs = (report(driven(tmp_path / name, "plain", lines)) for name, lines in (("old", old), ("new", new)))
-    outcome = compared(*runs)
+    outcome = compare_reports(*runs)
     assert expected in became(outcome, TOKEN)
     assert outcome.fails is (expected is BreachGroup.FRESH)
 
@@ -297,7 +297,7 @@ def test_a_secret_that_is_printed_is_new_where_nothing_was_printed(tmp_path: Pat
     header = {**HEADER, "declared": given}
     said = {"kind": "mark", "t": 50.0, "name": "printed", "data": {"text": "[info] Bearer <redacted:1>", "index": 0}}
     old, new = (report(driven(tmp_path / str(len(m)), "plain", [*GOOD, *m], header=header)) for m in ([], [said]))
-    outcome = compared(old, new)
+    outcome = compare_reports(old, new)
     assert became(outcome, "SIG-SEC-004") == {BreachGroup.FRESH: ["plain"]}
     assert outcome.fails
 
@@ -306,7 +306,7 @@ def test_a_run_that_was_given_no_secret_could_leak_none(tmp_path: Path) -> None:
     """A token that was declared since then is judged for the first time."""
     old = report(driven(tmp_path / "old", "plain", [start(), end()]))
     new = report(driven(tmp_path / "new", "plain", [start(), leaking(RECALL), end()], header=GIVEN))
-    assert became(compared(old, new), TOKEN) == {BreachGroup.FIRST: ["plain"]}
+    assert became(compare_reports(old, new), TOKEN) == {BreachGroup.FIRST: ["plain"]}
 
 
 # -- what was undecided
@@ -329,7 +329,7 @@ def unended(*marks: Line) -> list[Line]:
 def test_what_was_undecided_and_got_worse_is_new(tmp_path: Path) -> None:
     """A pause of 0.3 s may have been a slow machine; one of 0.01 s is none."""
     old, new = (report(driven(tmp_path / str(pause), "plain", refused_then(pause))) for pause in (0.3, 0.01))
-    outcome = compared(old, new)
+    outcome = compare_reports(old, new)
     assert became(outcome, "SIG-HTTP-011") == {BreachGroup.FRESH: ["plain"]}
     (change,) = (change for change in outcome.of(BreachGroup.FRESH) if change.now.requirement == "SIG-HTTP-011")
     assert change.before is Verdict.INCONCLUSIVE
@@ -341,7 +341,7 @@ def test_what_was_excused_and_looks_the_same_is_not_new(tmp_path: Path) -> None:
     away = {"kind": "mark", "t": 50.0, "name": "fault", "data": {"on": True, "kind": "refuse"}}
     old, new = (report(driven(tmp_path / str(len(marks)), "plain", unended(*marks))) for marks in ([away], []))
     assert old.traces[0].verdicts["SIG-END-005"].verdict is Verdict.INCONCLUSIVE
-    assert became(compared(old, new), "SIG-END-005") == {BreachGroup.FIRST: ["plain"]}
+    assert became(compare_reports(old, new), "SIG-END-005") == {BreachGroup.FIRST: ["plain"]}
 
 
 def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_what_was_undecided_for_want_of_a_declaration_is_not_new(tmp_path: Path)
     silent = {**HEADER, "declared": {"harness": "openclaw"}}
     lines = named(None, None, None)
     old = report(driven(tmp_path / "old", "plain", lines, header=silent))
-    outcome = compared(old, report(driven(tmp_path / "new", "plain", lines)))
+    outcome = compare_reports(old, report(driven(tmp_path / "new", "plain", lines)))
     assert became(outcome, AGENT) == {BreachGroup.FIRST: ["plain"]}
     assert not outcome.fails
 
@@ -368,16 +368,16 @@ def test_a_breach_of_a_generated_session_is_new_only_of_the_same_sessions(
     """Another seed draws other sessions: what one of them shows is said, and fails nothing."""
     plain = driven(tmp_path, "plain", GOOD)
     old, new = report(plain, seed=seeds[0]), report(plain, driven(tmp_path, AGENT, BAD), seed=seeds[1])
-    assert list(became(compared(old, new), AGENT)) == [there]
-    assert compared(old, new).fails is (there is BreachGroup.FRESH)
-    assert list(became(compared(new, old), AGENT)) == [back]
+    assert list(became(compare_reports(old, new), AGENT)) == [there]
+    assert compare_reports(old, new).fails is (there is BreachGroup.FRESH)
+    assert list(became(compare_reports(new, old), AGENT)) == [back]
 
 
 def test_a_generated_session_adds_nothing_to_what_a_scenario_shows(tmp_path: Path) -> None:
     """The scripted scenario tells of the breach; which generated one does too is chance."""
     plain = driven(tmp_path, "plain", BAD)
     old, new = report(plain, seed=1), report(plain, driven(tmp_path, AGENT, BAD), seed=2)
-    assert became(compared(old, new), AGENT) == {BreachGroup.STILL: ["plain"]}
+    assert became(compare_reports(old, new), AGENT) == {BreachGroup.STILL: ["plain"]}
 
 
 # -- a rule that crashes
@@ -388,10 +388,10 @@ def test_a_rule_that_crashes_is_new(tmp_path: Path) -> None:
     judged = driven(tmp_path, "plain", GOOD)
     crashed = replace(judged.judgements[AGENT], verdict=Verdict.ERROR, findings=(), message="the kit's rule raised")
     new = report(replace(judged, judgements={**judged.judgements, AGENT: crashed}))
-    outcome = compared(report(judged), new)
+    outcome = compare_reports(report(judged), new)
     assert became(outcome, AGENT) == {BreachGroup.FRESH: ["plain"]}
     assert (outcome.fails, outcome.unjudged) == (False, 4)
-    assert compared(new, new).unjudged == 0
+    assert compare_reports(new, new).unjudged == 0
 
 
 def test_together_holds_each_kind_of_breach_the_worst_first(tmp_path: Path) -> None:

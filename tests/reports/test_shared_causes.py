@@ -159,7 +159,7 @@ def test_handler_that_throws_whatever_the_daemon_does_is_one_cause(tmp_path: Pat
 
 def problem(name: str, kind: str, *traces: int) -> Problem:
     """One kind of breach of one requirement, in some traces."""
-    return Problem(("told", name, kind), {name: Evidence("what")}, traces=set(traces))
+    return Problem(("breach", name, kind), {name: Evidence("what")}, traces=set(traces))
 
 
 def test_silence_after_an_outage_is_one_cause_with_what_it_leaves_out() -> None:

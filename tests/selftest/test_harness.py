@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract import document
-from signet_conformance.rules.model.requests import marker_lines, padded, presence
+from signet_conformance.rules.model.requests import count_lines, marker_lines, padded
 from signet_conformance.selftest import harness
 from signet_conformance.selftest.harness import ChangedModels, ServedModels
 from signet_reference_harness.errors import ProviderError
@@ -84,26 +84,26 @@ def test_an_odd_harness_still_tells_what_was_injected(how: str) -> None:
     """However it is written, at least half of the lines of both texts stand there."""
     (found,) = asked(question(), changes=[{"how": how}])
     assert found[1].system_prompt != question()[1].system_prompt
-    assert all(presence(marker_lines(text), told(found)).mostly for text in (START, PROMPT))
+    assert all(count_lines(marker_lines(text), told(found)).mostly for text in (START, PROMPT))
 
 
 def test_a_broken_harness_drops_doubles_and_leaks() -> None:
     """A dropped text is gone, a doubled one stands twice, a leaked one is that of the question before."""
     (dropped,) = asked(question(), changes=[{"how": "drop", "of": "session-start"}])
-    assert presence(marker_lines(START), told(dropped)).absent
-    assert presence(marker_lines(PROMPT), told(dropped)).mostly
+    assert count_lines(marker_lines(START), told(dropped)).absent
+    assert count_lines(marker_lines(PROMPT), told(dropped)).mostly
     (doubled,) = asked(question(), changes=[{"how": "double", "of": "user-prompt-submit"}])
     assert told(doubled).count("refunds over 500") == 2
     _, leaked = asked(question(), question(start="", prompt="Ledgers close in May."), changes=[{"how": "leak"}])
-    assert presence(marker_lines(START), told(leaked)).mostly
+    assert count_lines(marker_lines(START), told(leaked)).mostly
 
 
 def test_what_comes_late_comes_with_the_result_of_a_tool() -> None:
     """The first question of a turn lacks it, the one that tells of a tool has it."""
     after = (Message("user", "When?"), Message("assistant", ""), Message("tool", "{}", tool_call_id="c1"))
     first, second = asked(question(), question(*after), changes=[{"how": "late", "of": "session-start"}])
-    assert presence(marker_lines(START), told(first)).absent
-    assert presence(marker_lines(START), told(second)).mostly
+    assert count_lines(marker_lines(START), told(first)).absent
+    assert count_lines(marker_lines(START), told(second)).mostly
 
 
 def test_a_lie_takes_the_place_of_a_result_in_its_turn() -> None:
