@@ -58,11 +58,11 @@ def waited() -> float:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """A machine whose system counts waiting, from 7 seconds on."""
     monkeypatch.setattr(deadline, "PRESSURE", tmp_path / "cpu")
-    deadline._waited_in.cache_clear()
+    deadline._waited_at.cache_clear()
     machine = Machine(tmp_path / "cpu")
     machine.count(7.0)
     yield machine
-    deadline._waited_in.cache_clear()
+    deadline._waited_at.cache_clear()
 
 
 def test_an_idle_machine_gives_the_seconds_that_were_asked_for(machine: Machine) -> None:

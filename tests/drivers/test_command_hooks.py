@@ -332,7 +332,7 @@ def test_the_transcript_holds_calls_of_tools(
     """Claude Code writes what a tool gave back as a message of the user, which no user has said."""
     monkeypatch.setenv("HOME", str(tmp_path))
     transcript = HostTranscript(kind, "s-1", tmp_path)
-    transcript.call("memory_search", {"query": "exports"}, "call_1", "Nothing found.")
+    transcript.add_call("memory_search", {"query": "exports"}, "call_1", "Nothing found.")
     *_, call, result = [json.loads(line) for line in transcript.path.read_text().splitlines()]
     parts = [(line.get("payload") or line["message"]["content"][0])["type"] for line in (call, result)]
     assert [*zip((call["type"], result["type"]), parts, strict=True)] == expected

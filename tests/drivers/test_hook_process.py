@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from signet_conformance.drivers.hosts.hook_process import blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import Hook, lacking, read_hook_file, remarks
+from signet_conformance.drivers.hosts.hook_settings import Hook, missing_hooks, oddities_of, read_hook_file
 
 TOLD = {"hook_event_name": "SessionStart", "session_id": "s-1"}
 FACE = {"harness": "h", "version": "1", "timeout_unit_s": 1, "default_timeout_s": 60, "events": {"SessionStart": []}}
@@ -166,9 +166,9 @@ def test_remarks_on_a_configuration(tmp_path: Path) -> None:
     hooks = read_hook_file(path, FACE).hooks
     steps = {"start": [{"event": "SessionStart"}], "end": [{"event": "SessionEnd", "reason": "exit"}]}
     fires = {"steps": steps, "turn_end": [{"event": "Stop"}]}
-    unheard = lacking(hooks, ("session-start", "user-prompt-submit", "session-end", "health"), fires)
+    unheard = missing_hooks(hooks, ("session-start", "user-prompt-submit", "session-end", "health"), fires)
     assert unheard == ["no hook for SessionEnd or Stop, though session-end is declared"]
-    said = remarks(hooks, FACE)
+    said = oddities_of(hooks, FACE)
     assert "SessionStart: a timeout of 17000 s, since h counts in seconds" in said
     assert "SessionStart: the command holds what looks like a secret" in said
 
@@ -188,10 +188,10 @@ def test_an_event_without_a_hook_that_runs_is_remarked_on(matchers: Sequence[str
     starts = [{"event": "SessionStart", "source": source} for source in ("startup", "clear")]
     face = {**FACE, "matchers": {"SessionStart": "source"}, "steps": {"start": starts}}
     hooks = {"SessionStart": [Hook("signet", 5.0, matcher) for matcher in matchers]}
-    assert remarks(hooks, face) == ([] if remark is None else [remark])
+    assert oddities_of(hooks, face) == ([] if remark is None else [remark])
 
 
 def test_a_matcher_is_not_remarked_on_where_the_step_says_with_what_it_is_compared() -> None:
     """Which tool is called is known in the step alone."""
     face = {**FACE, "matchers": {"PreToolUse": "tool_name"}, "steps": {"tool": [{"event": "PreToolUse"}]}}
-    assert remarks({"PreToolUse": [Hook("signet", 5.0, "Edit")]}, face) == []
+    assert oddities_of({"PreToolUse": [Hook("signet", 5.0, "Edit")]}, face) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from signet_conformance.drivers.hosts.hook_settings import Hook, HookFile, read_hook_file, remarks
+from signet_conformance.drivers.hosts.hook_settings import Hook, HookFile, oddities_of, read_hook_file
 from signet_conformance.targets.face import FOLDER
 from tests.support.evidence import EVIDENCE
 
@@ -138,7 +138,7 @@ def test_a_matcher_that_is_no_regular_expression_matches_nothing() -> None:
     """The run says so, and goes on."""
     hook = Hook("x", 1.0, "[")
     assert not hook.matches("startup")
-    (line,) = remarks({"Stop": [hook]}, face("codex-0.169"))
-    assert line == "Stop: the matcher '[' is no regular expression, and matches nothing"
-    (line,) = remarks({"SessionStart": [hook]}, face("claude-code-2.1"))
-    assert line == "SessionStart: the matcher '[' is no regular expression, and matches nothing"
+    (line,) = oddities_of({"Stop": [hook]}, face("codex-0.169"))
+    assert line == "Stop: the matcher '[' is not a regular expression: it matches nothing"
+    (line,) = oddities_of({"SessionStart": [hook]}, face("claude-code-2.1"))
+    assert line == "SessionStart: the matcher '[' is not a regular expression: it matches nothing"

@@ -11,11 +11,11 @@ import pytest
 
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import (
-    doubled,
+    by_event,
+    duplicates_in,
     enabled_plugins,
     hook_sources,
     plugin_servers,
-    together,
 )
 from signet_conformance.targets.face import FOLDER
 
@@ -104,7 +104,7 @@ def test_hooks_of_other_tools_are_none_of_the_connector_s(tmp_path: Path) -> Non
     settings.write_text(
         json.dumps({"hooks": {"SessionStart": [{"hooks": [other]}], "Stop": [{"hooks": [HOOK, other]}]}})
     )
-    hooks = together(hook_sources(tmp_path, settings, FACE))
+    hooks = by_event(hook_sources(tmp_path, settings, FACE))
     assert {event: [hook.command for hook in hooks[event]] for event in hooks} == {"Stop": ["acme hook prompt"]}
 
 
@@ -113,11 +113,11 @@ def test_a_hook_of_settings_and_of_a_plugin_stands_twice(marketplace: Path) -> N
     ask(marketplace, "plugin", "add", "acme@local")
     settings = marketplace / ".codex" / "hooks.json"
     (alone,) = hook_sources(marketplace, settings, FACE)
-    assert (alone.name, doubled([alone])) == ("hooks.json of the plugin acme@local", [])
+    assert (alone.name, duplicates_in([alone])) == ("hooks.json of the plugin acme@local", [])
     settings.write_text(json.dumps(HOOKS))
     sources = hook_sources(marketplace, settings, FACE)
     expected = "the hooks of UserPromptSubmit in hooks.json and in hooks.json of the plugin acme@local"
-    assert doubled(sources) == [expected]
+    assert duplicates_in(sources) == [expected]
     other = {"SessionStart": [{"matcher": matcher, "hooks": [HOOK]} for matcher in ("startup", "resume")]}
     settings.write_text(json.dumps({"hooks": other}))
-    assert doubled(hook_sources(marketplace, settings, FACE)) == []
+    assert duplicates_in(hook_sources(marketplace, settings, FACE)) == []

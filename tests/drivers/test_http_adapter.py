@@ -103,7 +103,7 @@ def test_tools_are_none_of_an_adapter(made: Made, tmp_path: Path) -> None:
     """A runtime adapter has no tools, so their steps are skipped."""
     tool = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "x"}}
     _, skipped = performed(made("mine", command=PYTHON, **DRIVER), tmp_path / "home", [START, tool])
-    assert skipped["skipped"] == "a runtime adapter is not told of tool"
+    assert skipped["skipped"] == "signet-adapter/1 has no method for tool"
 
 
 def test_adapter_that_fails_stops_no_turn(made: Made, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_deadline_bounds_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> No
     server = AdapterServer(PYTHON, "http://127.0.0.1:{port}", "http://127.0.0.1:1")
     try:
         answer = server.call("/onSessionStart", {"sessionKey": "s"}, timeout_s=1.0)
-        assert (answer.timed_out, answer.said) == (True, {})
+        assert (answer.timed_out, answer.body) == (True, {})
     finally:
         server.close()
 

@@ -349,7 +349,7 @@ def test_a_tool_is_not_called_for_what_it_cannot_do(
     target = made("pi", code=code, runtime=runtime, tools={})
     step = {"step": "tool", "session": "s1", "tool": tool, "arguments": arguments}
     *_, got = performed(target, tmp_path / "home", [START, {**PROMPT, "more": True}, step])
-    expected = words and f"{tool} offers nothing of what the step asks by: {words}"
+    expected = words and f"{tool} takes none of the arguments that the step is about: {words}"
     assert got.get("skipped") == expected
 
 

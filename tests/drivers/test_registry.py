@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.hosts.registry import (
+    accept_tools,
     misplaced_server,
     operations_of,
     output_objection,
     reads_as_context,
-    tools_taken,
     unknown_events,
 )
 from signet_conformance.targets.face import FOLDER
@@ -114,7 +114,7 @@ def test_tools_that_the_harness_does_not_offer() -> None:
         "zod": {"_def": {}},
         "store": bare,
     }
-    taken, told = tools_taken(tools, {"registry": {"tools": RULES}}, {"memory_store": "store"})
+    taken, told = accept_tools(tools, {"registry": {"tools": RULES}}, {"memory_store": "store"})
     assert list(taken) == ["recall", "store"]
     assert told["registered"] == [{"tools": 2, "refused": 3}]
     words = {row["file"]: row["words"] for row in told["installed"] if not row.get("minor")}
@@ -130,7 +130,7 @@ def test_a_bare_tool_may_need_no_field() -> None:
     """One that lists, or that the contract does not know; one whose operation cannot go without is told."""
     bare = {"type": "object", "additionalProperties": True}
     tools = dict.fromkeys(("status", "secret_list", "agent_message_send", "memory_feedback"), bare)
-    _, told = tools_taken(tools, {"registry": {"tools": RULES}}, {})
+    _, told = accept_tools(tools, {"registry": {"tools": RULES}}, {})
     assert [row["file"] for row in told["installed"]] == ["the tool agent_message_send", "the tool memory_feedback"]
 
 
@@ -154,7 +154,7 @@ NAMED = {"type": "object", "propertyNames": {"type": "string"}, "additionalPrope
 def test_a_keyword_that_models_refuse(field: Mapping[str, Any], told: bool) -> None:
     """The tool is taken, and warned of with the fields that say it; one whose field has that name says nothing."""
     tools = {"memory_feedback": {"type": "object", "properties": {"session_key": {"type": "string"}, "ratings": field}}}
-    taken, said = tools_taken(tools, face("mcp-2025-06-18"), {})
+    taken, said = accept_tools(tools, face("mcp-2025-06-18"), {})
     assert list(taken) == ["memory_feedback"]
     words = [row["words"] for row in said["installed"] if row["minor"]]
     assert [each.partition(",")[0] for each in words] == ["its schema says `propertyNames` (in ratings)"][:told]

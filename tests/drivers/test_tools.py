@@ -121,7 +121,7 @@ def test_tags_are_given_in_the_form_that_the_tool_wants(schema: Mapping[str, Any
 def test_a_tool_is_not_called_for_what_it_cannot_do(tool: str, arguments: Mapping[str, Any], offered: Any) -> None:
     """No model calls it with what its schema leaves of the step, such as a reason and nothing to forget."""
     step = {"step": "tool", "tool": tool, "arguments": arguments}
-    with pytest.raises(Skipped, match=f"{tool} offers nothing of what the step asks by: "):
+    with pytest.raises(Skipped, match=f"{tool} takes none of the arguments that the step is about: "):
         use_tool(step, {tool: offered}, {}, lambda *_: ("", False), lambda *_: None)
 
 

@@ -161,7 +161,7 @@ def test_user_is_told_what_a_silent_program_is_waited_for(
 ) -> None:
     """Once for each step, and when it will be given up; it is given up then."""
     monkeypatch.setattr(recorded_daemon, "STEP_MARGIN_S", -1.0)
-    monkeypatch.setattr(process, "NOTED_S", 0.5)
+    monkeypatch.setattr(process, "LONG_WAIT_S", 0.5)
     target = targets.load("mine", drive_unruly.folder)
     hanging = Scenario.from_json(scenario("hangs", "hang"), "here")
     request = DrivenRequest(folder=tmp_path / "traces", target=target, scenarios=(hanging,))

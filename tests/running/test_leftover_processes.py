@@ -72,7 +72,7 @@ def test_many_that_sleep_are_looked_at_together(start: Start, monkeypatch: pytes
     processes = [psutil.Process(start(secrets.token_hex(8)).pid) for _ in range(4)]
     naps: list[float] = []
     monkeypatch.setattr(time, "sleep", naps.append)
-    leftover_processes._any_works(processes)
+    leftover_processes._is_any_working(processes)
     assert len(naps) <= leftover_processes._LOOKS
 
 

@@ -76,7 +76,7 @@ def test_what_a_target_cannot_hold_is_named_with_a_reason() -> None:
     assert "daemon-away-at-end" in reasons[0]
     assert "compact" in reasons[1]
     assert "bound" in str(obstacle(OUTAGES[-1], Features(slow=False)))
-    mute = Features(unspoken=SESSION_HOOKS)
+    mute = Features(undeclared=SESSION_HOOKS)
     assert all("declares no" in str(obstacle(outage, mute)) for outage in OUTAGES)
     assert [outage_of(mute, number) for number in range(20)] == [None] * 20
 

@@ -343,7 +343,7 @@ def test_features_follow_profile_and_driver() -> None:
         restart=False,
         slow=False,
         lives_on=False,
-        unspoken=SESSION_HOOKS,
+        undeclared=SESSION_HOOKS,
     )
     quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
     some = frozenset({"start", "prompt", "end", "checkpoint"})

@@ -171,7 +171,7 @@ def test_what_only_a_mutant_is_judged_by_is_not_reached() -> None:
 def test_reasons_are_held_against_what_is_reached() -> None:
     """A requirement without a reason is complained of, and a reason for one that is reached."""
     missing, needless = reasons_missing(["SIG-END-005"], {"SIG-END-006": "none can"})
-    assert missing.startswith("nothing that conforms reaches SIG-END-005: add a scenario, a variant, or a reason")
+    assert missing.startswith("no conforming connector reaches SIG-END-005: add a scenario, variant, or reason")
     assert needless == "SIG-END-006 is listed under unreached in schemas/mutants.json, but is reached"
 
 

@@ -55,5 +55,5 @@ def test_a_server_that_is_away_is_a_providers_failure() -> None:
         finally:
             await models.aclose()
 
-    with pytest.raises(ProviderError, match="cannot be told its answer"):
+    with pytest.raises(ProviderError, match="cannot be given its answer"):
         asyncio.run(ask())

@@ -1,4 +1,4 @@
-"""How long a child is awaited: longer where it works and the machine is busy; the CPU time of processes."""
+"""Deadlines for a child, extended while it works on a busy machine; CPU time of processes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from functools import lru_cache
 from pathlib import Path
 
 PRESSURE = Path("/proc/pressure/cpu")
-"""Where Linux counts the microseconds in which some program waited for a processor."""
+"""The file in which Linux counts the microseconds in which some program waited for a processor."""
 MOST_TIMES = 4
-"""A child gets at most so many times its seconds."""
+"""An extended deadline is at most this many times the original one."""
 IDLE_S = 5.0
-"""A child that did nothing for this long beyond its seconds would do nothing on an idle machine either."""
+"""A child that used no CPU for this many seconds gets no extra time: it hangs."""
 _LOOK_S = 1.0
 
 
 class Deadline:
     """The end of `timeout_s` seconds on `clock`, or later.
 
-    A machine with more work than processors makes every program slow. The child gets extra time: that since the
-    beginning in which some program waited for a processor, as long as `worked`, its CPU seconds, grows. A system that
-    does not count that time gives no extra.
+    On a machine with more work than processors every program is slow. So the time in which some program waited for a
+    processor is added, as long as `worked`, the CPU seconds of the child, grows. A system that does not count that time
+    adds nothing.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Deadline:
         self._worked = worked
         self._clock = clock
         self._begun = clock()
-        self._waited_s = _waited_in(int(time.monotonic()))
+        self._waited_s = _waited_at(int(time.monotonic()))
         self._work = -1.0
         self._last_work = self._last_look = self._begun
 
@@ -44,7 +44,7 @@ class Deadline:
         return max(0.0, left_s if left_s > 0 else left_s + self._more_s(now))
 
     def words(self) -> str:
-        """How long was waited, as what follows `no answer`."""
+        """Describe how long the wait was, as in `no answer within 30 s`."""
         beyond_s = self._clock() - self._begun - self._timeout_s
         given = f", nor in {beyond_s:.0f} s more, which it got because the machine is busy" if beyond_s >= 1 else ""
         return f"within {self._timeout_s:g} s{given}"
@@ -72,8 +72,8 @@ def waited_for_a_processor() -> float | None:
 
 
 @lru_cache(maxsize=1)
-def _waited_in(_second: int) -> float | None:
-    """The system's count, cached for a second of the clock: reading it at each answer of a child would take long."""
+def _waited_at(_second: int) -> float | None:
+    """The waiting time at this second, cached: reading it for each answer of a child would take long."""
     return waited_for_a_processor()
 
 
@@ -82,13 +82,13 @@ _taken: defaultdict[str, float] = defaultdict(float)
 
 
 def note_cpu(name: str, seconds: float) -> None:
-    """Add what a process took, with those of its children that it has waited for."""
+    """Add the CPU seconds of a process, with those of the children that it has waited for."""
     with _lock:
         _taken[name] += seconds
 
 
 def cpu_taken() -> Mapping[str, float]:
-    """Seconds by name, of this process's whole life."""
+    """CPU seconds by name, since this process began."""
     with _lock:
         return dict(_taken)
 

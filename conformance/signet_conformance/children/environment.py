@@ -35,16 +35,15 @@ _INHERITED = (
 
 
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "CARGO_HOME": ".cargo"}
-"""Where a user's tools look for their installations, below the home if the variable is not set: cargo starts nothing
-without them."""
+"""Variable to folder below the home: where a user's Rust tools are installed, without which cargo starts nothing."""
 
 
 def clean_environment(home: Path, **extra: str) -> dict[str, str]:
     """An environment for a child: a home of its own, no inherited credentials."""
-    kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    variables = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     places = {name: Path(os.environ.get(name) or Path.home() / folder) for name, folder in _TOOLCHAINS.items()}
-    kept |= {name: str(place) for name, place in places.items() if place.is_dir()}
-    return {**kept, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
+    variables |= {name: str(place) for name, place in places.items() if place.is_dir()}
+    return {**variables, "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "NO_COLOR": "1", **extra}
 
 
 def free_port() -> int:
@@ -54,7 +53,7 @@ def free_port() -> int:
 
 
 def listens(url: str) -> bool:
-    """Whether an address accepts connections; nothing is asked in one."""
+    """Whether an address accepts connections; nothing is sent."""
     with suppress(OSError, ValueError):
         place = urlsplit(url)
         with socket.create_connection((place.hostname or "", place.port or 80), _LOOK_S):
@@ -65,7 +64,7 @@ def listens(url: str) -> bool:
 _LOOK_S = 1.0
 
 MARK = "SIGNET_CONFORMANCE_MARK"
-"""The variable that carries a mark, a word that occurs nowhere else. Processes that a child starts inherit it."""
+"""The variable that carries a mark, a random word. Processes that a child starts inherit it."""
 _GRACE_S = 2.0
 
 
@@ -103,7 +102,7 @@ def end_marked(mark: str) -> None:
 
 def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Process]:
     """Return the living processes of this user whose environment carries `mark`, without those `besides`."""
-    # Nearly always nothing is found: psutil, which takes five times as long, is asked only about what is.
+    # Usually there is none. psutil takes five times as long, so it looks only at processes that may carry the mark.
     may_carry = carriers(f"{MARK}={mark}".encode(), besides) if sys.platform == "linux" else None
     if may_carry == []:
         return []

@@ -32,7 +32,7 @@ class CommandEnd:
 
 
 def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> CommandEnd:
-    """Run a command with our standard streams until it ends; all that is left of its group ends with it.
+    """Run a command with our standard streams until it ends; then kill what is left of its process group.
 
     SIGINT, SIGTERM and SIGHUP are passed on to its group. After the latter two it has some seconds to end. Raises
     NothingTestedError when it cannot be started.
@@ -56,14 +56,13 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
     kill_later = threading.Timer(_GRACE_S, signal_group, (process.pid, signal.SIGKILL))
     kill_later.daemon = True
     # A signal that our parent had us ignore (nohup) stays ignored.
-    heard = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, pass_on) for number in heard}
+    handled = [number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, pass_on) for number in handled}
     try:
         with _terminal_of(process.pid) as terminal:
             status = _wait(process.pid, terminal)
     finally:
         kill_later.cancel()
-        # Whatever the command left behind in its group.
         signal_group(process.pid, signal.SIGKILL)
         watchdog.forget_group(process.pid)
         for number, handler in before.items():
@@ -134,8 +133,8 @@ def interrupted_by(*numbers: signal.Signals) -> Iterator[None]:
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():
-        taken = [n for n in numbers if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
-        before.update((number, signal.signal(number, interrupt)) for number in taken)
+        handled = [n for n in numbers if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
+        before.update((number, signal.signal(number, interrupt)) for number in handled)
     try:
         yield
     finally:

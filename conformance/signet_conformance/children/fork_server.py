@@ -1,7 +1,7 @@
-"""`python -P -m signet_conformance.children.fork_server FD`: starts the kit's own programs by forking.
+"""Starts the kit's own programs by forking: `python -P -m signet_conformance.children.fork_server FD`.
 
-It imports what a program needs once; each process of that program is then a fork of it and costs no import. It runs
-nothing else: no thread, no event loop, no request of its own, so every fork begins with modules and nothing more.
+It imports the modules that a program needs once; each process of that program is then a fork, which has them already.
+The server runs no thread, no event loop and no request of its own, so a fork inherits modules only.
 
 The control channel is the sequenced-packet socket FD. Each packet is a JSON object:
 
@@ -10,9 +10,9 @@ The control channel is the sequenced-packet socket FD. Each packet is a JSON obj
      "safe_path": true}
         with the descriptors of stdin, stdout, stderr and a pipe for the end -> {"pid": 123}; null: not forked
 
-NAME is a module, or the path of a script. Into the pipe go the exit status, negative for a signal, and the
-seconds of CPU time, both in decimal, once the process was waited for and its group was killed. When the control
-channel ends, everything that still runs is given a moment and then killed.
+NAME is a module, or the path of a script. Once the process was waited for and its group killed, the server writes the
+exit status (negative for a signal) and the seconds of CPU time into the pipe, both in decimal. When the control
+channel ends, the processes that still run get a moment to end, and are then killed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_BYTES: Final = 100_000
 DESCRIPTORS: Final = 4
 _GRACE_S: Final = 3.0
 _NEEDLESS: Final = "httpx._main"
-"""The command line of httpx, which does without: it would bring along what draws in a terminal."""
+"""The command line of httpx, which works without it: importing it would import a terminal library."""
 
 
 class ForkServer:
@@ -57,7 +57,7 @@ class ForkServer:
         os.set_blocking(self._wakes, False)
 
     def serve(self) -> Mapping[str, Any] | None:
-        """Fork until the control channel ends; None then, and in a fork the request it is to run."""
+        """Fork until the control channel ends, then return None. In a fork, return the request that it runs."""
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         ready = select.poll()
@@ -82,19 +82,19 @@ class ForkServer:
         if not new:
             return
         self._imported.update(new)
-        # Imports make much and leave next to nothing: to search meanwhile takes a tenth of their time.
+        # Imports create little garbage: searching for it would take a tenth of their time.
         gc.disable()
         with _pretend_not_installed(_NEEDLESS):
             for module in new:
-                # What cannot be imported fails in the program itself, which then says so.
+                # If an import fails here, it fails in the program too, which then reports it.
                 with contextlib.suppress(Exception):
                     importlib.import_module(module)
-        # Collections in the forks leave alone what is there by now, and so the pages that they share.
+        # Collections in the forks skip the objects that exist now, so that their memory pages stay shared.
         gc.freeze()
         gc.enable()
 
     def _fork(self, request: Mapping[str, Any], descriptors: list[int]) -> bool:
-        """Fork; whether this is the fork. Not once an import has started a thread, which no fork would have."""
+        """Fork; return True in the fork. Do not fork if an import has started a thread: the fork would lack it."""
         alone = len(list(Path("/proc/self/task").iterdir())) == 1
         pid = os.fork() if alone else None
         if pid == 0:
@@ -113,7 +113,7 @@ class ForkServer:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for number, descriptor in enumerate(descriptors[:3]):
             os.dup2(descriptor, number)
-        # What was opened on something else is positioned as that was, and cannot be reconfigured.
+        # The old streams keep the state of the server's own descriptors, so new ones are opened.
         sys.stdout = _writer(1, sys.stdout)
         sys.stderr = _writer(2, sys.stderr, buffering=1)
         self._control.close()
@@ -129,7 +129,7 @@ class ForkServer:
             sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as python -m does, a string
 
     def _reap(self) -> None:
-        """Wait for whatever has ended, and tell it."""
+        """Wait for the processes that have ended, and report their ends."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._woken, 4096)
         for pid in list(self._ends):
@@ -143,7 +143,7 @@ class ForkServer:
                 os.close(end)
 
     def _leave(self) -> None:
-        """Nobody is left to end what runs: its input has ended too, so it may end by itself."""
+        """Let the processes end by themselves, since their input has ended too; kill those that stay."""
         deadline = time.monotonic() + _GRACE_S
         woken = select.poll()
         woken.register(self._woken, select.POLLIN)
@@ -157,8 +157,8 @@ class ForkServer:
 
 @contextlib.contextmanager
 def _pretend_not_installed(module: str) -> Iterator[None]:
-    """Within it, a module is as if it were not installed, unless it is imported already."""
-    stand_in = sys.modules.setdefault(module, None)  # type: ignore[arg-type]  # None is how Python says so
+    """During the block, let a module look as if it were not installed, unless it is imported already."""
+    stand_in = sys.modules.setdefault(module, None)  # type: ignore[arg-type]  # None makes an import fail
     try:
         yield
     finally:
@@ -167,32 +167,32 @@ def _pretend_not_installed(module: str) -> Iterator[None]:
 
 
 def _writer(descriptor: int, like: TextIO, buffering: int = -1) -> TextIO:
-    """A stream that writes into a descriptor as another one did into its own."""
+    """Open a text stream on a descriptor, with the encoding of another stream."""
     return open(descriptor, "w", buffering, encoding=like.encoding, errors=like.errors, closefd=False)
 
 
 def _show_command(words: list[str]) -> None:
-    """Let `ps` show the program that runs: these words after Python's own, as far as there is room."""
+    """Let `ps` show these words as the command line, after Python's own words, as far as there is room."""
     before = sys.orig_argv[: sys.orig_argv.index("-m") + (not words[0].endswith(".py"))]
     shown = b"".join(os.fsencode(word) + b"\0" for word in (*before, *words))
     numbers = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = map(int, numbers[45:47])
     if 0 < start < end:
-        # The words of the command line lie in memory of our own, where nobody else reads them any more.
+        # The command line is in this process's own memory, and Python has read it already.
         ctypes.memmove(start, shown[: end - start - 1].ljust(end - start, b"\0"), end - start)
 
 
 class _QuickEnd:
-    """Ends a fork once all is done at its exit: taking modules down, page by copied page, would only cost time."""
+    """Ends a fork after its exit handlers: unloading modules would only copy shared memory pages."""
 
     def __init__(self) -> None:
         self._status: int | None = None
-        # Of what is registered, the first is called last.
+        # The handler that is registered first is called last.
         atexit.register(self._end)
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Note the status with which a program ends inside."""
+        """Note the exit status of the program that runs in the block."""
         try:
             yield
         except SystemExit as ended:

@@ -1,7 +1,7 @@
-"""The kit's own programs as forks of a process that has imported what they need: the client of the fork server.
+"""The client of the fork server, which forks the kit's own programs with their modules already imported.
 
-Where the system is not known to fork safely, or the fork would differ from a plain start, nothing is forked: the
-caller starts the program plainly then.
+Where forks are not known to be safe, or a fork would differ from a plain start, nothing is forked: the caller then
+starts the program itself.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from signet_conformance.children.watchdog_program import signal_group
 Programs = Mapping[str, Sequence[str]]
 
 PROGRAMS: Final[Programs] = MappingProxyType(json.loads(Path(__file__).with_name("forked_programs.json").read_bytes()))
-"""The programs that may be forked, with the modules that each imports sooner or later.
+"""The programs that may be forked, with the modules that each imports at some time.
 
-A host itself is not among its modules: a fork runs its program as `__main__`.
+The program's own module is not among them: a fork runs it as `__main__`.
 """
 
 POSSIBLE: Final = sys.platform == "linux"
-"""Elsewhere a fork that executes no program is not safe: on macOS system libraries forbid it."""
+"""On other systems a fork without exec is not safe: system libraries of macOS forbid it."""
 _ANSWER_S: Final = 60.0
 _CONTROL: Final = "signet_conformance.children.fork_server"
 _READ_AT_START: Final = ("PYTHON", "COVERAGE", "LANG", "LC_", "LD_")
-"""How the names of variables begin that a process reads when it starts, and a fork never does."""
+"""Prefixes of variables that a process reads when it starts, and a fork never reads."""
 
 
 class ForkedProcess:
-    """A process that the fork server started; what is needed of `subprocess.Popen`, under the same names."""
+    """A process that the fork server started, with the members of `subprocess.Popen` that the kit needs."""
 
     def __init__(self, pid: int, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], end: int) -> None:
         self.pid = pid
@@ -59,7 +59,7 @@ class ForkedProcess:
         with self._reading:
             if self.returncode is not None:
                 return self.returncode
-            # Another thread that waits closes what it read, not what this one looks at.
+            # A duplicate, since another waiting thread may close the descriptor.
             end = os.dup(self._end)
         try:
             ended = select.poll()
@@ -104,19 +104,19 @@ class _Server:
         self._control = control
         self._forks: list[ForkedProcess] = []
         self.refuses = False
-        """Whether it has a thread by now, and so can fork nothing any more."""
+        """Whether it refuses to fork because one of its modules started a thread."""
 
     def can_fork(self, env: Mapping[str, str]) -> bool:
         """Whether a process with this environment may be a fork."""
         return _read_at_start(env) == _read_at_start(self._env)
 
     def warm_up(self, program: str) -> None:
-        """Have what a program needs imported, ahead of its first start."""
+        """Let the server import the modules of a program before its first start."""
         with contextlib.suppress(OSError):
             self._control.send(json.dumps({"op": "import", "imports": PROGRAMS[program]}).encode())
 
     def start(self, request: bytes) -> ForkedProcess | None:
-        """The process that was asked for; None when the server is gone, or refuses."""
+        """Start the requested process; return None if the server is gone, or refuses."""
         pipes = [os.pipe() for _ in range(4)]
         (their_in, our_in), (our_out, their_out), (our_err, their_err), (our_end, their_end) = pipes
         ours = (our_in, our_out, our_err, our_end)
@@ -141,7 +141,7 @@ class _Server:
     def close(self) -> None:
         """End it, and what still runs of its forks."""
         if all(fork.returncode is not None for fork in self._forks):
-            # It may be importing what nobody needs any more.
+            # It may still be importing modules.
             self._process.kill()
         self._control.close()
         try:
@@ -156,7 +156,7 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forks:
-    """Forks of at most one server, which lasts as long as someone holds it."""
+    """Starts processes by at most one fork server, which runs while a block of `held` does."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -165,7 +165,7 @@ class Forks:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Within it programs are forked; the outermost leaves no server behind."""
+        """Fork programs during the block; the outermost block ends the server."""
         with self._lock:
             self._holders += 1
         try:
@@ -180,7 +180,7 @@ class Forks:
                 server.close()
 
     def warm_up(self, *programs: str) -> None:
-        """Have the server import what these of PROGRAMS need, meanwhile; nothing where no one holds it."""
+        """Let the server import the modules of these PROGRAMS in the background; do nothing outside of `held`."""
         with self._lock:
             server = self._running()
             if server is not None:
@@ -190,9 +190,9 @@ class Forks:
     def start(
         self, command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None, programs: Programs
     ) -> ForkedProcess | None:
-        """The process of a command as a fork; None when it must be started plainly.
+        """Start a command as a fork; return None if the caller must start it.
 
-        Forked are commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` with one of `programs`.
+        Commands such as `[sys.executable, "-P", "-m", PROGRAM, ...]` are forked, with a PROGRAM among `programs`.
         """
         words = list(command)
         if words[:1] != [sys.executable] or (cwd is not None and not Path(cwd).is_dir()):
@@ -237,13 +237,13 @@ held, warm_up = _forks.held, _forks.warm_up
 
 
 def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> ForkedProcess | None:
-    """The process of a command as a fork; None when it must be started plainly, as where it runs none of PROGRAMS."""
+    """Start a command as a fork; return None if the caller must start it, such as for a program not in PROGRAMS."""
     return _forks.start(command, env, cwd, PROGRAMS)
 
 
 @contextmanager
 def warmed(target: str | None, daemon: str | None) -> Iterator[None]:
-    """Fork the kit's own programs of a run during the block, and begin to make them ready."""
+    """Fork the kit's own programs during the block, and begin to import the modules of those that a run needs."""
     with held():
         embedded = (daemon or "embedded").partition(":")[0] == "embedded"
         warm_up(

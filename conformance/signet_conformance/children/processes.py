@@ -77,11 +77,11 @@ class LineProcess:
     """One child process with JSON lines on stdin and stdout; the last lines of its stderr are kept.
 
     Messages call it `name`; `redacted` removes secrets from its output. The child leads a process group of its own,
-    which is killed whole when the context ends, unless the child was left running (`leave`).
+    which is killed as a whole when the context ends, unless `leave` left the child running.
 
     The caller's thread reads the answers: a reading thread would cost two thread switches for each answer. With
-    `drops_output`, a thread reads standard output, such as a log, and drops it. With `passed_over`, a line that is no
-    JSON object is handed to it and is no error.
+    `drops_output`, a thread reads standard output, such as a log, and drops it. `passed_over` gets each line that
+    is not a JSON object; without it such a line is an error.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class LineProcess:
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
                 raise self._error(
                     f"{self.name} wrote a line of {MAX_LINE_BYTES // 2**20} MiB or more: {printable(text)}",
-                    remedy="end each answer with a line break, and leave out what nobody reads",
+                    remedy="end each answer with a line break, and write shorter answers",
                 )
             if self._passed_over is None:
                 raise self._error(
@@ -259,7 +259,7 @@ class LineProcess:
             self.close()
             return
         self._closing = True
-        # From now on nobody waits for it.
+        # Set, so that no later call waits for the child.
         self._process.returncode = 0
         watchdog.forget_group(self._process.pid)
         self._close_output()
@@ -431,7 +431,7 @@ def left_after_end_of(pid: int, timeout_s: float) -> float:
 @atexit.register
 def _end_running() -> None:
     # The threads of an interrupted run end with the interpreter, before they close their children.
-    # The lock is never released, so that no such thread starts another child.
+    # The lock is never released, so that none of these threads starts another child.
     _starting.acquire()
     children = list(_running)
     # All children share the grace periods: a supervisor that stops the run soon kills it.

@@ -1,6 +1,6 @@
-"""Work on many items, or on batches of them, by worker processes.
+"""Spread work on many items, or on batches of them, over worker processes.
 
-On Linux they are forks, which have all that this process has imported.
+On Linux they are forks, which have the modules that this process has imported.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ NumberedResult = tuple[int, Result | SignetConformanceError]
 
 
 def processors() -> int:
-    """The processors that this process may use."""
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int, most_size: int) -> Iterator[list[Item]]:
-    """Divide items into batches of at most `most` items and `most_size` in total; a larger item gets its own batch."""
+    """Yield batches of at most `most` items and `most_size` together; a larger item is a batch of its own."""
     batch: list[Item] = []
-    held = 0
+    size_so_far = 0
     for item in items:
         size = size_of(item)
-        if batch and (len(batch) == most or held + size > most_size):
+        if batch and (len(batch) == most or size_so_far + size > most_size):
             yield batch
-            batch, held = [], 0
+            batch, size_so_far = [], 0
         batch.append(item)
-        held += size
+        size_so_far += size
     if batch:
         yield batch
 
@@ -120,14 +120,14 @@ class Workers(Generic[Item, Result]):
 
 
 def _send(pipe: Connection, item: Any) -> bool:
-    # A worker that has ended is noticed where its answer is read.
+    # The end of a worker is noticed when its answer is read.
     with suppress(BrokenPipeError):
         pipe.send(item)
     return True
 
 
 def _serve(work: Callable[[Any], Any], pipe: Connection, inherited: Sequence[Connection]) -> None:
-    """Do the work on what the pipe brings until it ends."""
+    """Do the work on each item from the pipe until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
@@ -155,9 +155,9 @@ def _pickled_result(work: Callable[[Any], Any], item: Any) -> bytes:
 def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Generator[Result, None, None]:
     """Yield the result of `work` for each item, in the order of the items. Results are pickled, items are not.
 
-    This process does the work itself for a single item or worker, and where forks are not safe: on any system but
-    Linux. The caller must have no other thread. Raises KitError if a worker is lost, or raises an error that is not
-    the kit's own.
+    This process itself does the work for a single item or worker, and on systems other than Linux. The caller
+    must have no other thread. Raises KitError for a worker that was lost, and for an error in a worker that is not the
+    kit's own.
     """
     if min(workers, len(items)) < 2 or sys.platform != "linux":
         yield from map(work, items)
@@ -169,7 +169,7 @@ def spread(work: Callable[[Item], Result], items: Sequence[Item], workers: int) 
 @contextmanager
 def forked_workers(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Iterator[Result]]:
     """Start the forks, which work from the beginning of the block to its end; yield the results in order."""
-    # Objects that exist now are left out of garbage collections, which would copy the memory shared with the forks.
+    # Collections skip the objects that exist now until the pool is closed: they would copy the shared memory.
     gc.freeze()
     try:
         pool: Workers[int, Result] = Workers(lambda place: work(items[place]), min(workers, len(items)))
@@ -182,12 +182,12 @@ def forked_workers(work: Callable[[Item], Result], items: Sequence[Item], worker
 def _in_order(results: Iterator[NumberedResult[Result]]) -> Iterator[Result]:
     """The results in the order of their numbers, as soon as they are known. An error is raised when its turn comes."""
     done: dict[int, Result | SignetConformanceError] = {}
-    following = 0
-    for number, outcome in results:
-        done[number] = outcome
-        while following in done:
-            result = done.pop(following)
+    next_number = 0
+    for number, result_or_error in results:
+        done[number] = result_or_error
+        while next_number in done:
+            result = done.pop(next_number)
             if isinstance(result, SignetConformanceError):
                 raise result
             yield result
-            following += 1
+            next_number += 1

@@ -1,4 +1,4 @@
-"""Temporary folders: removed at the end; by the watchdog if we are killed; by the next run if the watchdog is, too.
+"""Temporary folders: removed at the end, by the watchdog if we are killed, or by the next run if both are.
 
 A folder holds a file that its owner locks for as long as it lives. A folder of ours whose file is not locked was left
 behind. On a file system without locks the next run removes nothing.
@@ -20,13 +20,13 @@ from signet_conformance.children import watchdog
 from signet_conformance.errors import os_errors
 
 OWNER = ".signet-conformance-owner"
-_cleaned: set[tuple[str, str]] = set()
-_held: dict[Path, int] = {}
+_searched: set[tuple[str, str]] = set()
+_locked: dict[Path, int] = {}
 """The folders of `kept_folder`, each with the descriptor of its locked file."""
 
 
 def system_folder() -> Path:
-    """The system's folder for temporary files. Raises UsageError where none can be written, as on a full disk."""
+    """The system's folder for temporary files. Raises UsageError if none is writable, as on a full disk."""
     with os_errors("no temporary folder can be written", remedy="free some space, or set TMPDIR to another folder"):
         return Path(tempfile.gettempdir())
 
@@ -35,20 +35,19 @@ def system_folder() -> Path:
 def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
     """A new private folder below `base` (default: the system's temporary folder), removed with all in it at the end.
 
-    What killed runs left there under the same prefix is removed first. Raises OSError or UsageError where none can be
-    made.
+    Folders of killed runs with the same prefix are removed first. Raises OSError or UsageError if none can be made.
     """
     place = str(system_folder() if base is None else base)
-    if (place, prefix) not in _cleaned:
-        _cleaned.add((place, prefix))
+    if (place, prefix) not in _searched:
+        _searched.add((place, prefix))
         remove_abandoned(prefix, Path(place))
     folder = _make_folder(prefix, Path(place))
     try:
-        owner = _owned(folder)
+        owner = _lock_owner_file(folder)
         try:
             yield folder
         finally:
-            # From here on another run may remove it; so do we, at once.
+            # Unlocked, so that another run may remove it; we remove it next.
             if owner is not None:
                 os.close(owner)
     finally:
@@ -57,8 +56,8 @@ def temporary_folder(prefix: str, base: Path | None = None) -> Iterator[Path]:
 
 def _make_folder(prefix: str, base: Path) -> Path:
     folder = base / f"{prefix}{secrets.token_hex(8)}"
-    # Watched before it is made, since we may be killed in between. The watchdog looks for it after our end too: a
-    # child that is ending may make it anew.
+    # Watched before it is made, since we may be killed in between. The watchdog also removes it if we have: a child
+    # that is ending may make it again.
     watchdog.watch_folder(folder)
     folder.mkdir(0o700)
     return folder
@@ -79,28 +78,28 @@ def _remove_whole(folder: Path) -> None:
 def kept_folder(prefix: str) -> Path:
     """A new private folder that stays until its owner removes it or lets it go, or is killed.
 
-    What killed owners left under the same prefix is removed first. Raises OSError or UsageError where none can be made.
+    Folders of killed owners with the same prefix are removed first. Raises OSError or UsageError if none can be made.
     """
     place = system_folder()
     remove_abandoned(prefix, place)
     folder = _make_folder(prefix, place)
-    if (owner := _owned(folder)) is not None:
-        _held[folder] = owner
+    if (owner := _lock_owner_file(folder)) is not None:
+        _locked[folder] = owner
     return folder
 
 
 def let_go(folder: Path) -> None:
     """Leave a kept folder to the user: no later run removes it."""
     watchdog.forget_folder(folder)
-    owner = _held.pop(folder, None)
+    owner = _locked.pop(folder, None)
     if owner is not None:
         with contextlib.suppress(OSError):
             (folder / OWNER).unlink()
         os.close(owner)
 
 
-def _owned(folder: Path) -> int | None:
-    """The descriptor of the folder's locked file; None where the file system knows no locks."""
+def _lock_owner_file(folder: Path) -> int | None:
+    """The descriptor of the folder's locked file; None if the file system has no locks."""
     draft = folder / f"{OWNER}-new"
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -109,7 +108,7 @@ def _owned(folder: Path) -> int | None:
         os.close(descriptor)
         draft.unlink()
         return None
-    # Locked before it has its name: nobody sees it free.
+    # Locked before it gets its name, so that no run sees it unlocked.
     draft.rename(folder / OWNER)
     return descriptor
 
@@ -136,7 +135,7 @@ def _remove_if_abandoned(folder: Path) -> None:
         for name in os.listdir(at):  # noqa: PTH208 - of a folder that is open
             if name != OWNER:
                 _remove(name, at)
-        # Last: where something could not be removed, the next run tries again.
+        # Last: if something could not be removed, the next run tries again.
         os.unlink(OWNER, dir_fd=at)
         folder.rmdir()
 

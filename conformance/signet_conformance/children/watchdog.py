@@ -21,7 +21,7 @@ from signet_conformance.children import watchdog_program
 
 MARK_VARIABLE = watchdog_program.MARK_VARIABLE.decode("ascii")
 _WATCHDOG_END_S = 15.0
-"""How long we wait at our end for the watchdog's, which looks for what is left over and usually finds nothing."""
+"""How long we wait at our end for that of the watchdog, which usually finds nothing left to end."""
 
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
@@ -82,7 +82,7 @@ def _tell(line: str) -> None:
 
 @atexit.register
 def end() -> None:
-    """Let the watchdog end what is left over, and itself. Called only at the end of this process."""
+    """Let the watchdog end the remaining processes, and itself. Called only at the end of this process."""
     process = _process
     if process is not None and process.stdin is not None:
         process.stdin.close()

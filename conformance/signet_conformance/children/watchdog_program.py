@@ -1,8 +1,8 @@
-"""The watchdog's program: when a kit process dies, it ends the processes and removes the folders that were left behind.
+"""The watchdog's program: when a kit process dies, it ends the processes and removes the folders that it left.
 
 It runs by itself, without the kit's packages. Its arguments are the id of the kit process and the mark that the
 process's children carry. The kit process writes lines to its standard input: `group ID` for a process group, `folder
-PATH` (the path in hexadecimal), and `ended group ID` or `ended folder PATH` for what is no longer to be watched. That
+PATH` (the path in hexadecimal), and `ended group ID` or `ended folder PATH` to stop watching one. That
 input closes however the kit process ends, by SIGKILL too.
 """
 
@@ -24,7 +24,7 @@ MARK_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
 _TERMINATE_S = 2.0
 _KILL_S = 10.0
 _POLL_S = 0.02
-"""These processes are not our children, and their groups have no descriptor: only asking again tells their end."""
+"""The interval of polling: these processes are not our children, and process groups have no descriptor."""
 _PARENT_POLL_MS = 1000
 _CHUNK_BYTES = 64 * 1024
 
@@ -89,7 +89,7 @@ def _send(number: int, groups: list[int], processes: list[int]) -> bool:
 
 
 def _end(groups: list[int], mark: bytes) -> None:
-    """End the groups and all processes with the mark. SIGTERM comes first, so that they can write what they hold."""
+    """End the groups and all processes with the mark. SIGTERM comes first, so that they can write their buffers."""
     entry = MARK_VARIABLE + b"=" + mark
     _send(signal.SIGTERM, groups, carriers(entry))
     deadline = time.monotonic() + _TERMINATE_S

@@ -17,7 +17,7 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 from signet_conformance.facts.steps import steps_for
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.terminal import VERDICT_STYLES, grid, print_drawn
-from signet_conformance.scenarios.features import possible_steps, said_steps
+from signet_conformance.scenarios.features import listed_steps, possible_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.doctor import Prerequisite, examine
 from signet_conformance.trace import Declared
@@ -107,7 +107,7 @@ def handshake(target: Target) -> Iterator[Prerequisite]:
         remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
         yield Prerequisite(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
         return
-    steps = said_steps(about)
+    steps = listed_steps(about)
     if not steps:
         yield Prerequisite(what, "it does not say which steps it performs")
         return

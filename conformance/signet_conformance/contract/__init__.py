@@ -1,8 +1,8 @@
 """The contract is data: requirements, schemas and frozen versions, read from the `schemas` folder.
 
-A contract version is named by the daemon release that introduced it. The requirements in force for a
-trace follow from its daemon's own version: a requirement whose `since` is later is gated. The module `routes` reads
-what each version serves.
+A contract version is named by the daemon release that introduced it. The requirements in force for a trace follow from
+its daemon's own version: a requirement whose `since` is later does not apply. The module `routes` reads the routes that
+each version serves.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _SHAPES: Mapping[str, object] = {"routes": _Routes, "versions": _Version, "opera
 
 
 REFERENCE_DAEMON = "0.145.7"
-"""The daemon that a trace without `daemon_version` is taken to have met."""
+"""The daemon version that is assumed for a trace without `daemon_version`."""
 
 _VERSION = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?")
 
@@ -120,7 +120,7 @@ def request_members(version: str, operation: str) -> tuple[str, ...]:
 
 
 def spelling(name: str) -> str:
-    """A member's name however it is spelt: `agent_id`, `agent-id` and `agentId` are one."""
+    """Normalise the spelling of a member's name: `agent_id`, `agent-id` and `agentId` become one."""
     return name.replace("_", "").replace("-", "").lower()
 
 

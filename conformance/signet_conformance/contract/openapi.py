@@ -1,4 +1,4 @@
-"""A contract version as an OpenAPI 3.1 document: its operations with the schemas of what is sent and answered."""
+"""A contract version as an OpenAPI 3.1 document: its operations with the schemas of requests and answers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def openapi(version: str) -> Mapping[str, Any]:
     """
     frozen = version_document(version)
     index = document("operations.json")["operations"]
-    made = _Document()
+    api = _Document()
     for name, files in frozen["operations"].items():
-        made.add(name, index[name], files)
+        api.add(name, index[name], files)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -33,9 +33,9 @@ def openapi(version: str) -> Mapping[str, Any]:
         },
         "servers": [{"url": "http://127.0.0.1:3850", "description": "the daemon's default address"}],
         "security": [{}, {"token": []}],
-        "paths": made.paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": made.schemas},
-        "x-not-described": made.left,
+        "paths": api.paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": api.schemas},
+        "x-not-described": api.not_described,
     }
 
 
@@ -45,12 +45,12 @@ class _Document:
     def __init__(self) -> None:
         self.paths: dict[str, dict[str, Any]] = {}
         self.schemas: dict[str, Any] = {}
-        self.left: list[str] = []
+        self.not_described: list[str] = []
 
     def add(self, name: str, entry: Mapping[str, Any], files: Mapping[str, Any]) -> None:
         """Describe one operation, or note that it cannot be."""
         if "*" in entry["method"] + entry["path"]:
-            self.left.append(f"{name}: {entry['method']} {entry['path']}")
+            self.not_described.append(f"{name}: {entry['method']} {entry['path']}")
             return
         path = _PARAMETER.sub(r"{\1}", entry["path"])
         request = self._without_address(document(files["request"]["file"]), f"{name}.request")
@@ -71,25 +71,25 @@ class _Document:
         self.paths.setdefault(path, {})[entry["method"].lower()] = made
 
     def _without_address(self, schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-        """A schema without an address of its own: not every tool of OpenAPI resolves references against one."""
+        """A schema without its own `$id`: some tools for OpenAPI do not resolve references against one."""
 
-        def moved(value: Any) -> Any:
+        def relocate(value: Any) -> Any:
             if isinstance(value, list):
-                return [moved(entry) for entry in value]
+                return [relocate(entry) for entry in value]
             if not isinstance(value, dict):
                 return value
             return {
                 key: entry.replace("#/$defs/", f"{_SCHEMAS}{name}.")
                 if key == "$ref" and isinstance(entry, str)
-                else moved(entry)
+                else relocate(entry)
                 for key, entry in value.items()
                 if key not in ("$id", "$schema", "$defs", "$comment")
             }
 
         for part, definition in schema.get("$defs", {}).items():
-            self.schemas[f"{name}.{part}"] = moved(definition)
-        placed: Mapping[str, Any] = moved(schema)
-        return placed
+            self.schemas[f"{name}.{part}"] = relocate(definition)
+        relocated: Mapping[str, Any] = relocate(schema)
+        return relocated
 
 
 def _query(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -99,7 +99,7 @@ def _query(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _responses(answer: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The schema of an answer decides by its status: each branch says what the bodies with that status are."""
+    """Yield a response for each status: each branch of an answer's schema describes the bodies of one status."""
     for branch in answer.get("allOf", ()):
         status = _status(branch.get("if", {}).get("properties", {}).get("status", {}))
         body = branch.get("then", {}).get("properties", {}).get("body")

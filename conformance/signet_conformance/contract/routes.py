@@ -24,7 +24,7 @@ def served_path(path: str) -> str:
 def _unescaped(match: re.Match[str]) -> str:
     escapes = match[0]
     try:
-        # A reserved character keeps its escape: it would change what the path is made of.
+        # A reserved character keeps its escape: unescaped, it would change the structure of the path.
         return "".join(
             f"%{ord(character):02X}" if ord(character) in _RESERVED else character
             for character in bytes.fromhex(escapes.replace("%", "")).decode()
@@ -84,10 +84,10 @@ class RouteTable:
         return None
 
     def lacks(self, method: str, path: str) -> bool:
-        """Whether the daemon surely does not serve method and path, though its table may be incomplete.
+        """Whether the daemon certainly does not serve method and path, even if its table is incomplete.
 
-        That is what the reference version serves and this one does not, for each of those routes was asked for; a
-        slash behind a route; and another method of a hook or a memory tool. All releases that could be run answer 404.
+        This holds for routes that only the reference version serves, since each of them was probed; for a slash after a
+        route; and for other methods of hooks and memory tools. All releases that could be run answer 404 to them.
         """
         if self.find(method, path) is not None:
             return False
@@ -144,8 +144,8 @@ def operation_table() -> RouteTable:
 def routes_of(daemon_version: str) -> RouteTable:
     """The routes that a daemon may serve.
 
-    Between two frozen versions nobody wrote down when each route came: such a daemon is given the routes
-    of both, and its table counts as incomplete.
+    Between two frozen versions it is not known when each route was added: such a daemon gets the routes of both, and
+    its table counts as incomplete.
     """
     versions = contract_versions()
     version = contract_version_of(daemon_version)

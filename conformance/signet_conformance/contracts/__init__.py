@@ -1,4 +1,4 @@
-"""Suites that prove a plug-in of yours: subclass one, say how yours is made, and let pytest run it.
+"""Test suites for plug-ins of yours: subclass one, let it make your plug-in, and run pytest.
 
     from signet_conformance.contracts import ToolContract
 
@@ -9,7 +9,7 @@
         def arguments(self):
             return {"place": "Ulm"}
 
-The fakes are those that the kit's own tests use: a provider, a channel, a daemon, what listens to a turn.
+The fakes are those that the kit's own tests use: providers, a channel, daemons, a listener to a turn.
 """
 
 from signet_conformance.contracts.adapter_server import AdapterServerContract

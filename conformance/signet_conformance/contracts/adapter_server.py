@@ -42,8 +42,8 @@ class RunningServer:
 
     def start_session(self, method: str, **params: Any) -> driver.AdapterAnswer:
         """Start the session and call a method of it. Both must succeed; the test skips an absent optional one."""
-        for name, given in (("onSessionStart", STARTED), (method, params)):
-            answer = self.call(name, **given)
+        for name, arguments in (("onSessionStart", STARTED), (method, params)):
+            answer = self.call(name, **arguments)
             if answer.absent and name not in ("onSessionStart", "onUserPromptSubmit", "onSessionEnd"):
                 pytest.skip(f"the adapter serves no {name}")
             _check_answer(name, answer)
@@ -51,13 +51,13 @@ class RunningServer:
 
     def hook(self, path: str) -> fakes.Request:
         """The last request to a path of the daemon; the test fails when there was none."""
-        asked = [request for request in self.daemon.requests if request.path == path]
-        demand(asked, f"the daemon was never asked {path}; it was asked {self.daemon.paths() or 'nothing'}")
-        return asked[-1]
+        requests = [request for request in self.daemon.requests if request.path == path]
+        demand(requests, f"the daemon was never asked {path}; it was asked {self.daemon.paths() or 'nothing'}")
+        return requests[-1]
 
 
 class AdapterServerContract:
-    """Subclass it, and say how your server is started.
+    """Subclass it, and set `command` to the command that starts your server.
 
     `{port}` in `command` becomes the port to listen at. The environment holds the port as PORT, and the daemon's
     address as SIGNET_DAEMON_URL. `harness` is the name that the adapter must send (default: any). `paths` maps the
@@ -71,18 +71,18 @@ class AdapterServerContract:
 
     @pytest.fixture
     def served(self) -> Iterator[RunningServer]:
-        """The server, with a daemon that records what it is asked."""
+        """The server, with a daemon that records its requests."""
         if not self.command:
             raise NotImplementedError('say command = ["node", "server.mjs", "{port}"]: how your server is started')
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             daemon = fakes.RecordingDaemon()
-            held.callback(daemon.stop)
-            environment = held.enter_context(pytest.MonkeyPatch.context())
+            stack.callback(daemon.stop)
+            environment = stack.enter_context(pytest.MonkeyPatch.context())
             for name in [name for name in os.environ if name.startswith("SIGNET_")]:
                 environment.delenv(name)
             environment.setenv("SIGNET_DAEMON_URL", daemon.origin)
             server = driver.AdapterServer(self.command, "http://127.0.0.1:{port}", daemon.origin)
-            held.callback(server.close)
+            stack.callback(server.close)
             yield RunningServer(daemon, server, self.bound_s, self.paths)
 
     def test_a_start_claims_the_session(self, served: RunningServer) -> None:
@@ -103,16 +103,16 @@ class AdapterServerContract:
         served.daemon.always[fakes.START] = fakes.Answer({"inject": INJECTED, "memories": []})
         start = served.call("onSessionStart", **STARTED)
         demand(
-            start.said.get("inject") == INJECTED,
-            f"onSessionStart answered {dict(start.said)!r}: give it the daemon's inject",
+            start.body.get("inject") == INJECTED,
+            f"onSessionStart answered {dict(start.body)!r}: give it the daemon's inject",
         )
         served.daemon.always[fakes.PROMPT] = fakes.Answer(
             {"inject": INJECTED[::-1], "memoryCount": 1, "sessionKnown": True}
         )
         turn = served.call("onUserPromptSubmit", prompt="Which port?")
         demand(
-            turn.said.get("inject") == INJECTED[::-1],
-            f"onUserPromptSubmit answered {dict(turn.said)!r}: give it the daemon's inject",
+            turn.body.get("inject") == INJECTED[::-1],
+            f"onUserPromptSubmit answered {dict(turn.body)!r}: give it the daemon's inject",
         )
 
     def test_an_end_hands_over_the_transcript(self, served: RunningServer) -> None:
@@ -128,8 +128,8 @@ class AdapterServerContract:
         asked = served.start_session("onPreCompaction", messageCount=2)
         self._check_hook(served.hook(fakes.PRE))
         demand(
-            asked.said.get("summaryPrompt") == "Summarise.",
-            f"onPreCompaction answered {dict(asked.said)!r}: give it the daemon's summaryPrompt",
+            asked.body.get("summaryPrompt") == "Summarise.",
+            f"onPreCompaction answered {dict(asked.body)!r}: give it the daemon's summaryPrompt",
         )
         done = served.call("onCompactionComplete", summary="It is port 50051.")
         demand(not done.absent, "the adapter serves onPreCompaction, but no onCompactionComplete")
@@ -138,12 +138,12 @@ class AdapterServerContract:
         demand(complete.body.get("summary") == "It is port 50051.", f"the summary is told as {complete.body!r}")
 
     def test_a_daemon_that_is_away_costs_no_turn(self, served: RunningServer) -> None:
-        """With no daemon at the address every call is answered 2xx, with nothing to inject."""
+        """Without a daemon at the address, every call is answered 2xx, with nothing to inject."""
         served.daemon.refuse()
         for method, params in (("onSessionStart", STARTED), ("onUserPromptSubmit", {"prompt": "Which port?"})):
             answer = served.call(method, **params)
             _check_answer(method, answer, "with the daemon away")
-            demand(not answer.said.get("inject"), f"{method} injects {answer.said.get('inject')!r} of no daemon")
+            demand(not answer.body.get("inject"), f"{method} injects {answer.body.get('inject')!r} of no daemon")
         # The fixture stops it again.
         served.daemon.listen_again()
 
@@ -172,25 +172,25 @@ class AdapterServerContract:
 
     def _check_hook(self, hook: fakes.Request, project: str | None = None) -> None:
         """Check a hook's harness, key, agent, any runtime path, and the project in the member that `project` names."""
-        what = hook.path.rsplit("/", 1)[-1]
+        operation = hook.path.rsplit("/", 1)[-1]
         body = hook.body if isinstance(hook.body, dict) else {}
         name = body.get("harness")
-        demand(isinstance(name, str) and name.strip(), f"{what} says no harness: {body!r}")
-        demand(self.harness in (None, name), f"{what} says the harness {name!r}, not {self.harness!r}")
+        demand(isinstance(name, str) and name.strip(), f"{operation} says no harness: {body!r}")
+        demand(self.harness in (None, name), f"{operation} says the harness {name!r}, not {self.harness!r}")
         key = str(body.get("sessionKey") or body.get("sessionId") or "").removeprefix("session:")
-        demand(key == SESSION["sessionKey"], f"{what} says the session key {key!r}, not {SESSION['sessionKey']!r}")
+        demand(key == SESSION["sessionKey"], f"{operation} says the session key {key!r}, not {SESSION['sessionKey']!r}")
         agent = body.get("agentId")
-        demand(agent == SESSION["agentId"], f"{what} says the agent {agent!r}, not {SESSION['agentId']!r}")
+        demand(agent == SESSION["agentId"], f"{operation} says the agent {agent!r}, not {SESSION['agentId']!r}")
         path = hook.headers.get("x-signet-runtime-path", body.get("runtimePath"))
-        demand(path is None or path in PATHS, f"{what} says the runtime path {path!r}, not plugin or legacy")
+        demand(path is None or path in PATHS, f"{operation} says the runtime path {path!r}, not plugin or legacy")
         if project is not None:
-            told = body.get(project)
-            demand(told == SESSION["project"], f"{what} says the {project} {told!r}, not {SESSION['project']!r}")
+            value = body.get(project)
+            demand(value == SESSION["project"], f"{operation} says the {project} {value!r}, not {SESSION['project']!r}")
 
 
 def _check_answer(method: str, answer: driver.AdapterAnswer, when: str = "") -> None:
     good = answer.status is not None and 200 <= answer.status < 300 and not answer.thrown
-    told = answer.thrown or f"status {answer.status}"
+    got = answer.thrown or f"status {answer.status}"
     demand(
-        good, f"{method} was answered with {told}{' ' if when else ''}{when}: 200 with an object, or 204, is expected"
+        good, f"{method} was answered with {got}{' ' if when else ''}{when}: 200 with an object, or 204, is expected"
     )

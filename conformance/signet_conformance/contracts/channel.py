@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from signet_conformance.contracts.fakes import demand, finished
+from signet_conformance.contracts.fakes import demand, run_to_end
 from signet_reference_harness.channels import AgentOutput, Channel, ChannelClosedError, UserTurn
 
 SAID = ("Which port? Grüße, 世界", "And since when?")
@@ -15,7 +15,7 @@ PATIENCE_S = 10.0
 
 
 def _in_a_new_channel(test: Callable[[Any, Channel], Awaitable[None]]) -> Callable[[Any], None]:
-    """Make a test of a coroutine, which is given a new channel; the channel is released after it."""
+    """Make a test of a coroutine: it gets a new channel, which is released afterwards."""
 
     async def open_and_release(suite: ChannelContract) -> None:
         channel = await suite.opened()
@@ -25,7 +25,7 @@ def _in_a_new_channel(test: Callable[[Any, Channel], Awaitable[None]]) -> Callab
             await suite.release(channel)
 
     def run(suite: ChannelContract) -> None:
-        finished(open_and_release(suite))
+        run_to_end(open_and_release(suite))
 
     # Not as functools.wraps does it: pytest would look for a fixture called channel.
     run.__name__, run.__doc__ = test.__name__, test.__doc__
@@ -33,7 +33,7 @@ def _in_a_new_channel(test: Callable[[Any, Channel], Awaitable[None]]) -> Callab
 
 
 class ChannelContract:
-    """Subclass it, and override `opened`, `say`, `shown` and `leave`; `release` if there is something to give back.
+    """Subclass it, and override `opened`, `say`, `shown` and `leave`; `release` if there is something to clean up.
 
     They are called in the event loop in which the channel is used.
     """
@@ -47,15 +47,15 @@ class ChannelContract:
         raise NotImplementedError("override say(channel, text): let the other side say a text")
 
     async def shown(self, channel: Any) -> str:
-        """All that the other side has been shown."""
+        """Everything that the channel has shown to the other side."""
         raise NotImplementedError("override shown(channel): what the other side has been shown")
 
     async def leave(self, channel: Any) -> None:
-        """Let the other side go."""
+        """Let the other side disconnect."""
         raise NotImplementedError("override leave(channel): let the other side go")
 
     async def release(self, channel: Any) -> None:
-        """Give back what :meth:`opened` took, after each test, whether the other side has gone or not."""
+        """Clean up after each test; the other side may have disconnected already."""
 
     @_in_a_new_channel
     async def test_it_says_its_kind(self, channel: Channel) -> None:
@@ -66,7 +66,7 @@ class ChannelContract:
     async def test_what_is_said_is_received_in_order(self, channel: Channel) -> None:
         """Each turn is a UserTurn with the words of the other side, as they were said."""
         for text in SAID:
-            turn = await self._received(channel, text)
+            turn = await self._receive(channel, text)
             demand(isinstance(turn, UserTurn), f"receive() gave a {type(turn).__name__}, not a UserTurn")
             demand(turn.content == text, f"{text!r} was said, and {turn.content!r} received")
             await channel.send(AgentOutput(content="Yes."))
@@ -74,7 +74,7 @@ class ChannelContract:
     @_in_a_new_channel
     async def test_an_answer_is_shown_as_it_comes(self, channel: Channel) -> None:
         """Each piece is shown before the next is there, and the whole is shown once."""
-        await self._received(channel, SAID[0])
+        await self._receive(channel, SAID[0])
         await channel.send(AgentOutput(content=PIECES[0], streaming=True))
         await self._until_shown(channel, PIECES[0].strip(), "a piece of an answer")
         await channel.send(AgentOutput(content=PIECES[1], streaming=True))
@@ -86,27 +86,27 @@ class ChannelContract:
     @_in_a_new_channel
     async def test_why_there_is_no_answer_is_shown(self, channel: Channel) -> None:
         """The error of an output reaches the other side."""
-        await self._received(channel, SAID[0])
+        await self._receive(channel, SAID[0])
         await channel.send(AgentOutput(error="the model is away"))
         await self._until_shown(channel, "the model is away", "the error of an output")
 
     @_in_a_new_channel
     async def test_the_end_is_told_once(self, channel: Channel) -> None:
         """A callback of on_close is called once when the other side has gone, however often a turn is asked for."""
-        told: list[str] = []
-        channel.on_close(lambda: told.append("closed"))
-        demand(not told, "the handler was called though the channel is open")
-        await self._closed(channel)
+        calls: list[str] = []
+        channel.on_close(lambda: calls.append("closed"))
+        demand(not calls, "the handler was called though the channel is open")
+        await self._close(channel)
         await _assert_refused(channel)
-        demand(told == ["closed"], f"the handler was called {len(told)} times")
+        demand(calls == ["closed"], f"the handler was called {len(calls)} times")
 
     @_in_a_new_channel
     async def test_a_late_handler_is_told_at_once(self, channel: Channel) -> None:
         """A callback given to on_close after the end is called at once."""
-        await self._closed(channel)
-        told: list[str] = []
-        channel.on_close(lambda: told.append("closed"))
-        demand(told == ["closed"], f"a handler that came after the end was called {len(told)} times")
+        await self._close(channel)
+        calls: list[str] = []
+        channel.on_close(lambda: calls.append("closed"))
+        demand(calls == ["closed"], f"a handler that came after the end was called {len(calls)} times")
 
     @_in_a_new_channel
     async def test_nothing_is_received_after_the_end(self, channel: Channel) -> None:
@@ -121,14 +121,14 @@ class ChannelContract:
     async def test_what_is_sent_after_the_end_is_dropped(self, channel: Channel) -> None:
         """Sending after the other side has gone raises nothing."""
         outputs = AgentOutput(content="The", streaming=True), AgentOutput(content="The port is 50051.")
-        await self._received(channel, SAID[0])
+        await self._receive(channel, SAID[0])
         await self.leave(channel)
         await _send_all(channel, *outputs)
         await _assert_refused(channel)
         await _send_all(channel, *outputs)
 
-    async def _received(self, channel: Channel, text: str) -> UserTurn:
-        """The turn that follows when the other side says `text`."""
+    async def _receive(self, channel: Channel, text: str) -> UserTurn:
+        """Let the other side say `text`, and return the turn that is received."""
         await self.say(channel, text)
         try:
             return await asyncio.wait_for(channel.receive(), PATIENCE_S)
@@ -138,7 +138,7 @@ class ChannelContract:
             demand(False, f"{text!r} was said, and receive() says that the channel is closed")
         raise AssertionError
 
-    async def _closed(self, channel: Channel) -> None:
+    async def _close(self, channel: Channel) -> None:
         gone = asyncio.Event()
         channel.on_close(gone.set)
         await self.leave(channel)
@@ -160,7 +160,7 @@ class ChannelContract:
 
 
 def _spaced(text: str) -> str:
-    """A text with one blank for each run of blanks and line ends: a narrow window breaks lines."""
+    """Replace each run of blanks and line ends by one blank, since a narrow window breaks lines."""
     return " ".join(text.split())
 
 

@@ -1,6 +1,6 @@
 """Shared by the suites: failures, and daemons for tests, on a real socket or as an httpx transport.
 
-The daemons keep every request, and answer as told.
+The daemons keep every request, and give the answers that a test sets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from signet_reference_harness.providers import CompletionChunk, CompletionOption
 from signet_reference_harness.session.events import Event
 from signet_reference_harness.session.watching import Publisher
 
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 LONGEST_S = 60.0
 
 
@@ -38,13 +38,13 @@ def demand(fact: object, otherwise: str) -> None:
         pytest.fail(otherwise, pytrace=False)
 
 
-def undeclared(what: str) -> NoReturn:
-    """Skip a test of what the author did not say how to make."""
+def skip_unless_overridden(what: str) -> NoReturn:
+    """Skip a test that needs a method which the author has not overridden."""
     pytest.skip(f"the suite is not told how: override {what}")
 
 
-def finished(work: Coroutine[Any, Any, Given]) -> Given:
-    """What `work` gives. The test fails when it takes longer than a minute."""
+def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run `work` and return its result. The test fails if it takes longer than a minute."""
     try:
         return asyncio.run(asyncio.wait_for(work, LONGEST_S))
     except TimeoutError:
@@ -109,14 +109,14 @@ class DaemonScript:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.answers: defaultdict[str, list[Answer]] = defaultdict(list)
-        """By path, what the next requests get, one each."""
+        """By path, the answers to the next requests, one each."""
         self.always: dict[str, Answer] = {}
-        """By path, what every request gets after that."""
+        """By path, the answer to every request after those."""
 
     def paths(self) -> list[str]:
         """The last path segment of every request but /health and the registry's listing, in order of arrival."""
-        asked = [request.path for request in self.requests if request.path not in ("/health", REGISTRY)]
-        return [path.rsplit("/", 1)[-1] for path in asked]
+        paths = [request.path for request in self.requests if request.path not in ("/health", REGISTRY)]
+        return [path.rsplit("/", 1)[-1] for path in paths]
 
     def bodies(self, path: str) -> list[Any]:
         """The bodies sent to a path, in order of arrival."""
@@ -134,12 +134,12 @@ class DaemonScript:
 
 
 class RecordingDaemon(DaemonScript):
-    """A daemon on a port of its own; to be ended with :meth:`stop`."""
+    """A daemon on a port of its own; end it with :meth:`stop`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left = threading.Event()
-        """Set when a client has gone while its answer was dripping or kept from it."""
+        """Set when a client disconnects during an answer with the fault drip or hang."""
         self.over = threading.Event()
         self._server = self._listen(0)
         self.port = int(self._server.server_address[1])
@@ -155,7 +155,7 @@ class RecordingDaemon(DaemonScript):
         self._server = self._listen(self.port)
 
     def stop(self) -> None:
-        """Let every kept client go, and stop."""
+        """End every open connection, and stop."""
         self.over.set()
         self.refuse()
 
@@ -180,7 +180,7 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that leave are what these tests are about."""
+        """Ignore clients that disconnect: the tests are about them."""
 
     def server_close(self) -> None:
         super().server_close()
@@ -205,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def log_message(self, *args: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def _take(self) -> None:
         parts = urlsplit(self.path)
@@ -269,9 +269,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class DaemonTransport(DaemonScript, httpx.AsyncBaseTransport):
-    """To be given as the `transport` of a client or a host, for any origin.
+    """Pass it as the `transport` of a client or a host, for any origin.
 
-    Of the faults there is `reset`. While `away` is True every connection is refused, and counted in `refused`.
+    Any fault of an answer is a reset. While `away` is True every connection is refused, and counted in `refused`.
     """
 
     def __init__(self) -> None:
@@ -285,7 +285,7 @@ class DaemonTransport(DaemonScript, httpx.AsyncBaseTransport):
             self.refused += 1
             raise httpx.ConnectError("connection refused", request=request)
         content = await request.aread()
-        # What the client asks of a transport: a request that was answered had been sent.
+        # The client learns by these events of its transport that the request was sent.
         trace = request.extensions.get("trace")
         if trace is not None:
             await trace("connection.connect_tcp.complete", {})
@@ -308,7 +308,7 @@ class DaemonTransport(DaemonScript, httpx.AsyncBaseTransport):
 
 
 class EventRecorder(Publisher):
-    """To be given as the `listener` of a turn: `events` as a stream would tell them, `messages` as they joined."""
+    """Pass it as the `listener` of a turn: it keeps the `events` of the stream, and the `messages`, in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -321,19 +321,19 @@ class EventRecorder(Publisher):
 
 
 class RecordingChannel(Closing):
-    """`outputs` holds what was sent. Turns come by :meth:`say`, and :meth:`close` ends it."""
+    """Keeps what was sent in `outputs`. :meth:`say` adds a turn, and :meth:`close` ends the channel."""
 
     kind = "recording"
 
     def __init__(self, *texts: str) -> None:
-        """`texts` have been said already."""
+        """`texts` are the first turns."""
         super().__init__()
         self.outputs: list[AgentOutput] = []
         for text in texts:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """The other side says something."""
+        """Add a turn of the other side."""
         self.enqueue(UserTurn(content=text))
 
     async def send(self, output: AgentOutput) -> None:
@@ -350,7 +350,7 @@ class RecordingChannel(Closing):
 class StreamingProvider:
     """Yields `chunks`, then raises `error`, or sets `arrived` and hangs, or does nothing more.
 
-    `closed` tells whether its stream was closed.
+    `closed`: whether its stream was closed.
     """
 
     id = "stream"
@@ -361,11 +361,11 @@ class StreamingProvider:
         self.chunks, self.error, self.arrived, self.closed = chunks, error, arrived, False
 
     async def complete(self, _messages: Sequence[Message], _options: CompletionOptions) -> CompletionResult:
-        """Never asked for by the loop."""
+        """Raise: the loop never calls it."""
         raise NotImplementedError("the loop asks for a stream")
 
     async def stream(self, _messages: Sequence[Message], _options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        """The chunks, and then what was ordered."""
+        """Yield the chunks; then raise, hang or end."""
         try:
             for chunk in self.chunks:
                 yield chunk
@@ -378,8 +378,8 @@ class StreamingProvider:
             self.closed = True
 
     async def available(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""

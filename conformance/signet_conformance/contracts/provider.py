@@ -1,11 +1,11 @@
-"""What every provider keeps, whatever model it asks (`signet_reference_harness.providers.Provider`)."""
+"""Tests that every model provider must pass (`signet_reference_harness.providers.Provider`)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from signet_conformance.contracts.fakes import demand, finished, undeclared
+from signet_conformance.contracts.fakes import demand, run_to_end, skip_unless_overridden
 from signet_reference_harness.errors import ProviderError
 from signet_reference_harness.messages import Message
 from signet_reference_harness.providers import (
@@ -19,11 +19,11 @@ from signet_reference_harness.providers import (
 
 ANSWER = "The port is 50051.\nIt is open."
 ASKED = "Which port?"
-BROKEN = frozenset({StopReason.MALFORMED, StopReason.ERROR, StopReason.CONTENT_FILTER, StopReason.CANCELLED})
+BROKEN_REASONS = frozenset({StopReason.MALFORMED, StopReason.ERROR, StopReason.CONTENT_FILTER, StopReason.CANCELLED})
 
 
 class ProviderContract:
-    """Subclass it, and make a provider of yours whose model is about to do what a method says.
+    """Subclass it, and let each method return a provider of yours whose model behaves as described there.
 
     Only :meth:`answering` has to be overridden; the tests of the others are skipped until they are.
     """
@@ -35,16 +35,16 @@ class ProviderContract:
     def calling(self, name: str, arguments: dict[str, Any]) -> Provider:
         """A provider whose model calls the tool `name`."""
         del name, arguments
-        undeclared("calling(name, arguments)")
+        skip_unless_overridden("calling(name, arguments)")
 
     def failing(self) -> Provider:
         """A provider whose model cannot be asked: no server listens, or the key is refused."""
-        undeclared("failing()")
+        skip_unless_overridden("failing()")
 
     def breaking(self, text: str) -> Provider:
         """A provider whose model says `text`, or its beginning, and is then cut off."""
         del text
-        undeclared("breaking(text)")
+        skip_unless_overridden("breaking(text)")
 
     def test_it_has_an_id(self) -> None:
         """The id names the provider, in messages and settings."""
@@ -57,12 +57,12 @@ class ProviderContract:
         async def work(provider: Provider) -> Any:
             return await provider.available()
 
-        said = _with(self.answering(ANSWER), work)
-        demand(said is True, f"available() gave {said!r} for a model that answers, not True")
+        available = _use(self.answering(ANSWER), work)
+        demand(available is True, f"available() gave {available!r} for a model that answers, not True")
 
     def test_it_completes(self) -> None:
         """`complete` gives a CompletionResult with the model's words, which ended as usual."""
-        result = _with(self.answering(ANSWER), _completed)
+        result = _use(self.answering(ANSWER), _complete)
         _check_result(result, "complete()")
         demand(result.content == ANSWER, f"complete() gave the content {result.content!r}; the model said {ANSWER!r}")
         demand(
@@ -72,7 +72,7 @@ class ProviderContract:
 
     def test_its_stream_ends_with_the_result(self) -> None:
         """Every piece is a CompletionChunk; the last one, and no other, carries the whole result."""
-        chunks = _with(self.answering(ANSWER), _streamed)
+        chunks = _use(self.answering(ANSWER), _stream)
         demand(chunks, "stream() yielded nothing")
         strange = [type(chunk).__name__ for chunk in chunks if not isinstance(chunk, CompletionChunk)]
         demand(not strange, f"stream() yielded a {strange and strange[0]}, not a CompletionChunk")
@@ -83,28 +83,28 @@ class ProviderContract:
 
     def test_its_stream_says_what_its_result_holds(self) -> None:
         """The texts of the pieces, put together, are the content of the result."""
-        chunks = _with(self.answering(ANSWER), _streamed)
-        said = "".join(chunk.text for chunk in chunks if chunk.kind == "text")
+        chunks = _use(self.answering(ANSWER), _stream)
+        text = "".join(chunk.text for chunk in chunks if chunk.kind == "text")
         content = chunks[-1].result.content if chunks and chunks[-1].result else None
-        demand(said == content == ANSWER, f"the chunks say {said!r}, their result {content!r}, the model {ANSWER!r}")
+        demand(text == content == ANSWER, f"the chunks say {text!r}, their result {content!r}, the model {ANSWER!r}")
 
     def test_it_counts_tokens(self) -> None:
         """`usage` holds whole numbers of 0 or more."""
-        usage = _with(self.answering(ANSWER), _completed).usage
+        usage = _use(self.answering(ANSWER), _complete).usage
         counted = isinstance(usage, Usage) and all(
             type(tokens) is int and tokens >= 0 for tokens in (usage.input_tokens, usage.output_tokens)
         )
         demand(counted, f"usage is {usage!r}, not a Usage of whole numbers")
 
     def test_it_leaves_the_messages_alone(self) -> None:
-        """The list of messages that it is asked about is the harness's own."""
+        """The provider does not change the list of messages, which is the harness's own."""
 
         async def work(provider: Provider) -> Sequence[Message]:
             messages = [Message("user", ASKED)]
             await provider.complete(messages, CompletionOptions())
             return messages
 
-        messages = _with(self.answering(ANSWER), work)
+        messages = _use(self.answering(ANSWER), work)
         demand(messages == [Message("user", ASKED)], f"after complete() the caller's messages are {messages!r}")
 
     def test_a_stream_can_be_left(self) -> None:
@@ -118,7 +118,7 @@ class ProviderContract:
                 await close()
             return await provider.complete([Message("user", ASKED)], CompletionOptions())
 
-        result = _with(self.answering(ANSWER), work, "leaving a stream")
+        result = _use(self.answering(ANSWER), work, "leaving a stream")
         _check_result(result, "complete() after a stream that was left")
 
     def test_it_can_be_closed_twice(self) -> None:
@@ -127,12 +127,12 @@ class ProviderContract:
         async def work(provider: Provider) -> None:
             await provider.aclose()
 
-        _with(self.answering(ANSWER), work, "closing it twice")
+        _use(self.answering(ANSWER), work, "closing it twice")
 
     def test_its_tool_calls_are_whole(self) -> None:
         """A call has an id, the tool's name and its arguments as an object, and the reason says tool_use."""
-        for kind, ask in (("complete()", _completed), ("stream()", _last_result)):
-            result = _with(self.calling("weather", {"place": "Ulm"}), ask)
+        for kind, ask in (("complete()", _complete), ("stream()", _last_result)):
+            result = _use(self.calling("weather", {"place": "Ulm"}), ask)
             _check_result(result, kind)
             demand(
                 result.stop_reason is StopReason.TOOL_USE,
@@ -144,8 +144,8 @@ class ProviderContract:
 
     def test_it_raises_provider_error_and_nothing_else(self) -> None:
         """A model that cannot be asked is a ProviderError from `complete` and `stream`, before any piece."""
-        for kind, ask in (("complete()", _completed), ("stream()", _streamed)):
-            answer, error = _raised(self.failing(), ask)
+        for kind, ask in (("complete()", _complete), ("stream()", _stream)):
+            answer, error = _try(self.failing(), ask)
             demand(
                 error is not None, f"{kind} of a model that cannot be asked gave {answer!r} and raised no ProviderError"
             )
@@ -157,53 +157,53 @@ class ProviderContract:
 
     def test_a_stream_that_breaks_ends_with_what_had_arrived(self) -> None:
         """A stream that has yielded a piece raises no more: its result says that it broke, and holds what arrived."""
-        chunks, error = _raised(self.breaking(ANSWER), _streamed)
+        chunks, error = _try(self.breaking(ANSWER), _stream)
         demand(error is None, f"the stream raised {type(error).__name__}: {error} after its first chunk")
-        said = "".join(chunk.text for chunk in chunks if chunk.kind == "text")
+        text = "".join(chunk.text for chunk in chunks if chunk.kind == "text")
         result = chunks[-1].result if chunks else None
         demand(result is not None, "the stream that was cut off ended without a result")
         if result is not None:
             demand(
-                result.stop_reason in BROKEN,
+                result.stop_reason in BROKEN_REASONS,
                 f"the result of a stream that was cut off has the stop reason {result.stop_reason!r}",
             )
-            demand(result.content == said, f"the result holds {result.content!r}; what had arrived is {said!r}")
+            demand(result.content == text, f"the result holds {result.content!r}; what had arrived is {text!r}")
             demand(result.detail, "the result of a stream that was cut off says no detail")
 
 
-def _with(provider: Provider, work: Callable[[Provider], Awaitable[Any]], doing: str = "asking it") -> Any:
-    """What `work` gives with the provider, which is closed after it. The test fails when anything is raised."""
-    value, error = _raised(provider, work)
+def _use(provider: Provider, work: Callable[[Provider], Awaitable[Any]], doing: str = "asking it") -> Any:
+    """Run `work` with the provider, close it, and return the result. The test fails if anything is raised."""
+    value, error = _try(provider, work)
     demand(error is None, f"{doing} raised {type(error).__name__}: {error}")
     return value
 
 
-def _raised(provider: Provider, work: Callable[[Provider], Awaitable[Any]]) -> tuple[Any, Exception | None]:
-    """What `work` gives with the provider, or raises; the provider is closed after it."""
+def _try(provider: Provider, work: Callable[[Provider], Awaitable[Any]]) -> tuple[Any, Exception | None]:
+    """Run `work` with the provider and close it. Return the result, or None and the exception."""
 
-    async def closed() -> Any:
+    async def use_and_close() -> Any:
         try:
             return await work(provider)
         finally:
             await provider.aclose()
 
     try:
-        return finished(closed()), None
+        return run_to_end(use_and_close()), None
     except Exception as error:  # noqa: BLE001 - what a stranger's code raises is what is tested
         return None, error
 
 
-async def _completed(provider: Provider) -> CompletionResult:
+async def _complete(provider: Provider) -> CompletionResult:
     return await provider.complete([Message("user", ASKED)], CompletionOptions())
 
 
-async def _streamed(provider: Provider) -> list[CompletionChunk]:
+async def _stream(provider: Provider) -> list[CompletionChunk]:
     stream: AsyncIterator[CompletionChunk] = provider.stream([Message("user", ASKED)], CompletionOptions())
     return [chunk async for chunk in stream]
 
 
 async def _last_result(provider: Provider) -> CompletionResult | None:
-    chunks = await _streamed(provider)
+    chunks = await _stream(provider)
     return chunks[-1].result if chunks else None
 
 

@@ -1,4 +1,4 @@
-"""The promises that every tool for a model keeps (`signet_reference_harness.tools.Tool`)."""
+"""Tests that every tool for a model must pass (`signet_reference_harness.tools.Tool`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 import jsonschema_rs
 
-from signet_conformance.contracts.fakes import LONGEST_S, demand, undeclared
+from signet_conformance.contracts.fakes import LONGEST_S, demand, skip_unless_overridden
 from signet_reference_harness.tools import Tool, ToolContext
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class ToolContract:
-    """Subclass this suite, and name your tool and arguments for it.
+    """Subclass it, and return your tool and arguments for it.
 
     :meth:`tool` and :meth:`arguments` have to be overridden; without :meth:`unsuitable` its test is skipped.
     """
@@ -35,7 +35,7 @@ class ToolContract:
 
     def unsuitable(self) -> Mapping[str, Any]:
         """Arguments that fit the schema but with which the tool fails, such as a place that does not exist."""
-        undeclared("unsuitable()")
+        skip_unless_overridden("unsuitable()")
 
     def context(self) -> ToolContext:
         """The context of the calls. Override it for a tool that asks the daemon, or reads files of the project."""
@@ -84,7 +84,7 @@ class ToolContract:
 
     def test_it_brings_json(self) -> None:
         """The result is a JSON value, and comes in time."""
-        value = self._executed(self.arguments())
+        value = self._execute(self.arguments())
         try:
             again = json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
@@ -94,25 +94,25 @@ class ToolContract:
 
     def test_it_leaves_its_arguments_alone(self) -> None:
         """The arguments are the harness's own."""
-        given = copy.deepcopy(dict(self.arguments()))
-        before = copy.deepcopy(given)
-        self._executed(given)
-        demand(given == before, f"it changed its arguments from {before!r} to {given!r}")
+        arguments = copy.deepcopy(dict(self.arguments()))
+        before = copy.deepcopy(arguments)
+        self._execute(arguments)
+        demand(arguments == before, f"it changed its arguments from {before!r} to {arguments!r}")
 
     def test_it_raises_to_tell_the_model_what_is_wrong(self) -> None:
         """For unsuitable arguments the tool raises an exception with a message, and does not end the program."""
-        _, error = self._ran(self.unsuitable())
+        _, error = self._run(self.unsuitable())
         demand(error is not None, "it raised nothing for unsuitable arguments")
         demand(isinstance(error, Exception), f"it raised {type(error).__name__}, which ends a program")
         demand(str(error).strip(), f"its {type(error).__name__} says nothing to the model")
 
-    def _executed(self, arguments: Mapping[str, Any]) -> Any:
-        value, error = self._ran(arguments)
+    def _execute(self, arguments: Mapping[str, Any]) -> Any:
+        value, error = self._run(arguments)
         if error is not None:
             demand(False, f"it raised {type(error).__name__}: {error}")
         return value
 
-    def _ran(self, arguments: Mapping[str, Any]) -> tuple[Any, BaseException | None]:
+    def _run(self, arguments: Mapping[str, Any]) -> tuple[Any, BaseException | None]:
         """Run the tool in a thread, as the harness does; return its result, or None and the exception."""
         tool, context = self.tool(), self.context()
         timeout_s = min(float(getattr(tool, "timeout_s", LONGEST_S)), LONGEST_S)
@@ -121,7 +121,7 @@ class ToolContract:
         def run() -> None:
             try:
                 value = tool.execute(arguments, context)
-                ended.append((asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value, None))
+                ended.append((asyncio.run(_await(value)) if inspect.isawaitable(value) else value, None))
             except BaseException as error:  # noqa: BLE001 - whether it raises SystemExit is what is tested
                 ended.append((None, error))
 
@@ -132,7 +132,7 @@ class ToolContract:
         return ended[0]
 
 
-async def _awaited(value: Any) -> Any:
+async def _await(value: Any) -> Any:
     return await value
 
 

@@ -1,4 +1,4 @@
-"""Marks from the answers of a driver: what was loaded, handlers in trouble, what sent requests, what was printed.
+"""Marks from the answers of a driver: the loaded connector, failing handlers, sent requests, printed output.
 
 An answer may come from a driver program of another author, so nothing about its shape is taken for granted.
 """
@@ -27,7 +27,7 @@ _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
 _LATER = frozenset({"installed", "reinstalled", "registered", "observed"})
-"""Members about a connector that may be told after it was loaded."""
+"""Members about a connector that may be reported after it was loaded."""
 
 
 def loaded_marks(about: Mapping[str, Any], played: Mapping[str, Any]) -> Iterator[marks.KitMark]:
@@ -55,16 +55,16 @@ def _reinstalled(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.Reins
 
 def _installed(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.InstalledMark:
     names = ("file", "words", "event", "elsewhere")
-    told: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
+    texts: dict[str, Any] = {name: str(row[name])[:600] for name in names if row.get(name) is not None}
     operations = tuple(str(name) for name in list_in(row.get("operations"))[:5])
     flags: dict[str, Any] = {name: row.get(name) is True for name in ("accepted", "minor", "formerly")}
-    return marks.InstalledMark(operations=operations, **flags, **told, **host)
+    return marks.InstalledMark(operations=operations, **flags, **texts, **host)
 
 
 def _registered(row: Mapping[str, Any], host: Mapping[str, Any]) -> marks.RegisteredMark:
-    told = {name: row[name] for name in ("handlers", "tools", "others", "refused") if type(row.get(name)) is int}
+    counts = {name: row[name] for name in ("handlers", "tools", "others", "refused") if type(row.get(name)) is int}
     mode = row.get("mode")
-    return marks.RegisteredMark(mode=None if mode is None else str(mode)[:60], **told, **host)
+    return marks.RegisteredMark(mode=None if mode is None else str(mode)[:60], **counts, **host)
 
 
 def _observed(row: Mapping[str, Any]) -> marks.ObservedMark:
@@ -78,18 +78,18 @@ def _observed(row: Mapping[str, Any]) -> marks.ObservedMark:
 def handler_marks(index: int, result: Mapping[str, Any], bound_s: float | None = None) -> Iterator[marks.HandlerMark]:
     """A mark for each handler that blocked the turn, timed out, threw, failed or was slow, at most MAX_MARKS.
 
-    `index` is the number of the step that `result` answers. `bound_s` is what the user waits at most, by the
-    target's own word; None: it says nothing of such a step.
+    `index` is the number of the step that `result` answers. `bound_s` is the declared bound of such a step;
+    None if none is declared.
     """
     return islice(_read_handlers(index, result, bound_s), MAX_MARKS)
 
 
 def offered_mark(result: Mapping[str, Any]) -> marks.OfferedMark | None:
-    """The tools that the connector offers, according to a step's answer; None if the answer does not say."""
-    given = result.get("offered")
-    if not isinstance(given, dict):
+    """The mark of the tools that the connector offers; None if the step's answer does not list them."""
+    offered = result.get("offered")
+    if not isinstance(offered, dict):
         return None
-    rows = islice(((name, members) for name, members in given.items() if isinstance(members, list)), _MOST_TOOLS)
+    rows = islice(((name, members) for name, members in offered.items() if isinstance(members, list)), _MOST_TOOLS)
     return marks.OfferedMark(
         tools={
             printable(name, 80): tuple(printable(str(each), 80) for each in members[:_MOST_TOOLS])
@@ -98,23 +98,23 @@ def offered_mark(result: Mapping[str, Any]) -> marks.OfferedMark | None:
     )
 
 
-_DOES = ("memory_store", "memory_modify", "memory_forget")
-_DONE = ("done", "success", "ok", "stored", "saved", "remembered", "updated", "modified", "deleted", "forgotten")
-"""Members of a tool's answer that are true where it did what it was asked."""
+_CHANGING_TOOLS = ("memory_store", "memory_modify", "memory_forget")
+_FLAGS = ("done", "success", "ok", "stored", "saved", "remembered", "updated", "modified", "deleted", "forgotten")
+"""Members of a tool's answer that are true if it did what the model asked for."""
 
 
 def tool_answer_mark(index: int, tool: str, result: Mapping[str, Any]) -> marks.ToolAnswerMark | None:
-    """The mark of a tool that tells the model explicitly that it is done; None for any other answer.
+    """The mark of a tool whose answer explicitly reports success to the model; None for any other answer.
 
-    A tool that looks for memories does nothing.
+    Only tools that change memories get one.
     """
-    if tool not in _DOES:
+    if tool not in _CHANGING_TOOLS:
         return None
     content = object_in(result.get("content"))
-    said = [value for value in (result.get("done"), *map(content.get, _DONE)) if isinstance(value, bool)]
-    failed = result.get("is_error") is True or bool(result.get("error") or content.get("error")) or False in said
+    flags = [value for value in (result.get("done"), *map(content.get, _FLAGS)) if isinstance(value, bool)]
+    failed = result.get("is_error") is True or bool(result.get("error") or content.get("error")) or False in flags
     stored = tool == "memory_store" and result.get("is_error") is False and isinstance(content.get("id"), str)
-    return marks.ToolAnswerMark(index=index, done=True) if not failed and (True in said or stored) else None
+    return marks.ToolAnswerMark(index=index, done=True) if not failed and (True in flags or stored) else None
 
 
 def _read_handlers(index: int, result: Mapping[str, Any], bound_s: float | None) -> Iterator[marks.HandlerMark]:
@@ -138,7 +138,7 @@ def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str
     if call.get("timed_out") is True:
         return marks.TIMED_OUT
     if call.get("thrown"):
-        # Where a status belongs to the answer, nothing was thrown at the harness: there was no answer.
+        # An entry with a status is an HTTP call: its error means that there was no answer, so nothing was thrown.
         return marks.THROWN if "status" not in call else marks.FAILED
     if _number(status) and (status != 0 if member == "hooks" else status >= 300 and status not in _ABSENT):
         return marks.FAILED
@@ -146,9 +146,9 @@ def _outcome(member: str, call: Mapping[str, Any], bound_s: float | None) -> str
 
 
 def _measured(call: Mapping[str, Any], outcome: str) -> Mapping[str, Any]:
-    """Status, milliseconds and the line that tells what went wrong, as far as they are known.
+    """Status, milliseconds and the line about the error, as far as they are known.
 
-    The standard output of a handler that was only slow is its answer, and tells nothing of an error.
+    The standard output of a handler that was only slow is its answer, so no line is taken from it.
     """
     status, ms = call.get("status"), call.get("ms")
     outputs = (call.get(name) for name in ("thrown", "stderr", *(() if outcome == marks.SLOW else ("stdout",))))
@@ -161,7 +161,7 @@ def _number(value: object) -> TypeGuard[float]:
 
 
 def _line(text: str) -> str:
-    """The line that tells the error, with the place in the code that stands below it; else the first line."""
+    """The line of the error, with the place in the code from the next line; without an error, the first line."""
     lines = [line.strip() for line in _whole_words(text, _READ).splitlines()]
     first = next((n for n, line in enumerate(lines) if _ERROR.match(line)), None)
     if first is None:
@@ -171,7 +171,7 @@ def _line(text: str) -> str:
 
 
 def _whole_words(text: str, limit: int) -> str:
-    """The text up to a limit, without a word that the limit cuts: half a secret would not be known for one."""
+    """The text up to a limit, without a word that the limit cuts: half a secret would not be recognised."""
     return text if len(text) < limit else text[:limit].rpartition(" ")[0]
 
 
@@ -181,13 +181,13 @@ _MAX_TEXT = 500
 
 
 def sent_mark(index: int, result: Mapping[str, Any]) -> marks.SentMark | None:
-    """The mark of what sent requests, for the step of that number; None if its answer names no request."""
+    """The mark of the requests that a step's code sent, with their places; None if its answer names none."""
     requests = tuple(islice(_requests(result.get("sent")), MAX_REQUESTS))
     return marks.SentMark(index=index, requests=requests) if requests else None
 
 
-def _requests(told: object) -> Iterator[tuple[str, ...]]:
-    for request in objects_in(told):
+def _requests(sent: object) -> Iterator[tuple[str, ...]]:
+    for request in objects_in(sent):
         method, path = request.get("method"), request.get("path")
         at = [place for place in list_in(request.get("at")) if isinstance(place, str) and place]
         if isinstance(method, str) and isinstance(path, str) and at:
@@ -195,11 +195,11 @@ def _requests(told: object) -> Iterator[tuple[str, ...]]:
 
 
 MAX_PRINTED = 8000
-"""Characters of what was printed in one step that a recording keeps."""
+"""How many characters of the output in one step a recording keeps."""
 
 
 def printed_mark(index: int | None, result: Mapping[str, Any]) -> marks.PrintedMark | None:
-    """The mark of what the connector printed in the step of that number; None if it printed nothing."""
+    """The mark of the connector's output in the step of that number; None if it printed nothing."""
     text = text_in(result.get("printed"))
-    # Cut before a word, for half a secret would not be known for one.
+    # Cut before a word: half a secret would not be recognised.
     return marks.PrintedMark(index=index, text=_whole_words(text, MAX_PRINTED)) if text.strip() else None

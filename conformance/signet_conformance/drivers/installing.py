@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
-from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources
+from signet_conformance.drivers.hosts.hook_settings import duplicates_in, hook_sources
 from signet_conformance.drivers.hosts.installed import INSTALLED, Files, Installer, installed_plugin, objections
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs, write_files
 from signet_conformance.errors import TargetError
@@ -36,9 +36,9 @@ def find_installer(target: Target) -> Installer | None:
         return None
     face = find_face(target).data
     options: Mapping[str, Any] = {}
-    told = False
+    told_daemon = False
     if target.kind.name == "command-hooks":
-        module, told = find_file(target), face.environment is not None
+        module, told_daemon = find_file(target), face.environment is not None
     elif target.kind.name == "mcp":
         if target.command or target.profile.url is not None or face.mcp is None:
             return None
@@ -51,8 +51,8 @@ def find_installer(target: Target) -> Installer | None:
         place = first_of(target, connector.installer)
         if place is None:
             return None
-        module, options, told = place, connector.options, connector.told_daemon
-    return Installer([find_runtime(target, module), host_file("install.mjs")], str(module), options, told)
+        module, options, told_daemon = place, connector.options, connector.told_daemon
+    return Installer([find_runtime(target, module), host_file("install.mjs")], str(module), options, told_daemon)
 
 
 def has_installer(target: Target) -> bool:
@@ -66,8 +66,8 @@ def has_installer(target: Target) -> bool:
 class Installations:
     """The homes in which a target's connector is installed, one for each way; scenarios use the first.
 
-    `rows` fills `taken`: for each file of a first installation, whether the host accepts it (rows of `installed` in an
-    answer to `hello`).
+    `rows` fills `accepted_files`: for each file of a first installation, whether the host accepts it, as rows of
+    `installed` in an answer to `hello`.
     """
 
     def __init__(self, target: Target, installer: Installer, env: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ class Installations:
         self._home = Path(env["HOME"])
         self._face: Mapping[str, Any] = json.loads(find_face(target).path.read_bytes())
         self._others: Mapping[str, Any] = self._face.get("others", {})
-        self.taken: MutableSequence[Mapping[str, Any]] = []
+        self.accepted_files: MutableSequence[Mapping[str, Any]] = []
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Install in each way and check the files afterwards; return a row for each way, as in an answer to `hello`."""
@@ -104,7 +104,7 @@ class Installations:
         row = self._attempt(AGAIN, self._home)
         if "words" not in row:
             fresh = files_below(self._home)
-            self.taken += installed_plugin(self._home, before, fresh, self._face, self._manifest())
+            self.accepted_files += installed_plugin(self._home, before, fresh, self._face, self._manifest())
             row = self._attempt(AGAIN, self._home)
         (self._home / INSTALLED).touch()
         after = files_below(self._home)
@@ -114,7 +114,7 @@ class Installations:
         """Install where the harness has no settings yet, if it can run so, and if it loaded the plugin with some."""
         loading = self._face.get("registry", {}).get("loading", {})
         if not loading.get("without_settings", False) or any(
-            row["accepted"] is False for row in objections(self.taken, ())
+            row["accepted"] is False for row in objections(self.accepted_files, ())
         ):
             return
         home = self._home_beside("without-settings")
@@ -122,7 +122,7 @@ class Installations:
             return
         rows = installed_plugin(home, {}, files_below(home), self._face, self._manifest())
         lacking = f" if the user has no {Path(loading['settings'][0]).name} yet"
-        self.taken += [{**row, "file": row["file"] + lacking} for row in rows if row["accepted"] is False]
+        self.accepted_files += [{**row, "file": row["file"] + lacking} for row in rows if row["accepted"] is False]
 
     def _manifest(self) -> Mapping[str, Any]:
         """The manifest of the plugin's package; empty without one that can be read."""
@@ -139,7 +139,7 @@ class Installations:
         write_files(home, former)
         row = self._attempt(OVER, home)
         settings = self._face.get("settings")
-        twice = [] if settings is None else doubled(hook_sources(home, home / settings, self._face))
+        twice = [] if settings is None else duplicates_in(hook_sources(home, home / settings, self._face))
         written = {path: parse(path, value) if isinstance(value, str) else value for path, value in former.items()}
         old = find_leftovers(written, files_below(home), fresh)
         return {**row, "older": release, "twice": twice, "old": old}
@@ -236,7 +236,7 @@ def parse(name: str, text: str) -> Any:
 
 
 def find_losses(before: Files, after: Files) -> list[str]:
-    """Name the entries of files that are gone afterwards, or changed."""
+    """Describe the entries of files that are gone afterwards, or changed."""
     return [f"{path}{what}" for path, value in before.items() for what in _missing(value, after.get(path), ())]
 
 
@@ -264,7 +264,7 @@ def _missing(before: Any, after: Any, place: tuple[str | int, ...]) -> Iterator[
 
 
 def find_additions(first: Files, second: Files) -> list[str]:
-    """Name the lists that are longer and the texts that repeat a line after a second installation."""
+    """Describe the lists that are longer and the texts that repeat a line after a second installation."""
     return [
         f"{what} in {path}" for path, value in second.items() if path in first for what in _more(first[path], value, ())
     ]
@@ -281,13 +281,13 @@ def _more(first: Any, second: Any, place: tuple[str, ...]) -> Iterator[str]:
             yield from _more(one, other, (*place, "*"))
     elif isinstance(first, str) and isinstance(second, str) and not place:
         known = first.splitlines()
-        again = [line for line in second.splitlines() if line.strip()][len([line for line in known if line.strip()]) :]
-        if again and all(line in known for line in again):
-            yield f"the line `{again[0].strip()}` again"
+        added = [line for line in second.splitlines() if line.strip()][len([line for line in known if line.strip()]) :]
+        if added and all(line in known for line in added):
+            yield f"the line `{added[0].strip()}` again"
 
 
 def find_leftovers(former: Files, after: Files, fresh: Files) -> list[str]:
-    """Name the entries of an older release that are still there, and that a fresh installation does not write."""
+    """Name the entries of an older release that are still there and that a fresh installation does not write."""
     old: dict[str, None] = {}
     for path, value in former.items():
         beside = set(_entries(after.get(path), ())) - set(_entries(fresh.get(path), ()))
@@ -298,7 +298,7 @@ def find_leftovers(former: Files, after: Files, fresh: Files) -> list[str]:
 
 
 def _entries(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each entry with its place: members without members of their own, and items that hold no list."""
+    """Yield each entry as its place and JSON: members without members of their own, and items without a list."""
     if isinstance(value, dict) and value:
         for name, each in value.items():
             yield from _entries(each, (*place, name))

@@ -135,11 +135,11 @@ def _projects_folder(folders: contextlib.ExitStack) -> Path:
 class ReinstalledConnector(ConnectorProcesses):
     """A connector that was installed in each way.
 
-    Its answer to the greeting has more rows: `installations` of the ways, `taken` of what the host takes of them.
+    Its answer to the greeting has more rows: `installations`, and `accepted_files`, which includes refused ones.
     """
 
     installations: Sequence[Mapping[str, Any]] = ()
-    taken: Sequence[Mapping[str, Any]] = ()
+    accepted_files: Sequence[Mapping[str, Any]] = ()
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector, and add what the installations left."""
@@ -149,7 +149,7 @@ class ReinstalledConnector(ConnectorProcesses):
         remarks += [row["remark"] for row in self.installations if "remark" in row]
         return {
             **about,
-            "installed": [*objections(self.taken, about.get("events", ())), *about.get("installed", ())],
+            "installed": [*objections(self.accepted_files, about.get("events", ())), *about.get("installed", ())],
             "reinstalled": [*self.installations, *about.get("reinstalled", ())],
             "remarks": [*about.get("remarks", ()), *remarks],
         }
@@ -172,7 +172,7 @@ def launch(
     if installer is not None:
         installations = Installations(target, installer, env)
         reinstalled = ReinstalledConnector(ready, env, start)
-        reinstalled.installations, reinstalled.taken = installations.rows(), installations.taken
+        reinstalled.installations, reinstalled.accepted_files = installations.rows(), installations.accepted_files
         return reinstalled
     if target.kind.own_program and target.processes == "one":
         return start(env)

@@ -9,13 +9,13 @@ from signet_conformance.children.processes import LineProcess
 
 START_S = 60.0
 MODEL_VARIABLE = "SIGNET_CONFORMANCE_MODEL"
-"""The address that a real program gets as that of its model."""
+"""The variable with the address of the model that a real program gets."""
 CONTROL_VARIABLE = "SIGNET_CONFORMANCE_MODEL_CONTROL"
-"""The server itself, past its recorder: what it was asked, and what it is to say."""
+"""The variable with the address at which the server's answers are set, past its recorder."""
 
 
 class ModelProcess(LineProcess):
-    """The server, whose requests wait until they are answered; `url` is its address."""
+    """The server, at `url`, which keeps requests waiting until their answers are set."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         command = [sys.executable, "-P", "-m", "signet_reference_harness.cli", "llm", "--until-stdin-closes"]

@@ -20,9 +20,9 @@ from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import ObservedMark, SkippedMark, StepMark, StepName, marks_of
 
 _STEP_S = 60.0
-_SOME_WRITE = {"action": "add", "content": "The deploys move to Thursdays."}
+_WRITE_ARGUMENTS = {"action": "add", "content": "The deploys move to Thursdays."}
 _NOWHERE = "http://127.0.0.1:9"
-"""No daemon is asked: the plugin that observes speaks with none."""
+"""In place of the daemon's address: the observing plugin calls no daemon."""
 
 
 def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
@@ -54,14 +54,14 @@ def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
 
 
 def _observing(face: HostFace, root: Path, module: str) -> Target:
-    """The target that is made for the harness, as the kit ships it, with the observer for its connector."""
+    """The shipped target of the harness, with the observer in place of its connector."""
     target = load(face.data.harness, root)
     profile = target.profile.model_copy(update={"face": str(face.path), "module": module})
     return dataclasses.replace(target, profile=profile)
 
 
 def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequence[Mapping[str, Any]]:
-    """The steps of a recording as a driver is given them, as the program performed them, without those it skipped."""
+    """The steps of a recording as messages to a driver, as the program performed them, without skipped ones."""
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     steps: list[dict[str, Any]] = []
     opened: dict[str | None, dict[str, Any]] = {}
@@ -69,8 +69,8 @@ def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequ
     for mark in marks_of(trace, StepMark):
         kind = performed_as.get(mark.step, mark.step)
         if kind is not None and mark.index not in skipped:
-            # What a real program's own tool is given is not recorded.
-            given = {"arguments": _SOME_WRITE} if mark.data.get("tool") in own_tools else {}
+            # The arguments of a real program's own tool are not recorded.
+            given = {"arguments": _WRITE_ARGUMENTS} if mark.data.get("tool") in own_tools else {}
             step = {**given, **{name: value for name, value in mark.data.items() if name != "index"}, "step": kind}
             if kind == StepName.START and observer.starts_with_first_words:
                 opened[mark.session] = step
@@ -80,7 +80,7 @@ def _steps(trace: Trace, observer: Observer, own_tools: Collection[str]) -> Sequ
             if first is None or kind != StepName.CLEAR:
                 steps.append(step)
         elif not mark.other.get("more"):
-            # The turn was to go on with the skipped step; it ends without it.
+            # The turn ends before the skipped step, so the step before it is the last one.
             of_session = [step for step in steps if step.get("session") == mark.session]
             if of_session:
                 of_session[-1].pop("more", None)

@@ -1,6 +1,6 @@
 """The requests of a played host to its model: it keeps each session's conversation, and writes it as the host would.
 
-The host's face says what becomes of a connector's answer. The model's replies are those of the scenario.
+The host's face says where a connector's answers go. The model's replies are those of the scenario.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _COMPACTING = (StepName.COMPACT, StepName.PRE_COMPACTION, StepName.COMPACTION_CO
 
 @dataclass(slots=True)
 class _Message:
-    """One message of a conversation. `prompt` tells that the user said it, `call` is the id of a tool's call.
+    """One message of a conversation. `prompt`: it is the user's. `call` is the id of a tool's call.
 
-    `pieces` are the texts within it, by their rank: what the user said has rank 0.
+    `pieces` are its texts, each with its rank and how long it lasts: the user's own text has rank 0.
     """
 
     role: str
@@ -49,21 +49,21 @@ class _Message:
         return "\n\n".join(text for _, text, _ in sorted(self.pieces, key=lambda piece: piece[0]))
 
     def add(self, rank: int, text: str, lasts: str) -> None:
-        """Put a text into it."""
+        """Add a text to the message."""
         self.pieces.append((rank, text, lasts))
 
     def drop(self, lasts: str) -> None:
-        """Forget the texts in it that last no longer."""
+        """Remove the texts of the message that last only this long."""
         self.pieces = [piece for piece in self.pieces if piece[2] != lasts]
 
 
 _PROMPT_END = 1000
-"""Ranks before and behind what the user said."""
+"""Added to the rank of a text after the user's own, subtracted from that of a text before it."""
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """What stands before the model in one session, and what waits to be put there."""
+    """The messages of one session, and the texts that wait for one of its requests."""
 
     messages: list[_Message] = field(default_factory=list)
     waiting: list[tuple[str, Placement, str]] = field(default_factory=list)
@@ -71,16 +71,16 @@ class _Conversation:
     reply: str | None = None
     calls: int = 0
     is_known: bool = True
-    """Whether it is known what became of everything that was given in it."""
+    """Whether the place of every text that the connector gave is known."""
 
     def forget(self, lasts: str) -> None:
-        """Drop what lasts no longer."""
+        """Drop the messages and texts that last only this long."""
         self.messages = [message for message in self.messages if message.lasts != lasts]
         for message in self.messages:
             message.drop(lasts)
 
     def place_text(self, placement: Placement, text: str) -> None:
-        """Put a text where its placement says."""
+        """Put a text into the place that its placement names."""
         text = wrap_text(placement.wrap, text)
         newest = max((n for n, message in enumerate(self.messages) if message.prompt), default=None)
         if placement.place in ("prompt-begin", "prompt-end") and newest is not None:
@@ -103,14 +103,14 @@ class _Conversation:
         self.messages.insert(at, message)
 
     def place_waiting(self, kind: str) -> None:
-        """Put there what waits for a request of a kind."""
+        """Put the texts into their places that wait for a request of this kind."""
         for of, placement, text in self.waiting:
             if of == kind:
                 self.place_text(placement, text)
         self.waiting = [waiting for waiting in self.waiting if waiting[0] != kind]
 
     def compact(self, rules: Compaction, summary: str) -> None:
-        """Put a summary in the place of what was said."""
+        """Replace the conversation by a summary, and by the part that `rules` keep."""
         kept = [message for message in self.messages if message.lasts == "session"]
         if rules.keeps == "prompts":
             kept = [message for message in self.messages if message.prompt or message.lasts == "session"]
@@ -122,15 +122,15 @@ class _Conversation:
         for message in kept:
             if message.prompt:
                 message.drop("until-compaction")
-        asked = [] if rules.question is None else [_Message("user", [(0, rules.question, "session")])]
-        told = [*asked, _Message(rules.role, [(0, wrap_text(rules.wrap, summary), "session")])]
-        self.messages = [*told, *kept] if rules.place == "first" else [*kept, *told]
+        question = [] if rules.question is None else [_Message("user", [(0, rules.question, "session")])]
+        summary_messages = [*question, _Message(rules.role, [(0, wrap_text(rules.wrap, summary), "session")])]
+        self.messages = [*summary_messages, *kept] if rules.place == "first" else [*kept, *summary_messages]
 
 
 class PlayedModel:
-    """The conversations of a played host's sessions, and what it asks its model in each step.
+    """The conversations of a played host's sessions, and its requests to the model in each step.
 
-    Requests are yielded as the recorder takes them: `path`, `body`, and the `answer` as far as the step tells it.
+    Requests are yielded in the form that the recorder takes: `path`, `body`, and `answer` if the step determines it.
     """
 
     def __init__(self, answers: AnswerPlaces) -> None:
@@ -152,7 +152,7 @@ class PlayedModel:
         return _Conversation([] if opening is None else [_Message("user", [(0, opening, "session")], "session")])
 
     def begin(self, step: Mapping[str, Any]) -> None:
-        """Take in that a step begins."""
+        """Begin a step."""
         self._step = step
         if step["step"] in (StepName.START, StepName.SESSIONLESS_PROMPT):
             self._sessions.pop(str(step.get("session")), None)
@@ -162,9 +162,9 @@ class PlayedModel:
             self._conversation.reply = str(step.get("reply") or _REPLY)
 
     def asks(self, event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the requests that the host makes now; `event` tells what the connector gave for them.
+        """Yield the requests that the host makes now; `event` has the texts that the connector gave for them.
 
-        Nothing is yielded where the real program refuses what was installed: the kit's host uses it all the same.
+        Nothing is yielded if the real program would refuse what was installed: the kit's host uses it nevertheless.
         """
         self._refused = event.get("refused") is True
         if self._refused:
@@ -180,7 +180,7 @@ class PlayedModel:
         yield from self._ask(kind)
 
     def end(self, result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Take in a step's result; yield the requests that follow from it."""
+        """End a step with its result; yield the requests that follow from it."""
         step = self._step
         if "skipped" not in result:
             self._change_conversation()
@@ -193,7 +193,7 @@ class PlayedModel:
                         conversation.messages.append(_message_of(conversation.prompt))
                     conversation.prompt = conversation.reply = None
             case StepName.TOOL if "skipped" not in result or conversation.reply is not None:
-                # A model whose connector has no such tool calls one of the host's own: the turn goes on all the same.
+                # If the connector has no such tool, the model calls one of the host's own, and the turn continues.
                 self._call(conversation, _USE_OF_OWN_TOOL if "skipped" in result else step, result)
                 if not self._refused:
                     yield from self._ask("turn")
@@ -206,7 +206,7 @@ class PlayedModel:
             conversation.forget("turn")
 
     def _change_conversation(self) -> None:
-        """Begin anew at a clear, go on in a copy at a fork, and go back to what either has left."""
+        """Switch the conversation: a new one at a clear, a copy at a fork, the former one at a reopen."""
         name, current = str(self._step.get("session")), self._conversation
         left = self._left.setdefault(name, [])
         match self._step["step"]:
@@ -221,7 +221,7 @@ class PlayedModel:
                 left.append(current)
 
     def _take(self, given: object, kind: str | None = None) -> None:
-        """Let texts wait for the requests that they go into.
+        """Queue texts for the requests that they go into.
 
         Given for a request of a `kind`, they go into that one, unless their source names places of its own in such.
         """
@@ -237,23 +237,23 @@ class PlayedModel:
                 self._conversation.waiting += waiting
 
     def _placements(self, source: str, form: object) -> Sequence[Placement] | None:
-        """Where the host puts what a source gives in a form, such as additionalContext; None if that is not known."""
+        """The places for a text from a source in a form, such as additionalContext; None if they are not known."""
         event, sources = source.partition(" ")[0], self._answers.sources
         names = (f"{source} {form}", f"{event} {form}", source, event)
         return next((sources[name] for name in names if name in sources), None)
 
     def _call(self, conversation: _Conversation, step: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        """Have the model call a tool, and be told what it gave back."""
+        """Add the model's call of a tool and its result."""
         conversation.calls += 1
         call = f"call-{conversation.calls}"
         tool = (str(step.get("tool")), json.dumps(step.get("arguments") or {}, ensure_ascii=False))
         text = result.get("text")
         if "skipped" in result:
             text = "# README"
-        told = text if isinstance(text, str) else json.dumps(result.get("content"), ensure_ascii=False)
-        used = _Message("assistant", [], call=call, tool=tool)
-        answer = _Message("result", [(0, told, "until-compaction")], call=call, failed=result.get("is_error") is True)
-        conversation.messages += [used, answer]
+        output = text if isinstance(text, str) else json.dumps(result.get("content"), ensure_ascii=False)
+        use = _Message("assistant", [], call=call, tool=tool)
+        reply = _Message("result", [(0, output, "until-compaction")], call=call, failed=result.get("is_error") is True)
+        conversation.messages += [use, reply]
 
     def _ask(self, kind: str) -> Iterator[Mapping[str, Any]]:
         conversation, step = self._conversation, self._step
@@ -289,7 +289,7 @@ def _system_and_rest(messages: Sequence[_Message]) -> tuple[str, Sequence[_Messa
 
 def _anthropic(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
     system, rest = _system_and_rest(messages)
-    said: list[Mapping[str, Any]] = []
+    turns: list[Mapping[str, Any]] = []
     for message in rest:
         block: dict[str, Any] = {"type": "text", "text": message.text}
         role = message.role
@@ -300,9 +300,9 @@ def _anthropic(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[st
             role = "user"
             block = {"type": "tool_result", "tool_use_id": message.call, "content": message.text}
             block |= {"is_error": True} if message.failed else {}
-        said.append({"role": role, "content": [block]})
+        turns.append({"role": role, "content": [block]})
     offered = [{"name": name, "input_schema": {"type": "object"}} for name in tools]
-    return {"model": "played", "max_tokens": 1024, "system": system, "messages": said, "tools": offered}
+    return {"model": "played", "max_tokens": 1024, "system": system, "messages": turns, "tools": offered}
 
 
 def _responses(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
@@ -324,19 +324,19 @@ def _responses(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[st
 
 def _chat(messages: Sequence[_Message], tools: Sequence[str]) -> Mapping[str, Any]:
     system, rest = _system_and_rest(messages)
-    said: list[Mapping[str, Any]] = [{"role": "system", "content": system}]
+    turns: list[Mapping[str, Any]] = [{"role": "system", "content": system}]
     for message in rest:
         if message.tool is not None:
             name, arguments = message.tool
             function = {"name": name, "arguments": arguments}
             calls = [{"id": message.call, "type": "function", "function": function}]
-            said.append({"role": "assistant", "content": None, "tool_calls": calls})
+            turns.append({"role": "assistant", "content": None, "tool_calls": calls})
         elif message.role == "result":
-            said.append({"role": "tool", "tool_call_id": message.call, "content": message.text})
+            turns.append({"role": "tool", "tool_call_id": message.call, "content": message.text})
         else:
-            said.append({"role": message.role, "content": message.text})
+            turns.append({"role": message.role, "content": message.text})
     offered = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in tools]
-    return {"model": "played", "messages": said, **({"tools": offered} if offered else {})}
+    return {"model": "played", "messages": turns, **({"tools": offered} if offered else {})}
 
 
 _BODIES = {"/v1/messages": _anthropic, "/v1/responses": _responses, "/v1/chat/completions": _chat}

@@ -56,15 +56,15 @@ def redact(text: str) -> str:
 
 
 HANDOVER = "handover"
-"""The event that says what a host hands to the connector in a step, before it does."""
+"""The event with the folder or arguments that a host is about to hand to the connector."""
 HELLO_TIMEOUT_S = 30.0
 FLUSH_TIMEOUT_S = 30.0
 _LEAVING_S = 3.0
 """The most seconds that a step which leaves a session waits for the processes that the connector started in it."""
-NOTED_S = 20.0
-"""Seconds without an answer after which a run says what it waits for; of a long step, a sixth of its bound."""
-_MOST = 64 * 1024
-"""How many characters of a program's message are read; the kit shows the first few hundred."""
+LONG_WAIT_S = 20.0
+"""After how many seconds without an answer the run reports it; for a long step, after a sixth of its bound."""
+_MOST_CHARACTERS = 64 * 1024
+"""How many characters of a program's message are read, for redaction; messages show a few hundred."""
 
 
 class DriverFault(StrEnum):
@@ -78,7 +78,7 @@ class DriverFault(StrEnum):
 
 
 class BrokenOffError(TargetError):
-    """Raised when a program breaks off: `how`, the `tail` of its standard error, and whether it has `ended`."""
+    """Raised when a program fails: `how`, the `tail` of its standard error, and whether its process `ended`."""
 
     def __init__(self, how: DriverFault, failure: SignetConformanceError, tail: Sequence[str], *, ended: bool) -> None:
         super().__init__(failure.message, where=failure.where, remedy=failure.remedy)
@@ -147,7 +147,7 @@ class DriverProcess:
             )
 
     def hello(self) -> Mapping[str, Any]:
-        """Greet the program and return what it says of itself.
+        """Greet the program and return its description of itself.
 
         Raises NothingTestedError when it ends instead, ConnectorNotLoadedError when it cannot load the connector.
         """
@@ -159,8 +159,8 @@ class DriverProcess:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
         if about.get("loaded") is False:
-            words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST]), 600)
-            raise ConnectorNotLoadedError(words, remedy="fix the connector where it is named")
+            words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST_CHARACTERS]), 600)
+            raise ConnectorNotLoadedError(words, remedy="fix the connector at the place that the message names")
         self._tells = tuple(list_in(about.get("tells")))
         return about
 
@@ -239,42 +239,42 @@ class DriverProcess:
 
     def _no_json(self, message: Mapping[str, Any], place: str, number: float) -> TargetError:
         event = message.get("event")
-        what = f"answer {message.get('id')}" if event is None else f"event {printable(event, 40)}"
-        shown = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
+        message_name = f"answer {message.get('id')}" if event is None else f"event {printable(event, 40)}"
+        number_text = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
         return TargetError(
-            f"{self._process.name} wrote no JSON: in its {what}, {printable(place, 200)} is {shown}",
+            f"{self._process.name} wrote no JSON: in its {message_name}, {printable(place, 200)} is {number_text}",
             remedy="write null, or leave the member out: JSON has no such number",
         )
 
     def _confusion(self, answer: Mapping[str, Any]) -> TargetError:
-        given = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
-        said = f" ({_describe_error(answer.get('error'))})" if answer.get("error") else ""
+        actual = f"id {printable(json.dumps(answer['id']), 40)}" if "id" in answer else "without an id"
+        error = f" ({_describe_error(answer.get('error'))})" if answer.get("error") else ""
         return TargetError(
-            f"{self._process.name} answered {given}, asked {self._next_id}{said}",
+            f"{self._process.name} answered {actual}, asked {self._next_id}{error}",
             remedy="give each answer the id of its request: docs/driver-protocol.md",
         )
 
     def _refusal(self, request: Mapping[str, Any], answer: Mapping[str, Any], place: object) -> TargetError:
-        """The error of an answer; `place` is where in the kit's host it arose, None if not there."""
-        told = _describe_error(answer.get("error"), typed=True)
-        own = self._target.kind.own_program
+        """The error for a refusing answer; `place` is where in the kit's host it arose, None if not there."""
+        error = _describe_error(answer.get("error"), typed=True)
+        is_own_program = self._target.kind.own_program
         step = request.get("step")
         what = "begin" if request["op"] == "hello" else f"answer {request['op']}"
         if step is not None:
             what = f"perform the step {printable(step.get('step'), 40)}"
         if place is not None:
-            told += f", at {printable(place, 80)} of the kit's host"
+            error += f", at {printable(place, 80)} of the kit's host"
             remedy = "report this as a defect of the kit"
         elif step is None:
-            remedy = "fix what it names" + (": the driver program reports this" if own else "")
+            remedy = "fix what it names" + (": the driver program reports this" if is_own_program else "")
         else:
             remedy = (
                 "let the driver program survive exceptions of the connector, as its harness does, and report them;"
                 " answer a step that it cannot play with skipped: docs/driver-protocol.md"
-                if own
+                if is_own_program
                 else "fix the connector if it is named; otherwise report it: the kit's host performs the steps"
             )
-        return TargetError(f"{self._process.name} cannot {what}: {told}", remedy=remedy)
+        return TargetError(f"{self._process.name} cannot {what}: {error}", remedy=remedy)
 
     def _broken(self, how: DriverFault, failure: SignetConformanceError) -> BrokenOffError:
         return BrokenOffError(how, failure, self._process.tail(), ended=self._process.returncode is not None)
@@ -283,13 +283,13 @@ class DriverProcess:
 def _odd_numbers(message: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """The numbers in a message that JSON does not have, such as NaN, each with its pointer."""
     # Without recursion: a driver may nest as deep as it likes.
-    rest: list[tuple[tuple[str | int, ...], object]] = [((), message)]
-    while rest:
-        place, value = rest.pop()
+    queue: list[tuple[tuple[str | int, ...], object]] = [((), message)]
+    while queue:
+        place, value = queue.pop()
         if isinstance(value, float) and not math.isfinite(value):
             yield pointer(*place), value
         parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        rest += (((*place, name), part) for name, part in parts)
+        queue += (((*place, name), part) for name, part in parts)
 
 
 def _describe_error(error: object, *, typed: bool = False) -> str:
@@ -300,7 +300,7 @@ def _describe_error(error: object, *, typed: bool = False) -> str:
         message = f"{kind}: {message}"
     if message is None:
         return 'its answer has neither "ok": true nor an error'
-    lines = (line.strip() for line in redact(str(message)[:_MOST]).splitlines())
+    lines = (line.strip() for line in redact(str(message)[:_MOST_CHARACTERS]).splitlines())
     return printable("; ".join(line for line in lines if line), 600)
 
 
@@ -313,11 +313,11 @@ _PLACE = re.compile(r"(?:File \"|at .*?|\(|file://)(/[^\s\"():]+)")
 _OWN = str(Path(__file__).resolve().parents[1])
 
 
-def _is_of_the_kit(tail: Sequence[str]) -> bool:
-    """Whether a program's last words are of an error in which only code of the kit and Python's library ran."""
+def _is_defect_of_kit(tail: Sequence[str]) -> bool:
+    """Whether a traceback at the end of standard error has only frames of the kit and of Python's library."""
     places = [place for line in tail for place in _PLACE.findall(line)]
-    own = [place for place in places if place.startswith(_OWN)]
-    return bool(own) and all(place in own or place.startswith(sysconfig.get_path("stdlib")) for place in places)
+    of_kit = [place for place in places if place.startswith(_OWN)]
+    return bool(of_kit) and all(place in of_kit or place.startswith(sysconfig.get_path("stdlib")) for place in places)
 
 
 class WatchedDriver:
@@ -335,7 +335,7 @@ class WatchedDriver:
         self._ending = threading.Lock()
         self._is_over = False
         self._asked_at: float | None = None
-        """Since when it has been waiting for an answer; None if it does not wait, and after `long_wait` has said so."""
+        """When the request was sent that has no answer yet; None without one, and after `long_wait` has reported it."""
 
     @property
     def mark(self) -> str:
@@ -374,14 +374,14 @@ class WatchedDriver:
         self.close()
 
     def long_wait(self, scenario: Scenario, at_most_s: float) -> str | None:
-        """Say, once for each request, that there has been no answer for long; else None."""
-        # A real program, which may take minutes, starts in more than twenty seconds.
-        asked_at, noted_s = self._asked_at, max(NOTED_S, at_most_s / 6)
-        if asked_at is None or time.monotonic() - asked_at < noted_s:
+        """Describe a request that has had no answer for long, once for each request; None without one."""
+        # A real program may need more than LONG_WAIT_S to start, and has a bound of minutes.
+        asked_at, long_s = self._asked_at, max(LONG_WAIT_S, at_most_s / 6)
+        if asked_at is None or time.monotonic() - asked_at < long_s:
             return None
         where = f"{scenario.name}, {self._place(scenario)}"
         self._asked_at = None
-        return f"{where}: no answer of the connector for {noted_s:g} s; it is given up after about {at_most_s:g} s"
+        return f"{where}: no answer of the connector for {long_s:g} s; it is given up after about {at_most_s:g} s"
 
     def _watch(self, call: Callable[[], T]) -> T:
         self._asked_at = time.monotonic()
@@ -427,7 +427,7 @@ class WatchedDriver:
             reason = "; ".join(map(str.strip, error.splitlines()))
             return BrokenOff(scenario.name, self._place(scenario), printable(reason, 600), (), _KIT, replay)
         own = target.kind.own_program
-        if broken.how is DriverFault.DEFECT or (not own and _is_of_the_kit(broken.tail)):
+        if broken.how is DriverFault.DEFECT or (not own and _is_defect_of_kit(broken.tail)):
             fault = _KIT
         elif broken.how is DriverFault.GARBLED:
             fault = "the driver program, which breaks the protocol" if own else _KIT
@@ -445,7 +445,7 @@ class WatchedDriver:
         return BrokenOff(scenario.name, self._place(scenario), broken.message, broken.tail, fault, replay)
 
     def _place(self, scenario: Scenario) -> str:
-        """The step that was reached: number and kind."""
+        """Number and kind of the step that was reached."""
         steps = [(n, step.step) for n, step in enumerate(scenario.steps) if isinstance(step, ConnectorStep)]
         if self._begun == 0:
             return "before its first step"

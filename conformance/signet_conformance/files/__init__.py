@@ -14,14 +14,14 @@ from signet_conformance.errors import SignetConformanceError, UsageError, printa
 
 
 def private_opener(path: str, flags: int) -> int:
-    """An opener for `open`, for a file that is made anew."""
+    """An opener for `open` that creates files which only their owner can read."""
     return os.open(path, flags, 0o600)
 
 
 def create_file(path: Path, parts: Iterable[bytes], opener: Callable[[str, int], int] | None = None) -> None:
-    """Write a file that is not there yet; raise OSError when it is, or when it cannot be written whole.
+    """Write a new file; raise OSError if it exists, or if it cannot be written completely.
 
-    A file that was begun is removed: half a file would block the next attempt.
+    A partly written file is removed: it would block the next attempt.
     """
     with open(path, "xb", opener=opener) as stream:
         try:
@@ -49,7 +49,7 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> None:
 MOST_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _OPENED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""Paths of what a shell has opened for us. Such a pipe, as `<(zcat FILE)`, has its writer already."""
+"""Paths of files that a shell has opened for us. Such a pipe, as `<(zcat FILE)`, already has its writer."""
 
 
 def read_json(
@@ -71,19 +71,19 @@ def read_json(
     try:
         raw = _read(Path(path), most_bytes)
     except (OSError, ValueError) as failure:
-        told = printable(getattr(failure, "strerror", None) or failure)
-        raise error(f"cannot be read: {told}", where=where, remedy=remedy) from None
+        reason = printable(getattr(failure, "strerror", None) or failure)
+        raise error(f"cannot be read: {reason}", where=where, remedy=remedy) from None
     if raw is None:
         raise error(f"is larger than {most_bytes >> 20} MiB", where=where, remedy=remedy)
     with contextlib.suppress(ValueError):
         return from_json(raw)
     try:
-        # Slower, but it reads half an emoji too, which the writers of such files write.
+        # Slower, but it also reads half a surrogate pair, which some programs write.
         return json.loads(raw)
     except (ValueError, RecursionError) as failure:
         several = isinstance(failure, json.JSONDecodeError) and failure.msg == "Extra data" and failure.lineno > 1
-        what = "holds several JSON values, one on each line, as a recording does" if several else "is not JSON"
-        raise error(f"{what}: {printable(failure, 160)}", where=where, remedy=remedy) from None
+        problem = "holds several JSON values, one on each line, as a recording does" if several else "is not JSON"
+        raise error(f"{problem}: {printable(failure, 160)}", where=where, remedy=remedy) from None
 
 
 def parse_file(path: Path, most_bytes: int = MOST_BYTES) -> Any:
@@ -97,12 +97,12 @@ def parse_file(path: Path, most_bytes: int = MOST_BYTES) -> Any:
 
 
 def _read(path: Path, most_bytes: int) -> bytearray | None:
-    """The content of a file, or None where it is over the bound.
+    """The content of a file, or None if it is larger than the limit.
 
     Raises OSError and ValueError as opening does, and ValueError for a named pipe, whose writer may never come.
     """
     if path.is_fifo() and not str(path).startswith(_OPENED):
-        raise ValueError("it is a named pipe, into which nobody may ever write")
+        raise ValueError("it is a named pipe, and reading it might wait for ever")
     if path.stat().st_size > most_bytes:
         return None
     raw = bytearray()
@@ -130,6 +130,6 @@ def is_special(path: str) -> bool:
 
 
 def shown_path(path: str | Path) -> str:
-    """A path as its reader knows it: relative to the current folder if it is below it."""
+    """A path for a message: relative to the current folder if it is below it."""
     file, here = Path(os.path.normpath(path)), Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)

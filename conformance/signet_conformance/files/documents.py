@@ -22,13 +22,13 @@ _REFUSED = "refused"
 
 
 SCHEMA_MEMBER = "$schema"
-"""Names the schema of a JSON document for editors; it says nothing to us."""
+"""The member that names a document's schema for editors; the kit ignores it."""
 
 
 class Part(BaseModel):
     """An object within a document. Nothing is converted, and a member that is not known is refused."""
 
-    # What reads a model is built when the first document is read, and not while modules are imported.
+    # Validators are built when the first document is read, and not at import.
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
@@ -61,16 +61,16 @@ def refusal(message: str, remedy: str = "") -> PydanticCustomError:
 
 
 def _refuse_empty(text: str) -> str:
-    # Not by pydantic's own bound, which refuses half an emoji: some writers of such files write it.
+    # Not by pydantic's own bound, which refuses half a surrogate pair: some programs write one.
     if not text:
         raise refusal("is empty")
     return text
 
 
 def _refuse_repetition(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    twice = next((item for place, item in enumerate(items) if item in items[:place]), None)
-    if twice is not None:
-        raise refusal(f"names {printable(str(twice), 60)!r} twice", "name each once")
+    repeated = next((item for place, item in enumerate(items) if item in items[:place]), None)
+    if repeated is not None:
+        raise refusal(f"names {printable(str(repeated), 60)!r} twice", "name each once")
     return items
 
 
@@ -81,7 +81,7 @@ def _refuse_blank(text: str) -> str:
 
 
 class _NeverNull:
-    """Takes null out of what a member may hold: a member is absent or has a value."""
+    """Excludes null from a member's values: a member is absent or has a value."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         schema: Any = handler(source)
@@ -130,16 +130,16 @@ def demand(
         return model.model_validate(data)
     except ValidationError as failure:
         problems = failure.errors(include_url=False)
-    # A document of another format is reported as that: its other problems follow from that.
+    # A wrong format is reported first: the other problems follow from it.
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
     problem = problem or max(problems, key=lambda each: len(each["loc"]))
     pointer = _pointer(problem["loc"], data)
-    # Needed for a remedy only.
+    # Imported here: only an error needs it.
     from signet_conformance.files.json_schemas import schema_of
 
     schema = schema_of(model, model.schema_file)
     if problem["loc"][-1:] == ("[key]",) or problem["type"] in _UNKNOWN:
-        # The name of a member is off, and not its value.
+        # The name of a member is wrong, not its value.
         *pointer, name = pointer
         message, advice = _explain_name(problem, name, _part(schema, pointer))
     else:
@@ -154,16 +154,16 @@ def demand(
 
 
 def _pointer(location: Sequence[str | int], data: Any) -> list[str | int]:
-    """The way to the value of a problem; pydantic's location also names missing members and variants of an object.
+    """The path to the value of a problem; pydantic's location also names missing members and variants of an object.
 
-    A variant may be called like a member, so of all ways the first that ends with the location is taken.
+    A variant may have the name of a member, so the first path that ends with the location's last part is taken.
     """
     ways = list(_ways(tuple(location), data))
     return next((way for way, ends in ways if ends), max([way for way, _ in ways], key=len))
 
 
 def _ways(location: tuple[str | int, ...], data: Any) -> Iterator[tuple[list[str | int], bool]]:
-    """Every way that the parts of a location lead, some left out; and whether its last part is on the way."""
+    """Yield each path that some parts of a location lead along, and whether the last part is on it."""
     if not location:
         yield [], False
         return
@@ -189,14 +189,14 @@ _KINDS: Mapping[str, str] = {
     "finite_number": "a finite number",
     "string_unicode": "a text without half characters",
 }
-"""The type of a problem to what was expected."""
+"""The type of a problem to the expected value."""
 _BOUNDS: Mapping[str, tuple[str, str]] = {
     "greater_than": ("a number above {}", "gt"),
     "greater_than_equal": ("a number of {} or more", "ge"),
     "less_than_equal": ("a number of {} or less", "le"),
     "too_short": ("a list of {} or more", "min_length"),
 }
-"""The type of a problem to what was expected, and to the bound among what pydantic tells of it."""
+"""The type of a problem to the expected value, and to the name of the bound in pydantic's context."""
 
 
 def _explain_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tuple[str, str]:
@@ -209,7 +209,7 @@ def _explain_name(problem: Any, name: str | int, part: Mapping[str, Any]) -> tup
 
 
 def _explain(problem: Any, part: Mapping[str, Any]) -> tuple[str, str]:
-    """The problem with a value, and the remedy; that is empty where nothing special is known."""
+    """The problem with a value, and the remedy, which may be empty."""
     kind, context, value = problem["type"], problem.get("ctx", {}), shown_value(problem["input"])
     remedy = str(part.get("description") or "")
     if kind == _REFUSED:
@@ -242,7 +242,7 @@ def _member_of(context: Mapping[str, Any]) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A value of a document in a message: scalars as JSON, cut; of objects and lists only their kind."""
+    """A value of a document for a message: a scalar as JSON, shortened; an object or list only by its kind."""
     if isinstance(value, Mapping):
         return "an object" if value else "an empty object"
     if isinstance(value, list | tuple):
@@ -251,7 +251,7 @@ def shown_value(value: Any) -> str:
 
 
 def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[str, Any]:
-    """The part of a schema for the place that a pointer leads to; empty where it has no such part."""
+    """The part of a schema for the value at a pointer; empty without such a part."""
     parts = [{name: value for name, value in schema.items() if name != "description"}]
     for step in pointer:
         parts = [_resolved(schema, child) for part in parts for child in _children(schema, part, step)]
@@ -262,20 +262,20 @@ def _part(schema: Mapping[str, Any], pointer: Sequence[str | int]) -> Mapping[st
 
 
 def _children(schema: Mapping[str, Any], part: Mapping[str, Any], step: str | int) -> Iterator[Mapping[str, Any]]:
-    # What is said of a list or a table holds for what is in it, unless that says more of itself.
-    told = {"description": part["description"]} if "description" in part else {}
+    # The description of a list or a table applies to its items, unless they have their own.
+    inherited = {"description": part["description"]} if "description" in part else {}
     if isinstance(step, int):
-        yield {**told, **part.get("items", {})}
+        yield {**inherited, **part.get("items", {})}
         return
     for variant in (part, *(_resolved(schema, each) for each in part.get("oneOf", ()))):
         if step in variant.get("properties", {}):
             yield variant["properties"][step]
         elif isinstance(variant.get("additionalProperties"), Mapping):
-            yield {**told, **variant["additionalProperties"]}
+            yield {**inherited, **variant["additionalProperties"]}
 
 
 def _resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a schema, with what it refers to; of an object in general, its description tells no writer enough."""
+    """A part of a schema with its reference resolved, without the too general description of the definition."""
     if "$ref" not in part:
         return dict(part)
     definition = schema["$defs"][part["$ref"].removeprefix("#/$defs/")]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 ABSENT: Final = object()
-"""The value at a pointer that leads to no place."""
+"""Stands for the value at a pointer that leads nowhere."""
 
 
 def object_in(value: object) -> Mapping[str, Any]:
-    """A value that is an object; an empty one for any other."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_in(value: object) -> list[Any]:
-    """A value that is a list; an empty one for any other."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
@@ -26,12 +26,12 @@ def objects_in(value: object) -> list[Mapping[str, Any]]:
 
 
 def text_in(value: object) -> str:
-    """A value that is text; an empty one for any other."""
+    """Return the value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def only_text(value: object) -> str | None:
-    """A value that is text; None for any other."""
+    """Return the value if it is a text, else None."""
     return value if isinstance(value, str) else None
 
 
@@ -43,7 +43,7 @@ def member_of(value: object, *names: str) -> Any:
 
 
 def parse_value(text: str | bytes) -> Any:
-    """The value that a text tells as JSON; None for any other text."""
+    """The value of a JSON text; None for any other text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def parse_value(text: str | bytes) -> Any:
 
 
 def parse_object(text: str | bytes) -> Mapping[str, Any]:
-    """The object that a text tells as JSON; an empty one for any other text."""
+    """The object in a JSON text; an empty one for any other text."""
     return object_in(parse_value(text))
 
 
@@ -73,7 +73,7 @@ def texts_within(value: object, *, names: bool = True) -> list[str]:
 
 
 def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A JSON value in which everything is changed that is neither an object nor a list."""
+    """Apply `change` to each scalar in a JSON value."""
     if isinstance(value, dict):
         return {name: map_leaves(each, change) for name, each in value.items()}
     if isinstance(value, list):
@@ -90,7 +90,7 @@ def json_in_utf8(value: Any) -> bytes:
 
 
 def merge(value: Any, over: Any) -> Any:
-    """`value` with `over` laid upon it: objects are merged member by member, anything else is replaced."""
+    """Merge `over` into `value`: objects member by member, any other value is replaced."""
     if not isinstance(value, Mapping) or not isinstance(over, Mapping):
         return over
     return {**value, **{name: merge(value[name], each) if name in value else each for name, each in over.items()}}
@@ -102,12 +102,12 @@ def escape(name: str) -> str:
 
 
 def pointer(*names: str | int) -> str:
-    """The pointer that leads through members and places of lists with these names."""
+    """The pointer made of these member names and list indices."""
     return "".join(f"/{escape(str(name))}" for name in names)
 
 
 def names_in(pointer: str) -> list[str]:
-    """The names that a pointer leads through."""
+    """The member names and list indices of a pointer."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
@@ -124,7 +124,7 @@ def value_at(document: Any, pointer: str) -> Any:
 
 
 def fill_in(value: Any, known: Mapping[str, str]) -> Any:
-    """Replace the placeholders in the texts of a value, names of members among them: `{name}` by what is known."""
+    """Replace each placeholder `{name}` in the texts and member names of a value by its known value."""
     if isinstance(value, str):
         for name, meant in known.items():
             value = value.replace(f"{{{name}}}", meant)
@@ -135,7 +135,7 @@ def fill_in(value: Any, known: Mapping[str, str]) -> Any:
 
 
 def put(document: Any, pointer: str, value: Any) -> None:
-    """Put a value at a pointer, where what should hold it is an object, or a list that has that place."""
+    """Set the value at a pointer, if its parent is an object, or a list with that index."""
     holder, name = _holder(document, pointer)
     if isinstance(holder, dict):
         holder[name] = value
@@ -144,7 +144,7 @@ def put(document: Any, pointer: str, value: Any) -> None:
 
 
 def take(document: Any, pointer: str) -> Any:
-    """Remove the value at a pointer and return it; ABSENT where there is no value."""
+    """Remove the value at a pointer and return it; ABSENT if there is none."""
     holder, name = _holder(document, pointer)
     if isinstance(holder, dict):
         return holder.pop(name, ABSENT)

@@ -30,7 +30,7 @@ _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class LaneRun(Struct, frozen=True):
-    """How a lane's run ended: its exit status, a performance for each face, and the error that kept it from a verdict.
+    """The end of a lane's run: its exit status, a performance for each face, and the error that prevented a verdict.
 
     A lane that was cancelled before a verdict has neither performance nor error.
     """
@@ -41,7 +41,7 @@ class LaneRun(Struct, frozen=True):
 
 
 def options(inputs: Inputs) -> Mapping[str, str]:
-    """The options of `run` that equal the inputs, with paths from the folder of the connector."""
+    """The options of `run` that correspond to the inputs, with paths relative to the connector's folder."""
     given = {
         "face": inputs.face,
         "harness": inputs.harness.harness,
@@ -57,7 +57,7 @@ def options(inputs: Inputs) -> Mapping[str, str]:
 
 
 def invocation(inputs: Inputs, asked: DrivenRequest | None = None) -> Invocation:
-    """How a person performs the run of a lane, or one of its runs."""
+    """The command with which a user repeats the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
     chosen = () if asked is None else chosen_words(asked.target, inputs.face)
     return Invocation(("signet-conformance", "run", inputs.target, *chosen, *strict))
@@ -65,33 +65,33 @@ def invocation(inputs: Inputs, asked: DrivenRequest | None = None) -> Invocation
 
 def perform(inputs: Inputs, tell: Tell) -> LaneRun:
     """Perform the run, judge it and write its report. An interruption ends all that the run started."""
-    done: list[DrivenPerformance] = []
+    performances: list[DrivenPerformance] = []
     try:
         with contextlib.chdir(inputs.folder), _without_runner_variables(), interrupted_by(*_CANCELLING):
-            for asked in _requests(inputs):
-                performance = DrivenPerformance(asked)
-                performance.drive(invocation(inputs, asked), tell)
+            for driven_request in _requests(inputs):
+                performance = DrivenPerformance(driven_request)
+                performance.drive(invocation(inputs, driven_request), tell)
                 performance.write()
-                done.append(performance)
+                performances.append(performance)
                 if performance.conclusion.is_interrupted:
-                    return LaneRun(EXIT_INTERRUPTED, done)
+                    return LaneRun(EXIT_INTERRUPTED, performances)
     except KeyboardInterrupt:
         return LaneRun(EXIT_INTERRUPTED)
     except SignetConformanceError as failure:
-        return LaneRun(failure.exit_status, done, failure)
-    return LaneRun(worst([performance.conclusion.status for performance in done]), done)
+        return LaneRun(failure.exit_status, performances, failure)
+    return LaneRun(worst([performance.conclusion.status for performance in performances]), performances)
 
 
 def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
-    given = options(inputs)
+    words = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
     asked = RunOptions(
-        daemon=given["daemon"],
+        daemon=words["daemon"],
         allow_writes=inputs.allow_writes,
         allow_default_port=inputs.allow_default_port,
-        scenarios=given.get("scenarios"),
-        seed=given["seed"],
-        contract=given.get("contract"),
+        scenarios=words.get("scenarios"),
+        seed=words["seed"],
+        contract=words.get("contract"),
         report=str(inputs.report),
         strict=inputs.strict,
         known=KnownFailures.parse(KnownOptions(baseline=known)),
@@ -102,10 +102,10 @@ def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
 
 @contextlib.contextmanager
 def _without_runner_variables() -> Iterator[None]:
-    """Inside the block, our environment lacks what lets a child command the CI system, and the CI system's tokens."""
+    """During the block, remove the CI system's tokens and command files from our environment."""
     ours = dict(os.environ)
-    kept = without_runner(ours)
-    for name in ours.keys() - kept.keys():
+    allowed = without_runner(ours)
+    for name in ours.keys() - allowed.keys():
         del os.environ[name]
     try:
         yield
@@ -140,12 +140,12 @@ def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
 
 
 def because_of(ended: LaneRun) -> str:
-    """What fails the lane beside its verdicts, in words."""
+    """Describe the causes beside the verdicts for which the lane fails."""
     return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
 
 
 def failure_text(failure: SignetConformanceError | None) -> str:
-    """Why no verdict was reached, in one line; without a failure the lane was cancelled."""
+    """Describe in one line why no verdict was reached; without a failure the lane was cancelled."""
     if failure is None:
         return "the lane was cancelled"
     return "; ".join(filter(None, [failure.headline, failure.remedy]))

@@ -1,4 +1,4 @@
-"""Which connector a folder holds, and in which language: its name, its driver, what builds it."""
+"""Finds the connector that a folder holds: its name, language, driver, and build commands."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from signet_conformance.targets.settings import read_settings
 
 
 class FoundConnector(msgspec.Struct, frozen=True):
-    """The connector of a folder. `settings` says that the repository describes it already.
+    """The connector of a folder. `settings`: the repository's settings describe it already.
 
-    `known` says that a shipped profile does; without either, it is a connector that has no driver yet, which is then
-    written in its `language`.
+    `known`: a shipped profile describes it. Without either, the connector has no driver yet, and gets one in its
+    `language`.
     """
 
     name: str
@@ -51,7 +51,7 @@ def _is_here(name: str, folder: Path) -> bool:
     if package_name(folder) in {place.package for place in places} - {None}:
         return True
     file = first_of(targets.load(name, folder), places)
-    # Looked for upwards too, where a repository of many connectors holds the others.
+    # The search also goes upwards, where a repository may hold other connectors.
     return file is not None and file.is_relative_to(folder)
 
 
@@ -62,7 +62,7 @@ def _name_of(folder: Path) -> str:
 
 
 def settings_text(connector: FoundConnector) -> str:
-    """The settings file of a connector: what a shipped profile leaves open, or a stub with a command to fill in."""
+    """The settings file of a connector: the members that a shipped profile leaves open, or a stub with a command."""
     if connector.language is None:
         return template("settings.known.toml.tmpl").format(name=connector.name)
     command = ", ".join(json.dumps(word) for word in connector.language.command)
@@ -76,11 +76,11 @@ MOST_BYTES = 1_000_000
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A language that a driver can be written in from the start.
+    """A language for which `init` has a template of a driver.
 
-    `manifest` is the file that tells it, with the package's name at the members `name`. `driver` is where the driver is
-    written, from `template`; `command` runs it, `{root}` and `{python}` as in the settings. With `npm_package` only a
-    folder that has the kit's package for npm is one of it.
+    `manifest` is the file by which it is recognised, with the package's name at the members `name`. The driver is
+    written to `driver`, from `template`; `command` runs it, `{root}` and `{python}` as in the settings. With
+    `npm_package` it applies only to folders that have the kit's package for npm.
     """
 
     manifest: str
@@ -112,8 +112,8 @@ def template(name: str) -> str:
 
 def language_of(folder: Path) -> Language:
     """The language of a folder, by the first manifest that it holds; Python without a manifest."""
-    held = (language for language in _KNOWN.languages if (folder / language.manifest).is_file())
-    fitting = (language for language in held if not language.npm_package or _has_npm_package(folder))
+    present = (language for language in _KNOWN.languages if (folder / language.manifest).is_file())
+    fitting = (language for language in present if not language.npm_package or _has_npm_package(folder))
     return next(fitting, _KNOWN.languages[-1])
 
 
@@ -130,7 +130,7 @@ def _is_blank(folder: Path, language: Language) -> bool:
 
 
 def manifest_name(folder: Path) -> str | None:
-    """The name that the folder's manifest gives its package, without a scope; None where it gives none."""
+    """The name that the folder's manifest gives its package, without a scope; None if it gives none."""
     language = language_of(folder)
     name = member_of(_parse_manifest(folder / language.manifest), *language.name)
     is_name = isinstance(name, str) and re.search(r"[A-Za-z0-9]", name)
@@ -138,7 +138,7 @@ def manifest_name(folder: Path) -> str | None:
 
 
 def build_lines(folder: Path) -> Sequence[str]:
-    """What installs and builds the connector on a fresh machine, by the lock file and manifest that are there."""
+    """The commands that install and build the connector on a fresh machine, by its lock file or manifest."""
     return next((lines for file, lines in _KNOWN.builds.items() if (folder / file).is_file()), ())
 
 
@@ -161,7 +161,7 @@ def _has_npm_package(folder: Path) -> bool:
 
 
 def npm_package_outside(folder: Path, root: Path) -> str | None:
-    """Where the manifest takes the kit's package for npm from, if that is outside of the repository: CI lacks it."""
+    """The place of the kit's package for npm in the manifest, if it is outside of the repository: CI lacks it."""
     manifest = _parse_manifest(folder / "package.json")
     for name in _DEPENDENCIES:
         kind, _, place = str(member_of(manifest, name, _NPM_PACKAGE)).partition(":")

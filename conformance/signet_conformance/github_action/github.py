@@ -122,7 +122,7 @@ class Runner(Struct, frozen=True):
 
 
 def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what lets a child command the CI system, and without the CI system's tokens."""
+    """The environment without the CI system's tokens, and without the variables by which a child commands it."""
     return {
         name: value
         for name, value in environment.items()

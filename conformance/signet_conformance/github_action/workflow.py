@@ -1,4 +1,4 @@
-"""The workflow file that `init` writes, the commit by which it pins the kit's action, and the folder that it drives."""
+"""The workflow file that `init` writes, with its pinned action and the connector's folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Workflow(Struct, frozen=True):
     pin: str | None
 
     def text(self) -> str:
-        """The file."""
+        """The content of the file."""
         if len(self.driven) == 1:
             (only,) = self.driven
             matrix, build, inputs = "", "\n".join(_built(only)), only.inputs
@@ -107,9 +107,9 @@ def checked_pin(text: str) -> str:
 
 
 def installed_pin() -> str | None:
-    """The pin of the kit that runs: from what pip noted of its source, or the checkout that it was installed from.
+    """The pin of the running kit: from pip's note of its source, or from the checkout that it was installed from.
 
-    None where the kit came from a package index, or from a checkout that has no commit or no such remote.
+    None if the kit came from a package index, or from a checkout without a commit or such a remote.
     """
     noted = install_source()
     address = str(noted.get("url", ""))
@@ -188,10 +188,10 @@ class ConnectorFolder(Struct, frozen=True):
 
     def driven(self, target: str, scenarios: str | None) -> LaneConnector:
         """A connector of this folder, as the lane drives it."""
-        # Strict, with what warns today in the baseline: what begins to warn is seen.
+        # Strict, with today's warnings in the baseline, so that new warnings fail.
         inputs = {"target": target, "strict": "true"}
         if scenarios is not None:
-            # What the baseline was written from is what the lane has to perform.
+            # The lane has to perform the sessions from which the baseline was written.
             inputs["scenarios"] = scenarios
         if (self.folder / BASELINE).is_file():
             inputs["baseline"] = BASELINE
@@ -205,7 +205,7 @@ class ConnectorFolder(Struct, frozen=True):
 
     @property
     def ignored(self) -> Sequence[str]:
-        """What runs leave in the repository and git should not see, by the lines that its .gitignore lacks."""
+        """The lines that .gitignore lacks so that git ignores the files that runs leave."""
         try:
             there = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):

@@ -66,13 +66,13 @@ class ProbedAnswers:
         """Yield the probes that the daemon answers differently from `version`, in order."""
         routes = route_table(version)
         for expected, own in zip(self.versions[version], self.rows, strict=True):
-            if said := _compare(expected, own):
+            if differing := _compare(expected, own):
                 route = routes.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
-                yield OtherAnswer(own["id"], None if route is None else route.operation, said)
+                yield OtherAnswer(own["id"], None if route is None else route.operation, differing)
 
 
 def rules_on(operation: str) -> Sequence[str]:
-    """The requirements whose verdicts rest on answers of an operation."""
+    """The requirements whose verdicts depend on answers of an operation."""
     return [
         name
         for name, requirement in catalogue().items()

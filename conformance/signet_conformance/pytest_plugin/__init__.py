@@ -1,1 +1,1 @@
-"""The pytest face of the kit: hooks that load the rest only in a run that asks for it."""
+"""The kit's pytest plugin: its hooks import the rest only in runs with --signet-conformance."""

@@ -1,7 +1,6 @@
-"""All pytest hooks of the kit. Everything else is imported only in a run that asks for it.
+"""All pytest hooks of the kit. Everything else is imported only in runs with `--signet-conformance`.
 
-Without `--signet-conformance` this module adds a handful of options and nothing more: neither
-Hypothesis, nor mitmproxy, nor the engine is imported.
+Without it this module only adds a few options: neither Hypothesis, nor mitmproxy, nor the engine is imported.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ import pytest
 if TYPE_CHECKING:
     from signet_conformance.pytest_plugin.run import ConformanceRun
 
-_ASKED = "--signet-conformance"
+_SWITCH = "--signet-conformance"
 _RUN = "signet-conformance-run"
 _OPTIONS: Sequence[Mapping[str, Any]] = json.loads(Path(__file__).with_name("options.json").read_bytes())
-"""Each option's name, its short name if it has one, and what `addoption` takes.
+"""Each option's name, its short name if it has one, and the arguments of `addoption`.
 
-`--signet-target` without a value is refused by the kit, like an unknown name; pytest would end with its own status.
+The kit itself refuses `--signet-target` without a value, like an unknown name: pytest would end with its own status.
 """
 _taken_key = pytest.StashKey[list[str]]()
 
@@ -47,67 +46,67 @@ def _arguments(option: Mapping[str, Any]) -> dict[str, Any]:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
-    """Register the short options in runs that ask for the kit, unless the repository owns them.
+    """Register the short options in runs with `--signet-conformance`, unless the repository owns them.
 
-    A node id of the kit's does not name a file: it is replaced by the options that it means.
+    Node ids of the kit name no files: they are replaced by the options that they stand for.
     """
     # pytest.main takes paths too.
     args[:] = map(os.fspath, args)
-    behind = ["", *args]
+    previous = ["", *args]
     args[:] = [
         word
-        for option, given in zip(behind, args, strict=False)
-        for word in ([given] if option in _TAKING_IDS else options_of(given, args))
+        for option, given in zip(previous, args, strict=False)
+        for word in ([given] if option in _WITH_NODE_IDS else options_of(given, args))
     ]
     yield
-    if _ASKED not in args:
+    if _SWITCH not in args:
         return
     group = parser.getgroup("signet-conformance")
     short = {option["short"]: option for option in _OPTIONS if "short" in option}
-    taken = [name for name in short if _is_known(parser, f"--{name}")]
+    owned = [name for name in short if _is_known(parser, f"--{name}")]
     for name, option in short.items():
-        if name not in taken:
-            kept = {**_arguments(option), "help": f"short for {option['name']}"}
-            group.addoption(f"--{name}", dest=f"signet_short_{name}", **kept)
-    early_config.stash[_taken_key] = taken
+        if name not in owned:
+            arguments = {**_arguments(option), "help": f"short for {option['name']}"}
+            group.addoption(f"--{name}", dest=f"signet_short_{name}", **arguments)
+    early_config.stash[_taken_key] = owned
 
 
-_TAKING_IDS = ("--deselect", "-k", "--ignore", "--ignore-glob")
+_WITH_NODE_IDS = ("--deselect", "-k", "--ignore", "--ignore-glob")
 """Options of pytest whose value may be a node id."""
 _NODE = re.compile(r"(?:.*/)?signet-conformance/(?P<target>[^/:@]+)(?:@(?P<face>[^/:]+))?(?:::(?P<id>[A-Z0-9-]+))?/?")
 
 
 def options_of(given: str, args: Sequence[str]) -> Sequence[str]:
-    """The options that a node id of the kit means; any other word unchanged."""
+    """Return the options that a node id of the kit stands for; return any other word unchanged."""
     node = _NODE.fullmatch(given)
     if node is None or os.path.lexists(given.partition("::")[0]):
         return [given]
-    words = [] if _ASKED in args else [_ASKED]
-    named = any(word.partition("=")[0] in ("--signet-target", "--target", "--signet-trace") for word in args)
-    words += [] if named else [f"--signet-target={node['target']}"]
+    words = [] if _SWITCH in args else [_SWITCH]
+    names_target = any(word.partition("=")[0] in ("--signet-target", "--target", "--signet-trace") for word in args)
+    words += [] if names_target else [f"--signet-target={node['target']}"]
     words += [f"--signet-face={node['face']}"] if node["face"] and "--signet-face" not in args else []
     return [*words, *([f"--signet-requirement={node['id']}"] if node["id"] else [])]
 
 
 def _is_known(parser: pytest.Parser, option: str) -> bool:
-    # Asked by parsing: some versions of pytest report a clash of names at once, others later.
+    # Found out by parsing: some versions of pytest report a clash of names at once, others later.
     given = f"{option}=x"
     try:
         return given not in parser.parse_known_and_unknown_args([given])[1]
     except pytest.UsageError:
-        # Known, and particular about its values.
+        # The option is known, but refuses this value.
         return True
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Set the run up, in a run that asks for one.
+    """Set the kit's run up, in runs with `--signet-conformance`.
 
-    Not while pytest is being configured: `--help` and the like are configured too, and start no session.
+    This is not done when pytest is configured: `--help` and the like are configured too, but start no session.
     """
     config = session.config
     if not config.getoption("signet_conformance", default=False):
-        _refuse_without_the_kit(session)
+        _refuse_unused_options(session)
         return
     importing = ExitStack()
     importing.enter_context(plain_imports())
@@ -120,10 +119,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.pluginmanager.register(RunHooks(config, ConformanceRun.all_of(session, taken)), _RUN)
 
 
-def _refuse_without_the_kit(session: pytest.Session) -> None:
-    """End a run whose command line has an option of the kit's and does not ask for it: its green would be of nothing.
+def _refuse_unused_options(session: pytest.Session) -> None:
+    """End a run that has options of the kit, but not `--signet-conformance`: it would pass without any test.
 
-    What `addopts` holds is there for the runs that do ask.
+    Options in `addopts` are allowed: they are for other runs.
     """
     words = (os.fspath(word).partition("=")[0] for word in session.config.invocation_params.args)
     given = [word for word in words if word in {option["name"] for option in _OPTIONS}]
@@ -131,11 +130,11 @@ def _refuse_without_the_kit(session: pytest.Session) -> None:
         from signet_conformance.errors import UsageError
         from signet_conformance.pytest_plugin.run import end_run
 
-        end_run(session, UsageError(f"does nothing without {_ASKED}", where=given[0], remedy=f"add {_ASKED}"))
+        end_run(session, UsageError(f"does nothing without {_SWITCH}", where=given[0], remedy=f"add {_SWITCH}"))
 
 
 def _warm_up(config: pytest.Config) -> None:
-    """Have the programs of a driven run made ready while all the rest is imported; they end with the run."""
+    """Let a fork server import the modules of a driven run's programs while the rest is imported here."""
     from signet_conformance.children.forks import warmed
 
     def text_option(name: str) -> str | None:
@@ -143,9 +142,9 @@ def _warm_up(config: pytest.Config) -> None:
         return config.getoption(f"signet_short_{name}", default=None) if value is None else value
 
     if text_option("target") and not config.getoption("signet_trace"):
-        held = ExitStack()
-        held.enter_context(warmed(text_option("target"), text_option("daemon")))
-        config.add_cleanup(held.close)
+        stack = ExitStack()
+        stack.enter_context(warmed(text_option("target"), text_option("daemon")))
+        config.add_cleanup(stack.close)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -157,9 +156,9 @@ def pytest_configure_node(node: Any) -> None:
 
 
 class RunHooks:
-    """The hooks of a run that asks for the kit, registered only there; each hands over to the kit's runs.
+    """The hooks of runs with `--signet-conformance`, registered only there; each calls the kit's runs.
 
-    There is one of these, or one for each face that is played.
+    There is one run, or one for each face that is played.
     """
 
     def __init__(self, config: pytest.Config, runs: Sequence[ConformanceRun]) -> None:
@@ -168,7 +167,7 @@ class RunHooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Put the kit's items beside whatever else was asked for."""
+        """Add the kit's items to the session's other collectors."""
         report = yield
         if isinstance(collector, pytest.Session) and report.outcome == "passed":
             report.result = [*report.result, *(run.collector(collector) for run in self.runs)]
@@ -182,12 +181,12 @@ class RunHooks:
         return (yield)
 
     def pytest_report_header(self) -> list[str]:
-        """Say what is played, and what would repeat the run."""
+        """Report the played host and the command that repeats the run."""
         return [line for run in self.runs if (line := run.header()) is not None]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-        """Give an inconclusive requirement an outcome of its own; let skipped ones fold by their reason."""
+        """Give inconclusive requirements an outcome of their own; let pytest fold skipped ones by reason."""
         from signet_conformance.pytest_plugin.items import report_by_id
 
         report = yield
@@ -217,7 +216,7 @@ class RunHooks:
     def _tested(self) -> Sequence[ConformanceRun]:
         """The runs with a tested item, or that were ended; else the first.
 
-        Of several runs the user may have asked for the items of one.
+        The user may have selected the items of only one of several runs.
         """
         return [run for run in self.runs if run.is_tested or not run.is_told] or self.runs[:1]
 
@@ -226,7 +225,7 @@ class RunHooks:
         """End with the kit's own statuses; write the reports."""
         if session.config.option.collectonly:
             return
-        # Imported here: a run that asks for nothing pays nothing.
+        # Imported here, so that runs without the kit import nothing.
         from signet_conformance.running.request import worst
 
         session.exitstatus = worst([run.finish(exitstatus) for run in self._tested])
@@ -246,7 +245,7 @@ class _PlainFinder:
 
 @contextmanager
 def plain_imports() -> Iterator[None]:
-    """Within it, modules of the kit and of Hypothesis are imported as they are."""
+    """During the block, import modules of the kit and of Hypothesis without pytest's assertion rewriting."""
     finder = _PlainFinder()
     sys.meta_path.insert(0, finder)
     try:

@@ -1,4 +1,4 @@
-"""The items of a conformance run: one a requirement, whose outcome is the verdict over the whole run."""
+"""The items of a conformance run: one for each requirement, whose outcome is the verdict over the whole run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERDICT = "signet_verdict"
 """The user property that carries an item's verdict, also from xdist workers and into JUnit."""
 
 KNOWN = "signet_known"
-"""The user property that says why a failure may stand, of an item whose failure is known."""
+"""The user property with the reason of a known failure."""
 
 
 class ConformanceWarning(UserWarning):
@@ -35,7 +35,7 @@ class InconclusiveError(Exception):
 
 
 class Verdicts(Protocol):
-    """What items ask of the run that they belong to."""
+    """The part of a run that its items use."""
 
     def judgement(self, requirement: str) -> Judgement:
         """The verdict of the whole run for a requirement."""
@@ -47,18 +47,18 @@ class Verdicts(Protocol):
         """The file and the line of the first exchange that decided."""
 
     def known_reason(self, judgement: Judgement) -> str | None:
-        """Why a failure may stand; None when it is not known at each target that has it."""
+        """The reason of a known failure; None unless it is known at each target that has it."""
 
 
 class Requirements(pytest.Collector):
-    """The collector of the kit's items, one a requirement of the catalogue, then one a rule of the repository's own."""
+    """Collects the kit's items: one for each requirement of the catalogue, then one for each rule of the repository."""
 
     def __init__(self, *, run: Verdicts, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._run = run
 
     def collect(self) -> Iterable[pytest.Item]:
-        """One item a requirement, in the catalogue's order."""
+        """Yield an item for each requirement, in the catalogue's order."""
         wanted = [name for name in self.config.getoption("signet_requirement") if name]
         for name in dict.fromkeys((*requirements(), *rules())):
             if wanted and name not in wanted:
@@ -100,7 +100,7 @@ class RequirementItem(pytest.Item):
             self._warn(judgement)
 
     def _warn(self, judgement: Judgement) -> None:
-        # Recorded directly: a repository that turns warnings into errors has not asked for this one to fail.
+        # Recorded directly, so that a repository that turns warnings into errors does not fail for it.
         message = f"{self.name}: {judgement.message}{explain_note(self.name)}"
         file, line = self._run.place_of(judgement)
         # An empty source line, or pytest would print the whole line of the trace.
@@ -110,24 +110,24 @@ class RequirementItem(pytest.Item):
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The failure as its reader needs it: no traceback of the kit."""
+        """Describe the failure without a traceback of the kit."""
         value = excinfo.value
         if not isinstance(value, (ItemError, InconclusiveError, SignetConformanceError)):
             return super().repr_failure(excinfo, style)
         # The text of the error and nothing else, in a form that xdist carries whole.
         shown = excinfo.getrepr(style="value", chain=False)
         if shown.reprcrash is not None:
-            # What stands behind the item's name in pytest's last lines, which a CI log does not cut.
+            # The text after the item's name in pytest's summary lines, which a CI log does not cut.
             shown.reprcrash.message = value.summary if isinstance(value, ItemError) else f"error: {value}"
         return shown
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where pytest says that the item is."""
+        """The place and name of the item in pytest's output."""
         return self.config.rootpath / self.nodeid.partition("::")[0], None, f"{self.name} {self._title}"
 
 
 class ItemError(Exception):
-    """Base of the errors of failing items: the text is all that is shown, the summary where one line must do."""
+    """Base of the errors of failing items: pytest shows only the text, and in single lines the summary."""
 
     def __init__(self, text: str, summary: str) -> None:
         super().__init__(text)
@@ -146,13 +146,13 @@ class RuleFailedError(ItemError):
 
 
 def report_by_id(report: Any, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """The report of an item; one that is inconclusive counts as skipped, its reason told by the requirement's id."""
+    """The report of an item. An inconclusive one counts as skipped, at the requirement's id as its place."""
     if isinstance(item, RequirementItem) and call.excinfo is not None:
         if call.excinfo.errisinstance(InconclusiveError):
             report.outcome = "skipped"
             report.longrepr = (item.name, None, f"INCONCLUSIVE: {call.excinfo.value}")
         elif report.skipped and not hasattr(report, "wasxfail"):
-            # One place for all of them: pytest folds what was skipped at one place for one reason.
+            # The same place for all of them: pytest folds skipped items of one place and reason.
             report.longrepr = (item.nodeid.partition("::")[0], None, str(call.excinfo.value))
     return report
 
@@ -167,5 +167,5 @@ def verdict_of(report: pytest.TestReport | pytest.CollectReport) -> Verdict | No
 
 
 def is_inconclusive(report: pytest.TestReport | pytest.CollectReport) -> bool:
-    """Whether a report is of a requirement that could not be decided."""
+    """Whether a report is about a requirement that could not be decided."""
     return report.when == "call" and verdict_of(report) is Verdict.INCONCLUSIVE

@@ -25,13 +25,13 @@ _AS_GIVEN = (
     *("seed", "contract", "coverage_fail_under", "report", "profile", "strict"),
     *("allow_writes", "allow_default_port"),
 )
-"""Options of a run that are called alike here and there."""
+"""Options that have the same name in pytest and in `run`."""
 _OWN = "SIG-"
 _TARGETS = "NAME; signet-conformance targets lists them"
 
 
 def invocation(target: targets.Target, face: str | None) -> Invocation:
-    """How pytest is called to drive a target in its harness, and in its face where `face` chose it."""
+    """The pytest command that drives a target in the same harness, and in the same face if `face` chose it."""
     words = [
         word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in chosen_words(target, face)
     ]
@@ -39,12 +39,12 @@ def invocation(target: targets.Target, face: str | None) -> Invocation:
 
 
 def chosen_face(config: pytest.Config) -> str | None:
-    """The face that was asked for, or `all`; None where the target's own is played."""
+    """The face that the user chose, or `all`; None for the target's own."""
     return _either(config, "face")
 
 
 def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunRequest]:
-    """Read the options of the controlling process: a request, or several where every face is played.
+    """Read the options of the controlling process: a request, or several if every face is played.
 
     `taken` names the short options that the repository owns. Raises UsageError or TargetError when an
     option cannot be used. Without a report the folder is a new temporary one.
@@ -84,7 +84,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunReq
 
 
 def read_worker_options(config: pytest.Config, folders: Sequence[str]) -> Sequence[RunRequest]:
-    """Read the options of an xdist worker: what the controlling process has checked, and the folder of each run."""
+    """Read the options of an xdist worker, checked by the controlling process, with the folder of each run."""
     name = _either(config, "target")
     played = [None] if name is None else with_faces(targets.load(name), chosen_face(config), "--signet-face")
     recordings: Sequence[str] = config.getoption("signet_trace")
@@ -126,7 +126,7 @@ def _known_failures(config: pytest.Config, *, writing: bool = True) -> KnownFail
 
     named = KnownOptions(**{name: text_option(name) for name in KnownOptions.__struct_fields__})
     known = KnownFailures.parse(named, "--signet-")
-    # Asked to look past expected failures, pytest looks past known ones; a baseline is written all the same.
+    # With --runxfail known failures count as failures; a baseline is written nevertheless.
     return msgspec.structs.replace(known, files=()) if config.getoption("runxfail", default=False) else known
 
 

@@ -38,7 +38,7 @@ class Patience:
         self.why: str | None = None
 
     def begin(self, watched: WatchedDriver, scenario: Scenario, step_s: float) -> None:
-        """Take in that a scenario begins, whose steps may each take `step_s`."""
+        """Note that a scenario begins, whose steps may each take `step_s`."""
         with self._lock:
             self._under_way[watched] = scenario, step_s
 
@@ -49,7 +49,7 @@ class Patience:
         return [words for watched, step in under_way if (words := watched.long_wait(*step)) is not None]
 
     def note(self, watched: WatchedDriver, error: str | None) -> None:
-        """Take in how a scenario ended; after too many failures the run gives up."""
+        """Note the end of a scenario; after too many failures the run gives up."""
         with self._lock:
             self._under_way.pop(watched, None)
             if self.why is not None:
@@ -74,10 +74,10 @@ class Patience:
             self.why = self.why or why
             ended = tuple(self._under_way)
         if ended:
-            # Side by side: each waits a moment for its program to end.
+            # In parallel: each waits a moment for its program to end.
             with ThreadPoolExecutor(len(ended)) as ending:
-                for given_up in [ending.submit(watched.give_up, self.why) for watched in ended]:
-                    given_up.result()
+                for future in [ending.submit(watched.give_up, self.why) for watched in ended]:
+                    future.result()
 
 
 def perform(
@@ -91,7 +91,7 @@ def perform(
     earlier_keys: Iterable[str] = (),
     part: bool = False,
 ) -> str | None:
-    """Perform a scenario as :meth:`Station.perform`. Return the error too if the connector could not be started."""
+    """Perform a scenario as :meth:`RecordedDaemon.perform`. Return also the error of a start."""
     patience.begin(watched, scenario, recorded_daemon.step_timeout_s)
     try:
         error = recorded_daemon.perform(scenario, watched, out, apart=apart, earlier_keys=earlier_keys, part=part)
@@ -163,9 +163,9 @@ class LiveConnector:
     def _judged_by(self, apart: str | None) -> frozenset[str] | None:
         if apart is None:
             return self._only
-        asked = frozenset(rules()) if self._only is None else self._only
-        # One session in the middle does not show what a connector does once a process, or once a run.
-        return asked - {name for name, entry in requirements().items() if entry.needs != "trace"}
+        selected = frozenset(rules()) if self._only is None else self._only
+        # One of several sessions does not show what a connector does once per process, or once per run.
+        return selected - {name for name, entry in requirements().items() if entry.needs != "trace"}
 
     def close(self) -> None:
         """End the process, if one runs."""
@@ -175,6 +175,6 @@ class LiveConnector:
 
 
 def _keys_begun(recording: Recording) -> AbstractSet[str]:
-    """The keys of the sessions of a recording: of starts, and those that the host gave, as while nothing listened."""
+    """The session keys of a recording: of starts, and those of the host, whose starts may have met a closed port."""
     started = {key for key, hooks in recording.hooks_of.items() if any(hook.operation == START for hook in hooks)}
     return started | {mark.key for mark in recording.marks(SessionKeyMark) if mark.key is not None}

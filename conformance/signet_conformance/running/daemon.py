@@ -29,8 +29,8 @@ from signet_conformance.running.stopwatch import Stopwatch
 
 EMBEDDED = "embedded"
 READY_TIMEOUT_S = 60.0
-_LEAVING_S = 5.0
-"""A command that still runs after this time, though its daemon left it, counts as one that stays."""
+_LEAVES_WITHIN_S = 5.0
+"""A command that still runs after this time stays in the foreground, even if its daemon left its session."""
 
 
 def is_embedded(choice: str) -> bool:
@@ -84,14 +84,14 @@ def demand_consent(choice: str, tell: Callable[[str], None], *, allowed: bool, o
 
 
 def _ask_facts(url: str) -> DaemonFacts:
-    said: Any = None
-    # HTTPException: the body is not what its head says.
+    health: Any = None
+    # HTTPException: the body contradicts its header.
     with (
         suppress(OSError, ValueError, http.client.HTTPException),
         ask_directly(f"{url}/health", timeout_s=5) as answer,
     ):
-        said = parse_value(answer.read(1 << 20))
-    version, *folders = (only_text(member_of(said, name)) for name in ("version", "agentsDir", "workspace"))
+        health = parse_value(answer.read(1 << 20))
+    version, *folders = (only_text(member_of(health, name)) for name in ("version", "agentsDir", "workspace"))
     return DaemonFacts(url, version, next(filter(None, folders), None))
 
 
@@ -136,7 +136,7 @@ class DaemonUnderTest:
             SIGNET_WORKSPACE=own,
             **{MARK: self._mark},
         )
-        # Imported here: who names a daemon's address starts none, and waits for no driver.
+        # Imported here: only a started daemon needs it.
         from signet_conformance.drivers.process import redact
 
         self._process = LineProcess(
@@ -153,9 +153,9 @@ class DaemonUnderTest:
             raise
 
     def _demand_foreground(self) -> None:
-        """Raise UsageError if the command ends and its daemon goes on, at once or after the daemon answered."""
+        """Raise UsageError if the command ends and its daemon keeps running in the background."""
         assert self._process is not None  # noqa: S101 - it has just been started
-        deadline = time.monotonic() + _LEAVING_S
+        deadline = time.monotonic() + _LEAVES_WITHIN_S
         while any(_session(pid) != self._process.pid for pid in marked_ids(self._mark)):
             if self._process.returncode is not None:
                 raise _background(self._choice)
@@ -199,7 +199,7 @@ def _background(choice: str) -> UsageError:
     return UsageError(
         "the command put the daemon into the background and ended, so the kit can neither watch nor end it",
         where=f"--daemon {printable(choice)}",
-        remedy="name a command that stays in the foreground until it is ended; what it had started was ended again",
+        remedy="name a command that stays in the foreground until it is ended; the kit ended the daemon",
     )
 
 
@@ -255,9 +255,9 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedire
 
 
 def ask_directly(request: str | urllib.request.Request, timeout_s: float) -> http.client.HTTPResponse:
-    """The answer of a daemon at its own http address. Raises OSError, or ValueError where the address is not valid.
+    """Ask a daemon at its own http address. Raises OSError, or ValueError if the address is not valid.
 
-    No proxy of the environment is asked and no redirect followed: what is sent may be a secret.
+    No proxy is used and no redirect followed: the request may hold a secret.
     """
     try:
         answer: http.client.HTTPResponse = _DIRECT.open(request, timeout=timeout_s)

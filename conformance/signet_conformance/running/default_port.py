@@ -3,7 +3,8 @@
 A connector that ignores its given address calls the program at the default port: in the worst case the user's own
 daemon. Held by the kit, the port answers 503. A request belongs to a run only if the process that sent it was started
 for the run: it is then written into a file beside that process's HOME, which the recorded daemon reads. So the run
-that holds the port hears for all runs of this machine. Requests of other processes are answered and ignored.
+that holds the port notes the requests for all runs of this machine. Requests of other processes are answered and
+ignored.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _file_beside(home: Path) -> Path:
 
 
 def _note(home: str, mark: StrayMark) -> None:
-    # A file that no run made is not made here.
+    # The file is not created: if it is missing, there is no such run.
     line = json.dumps(mark.data).encode() + b"\n"
     with contextlib.suppress(OSError):
         file = os.open(_file_beside(Path(home)), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
@@ -80,7 +81,7 @@ def _note(home: str, mark: StrayMark) -> None:
 class DefaultPort:
     """Holds the port on the loopback addresses that are free. A context manager.
 
-    A port that another run holds, which passes on what it hears, is taken as soon as that run ends.
+    A port held by another run that passes requests on is taken as soon as that run ends.
     """
 
     def __init__(self, port: int = PORT) -> None:
@@ -89,7 +90,7 @@ class DefaultPort:
         self._ended = threading.Event()
         self._waiting: list[threading.Thread] = []
         self.unheard: str | None = None
-        """Why some requests to the port are not heard; None if all are."""
+        """Why some requests to the port are not noted; None if all are."""
 
     def __enter__(self) -> Self:
         for host in _HOSTS:
@@ -146,7 +147,7 @@ class PortHolder:
 
 
 def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
-    """Return a note for the user if requests to the port are not seen; None if they are, or if it is of no daemon.
+    """Return a note for the user if requests to the port are not noted; None if they are, or if no daemon holds it.
 
     Raises UsageError if a daemon listens there, unless `option` allows it.
     """
@@ -171,7 +172,7 @@ def find_holder(port: int = PORT, host: str = "127.0.0.1") -> PortHolder | None:
             return PortHolder(f"a daemon listens at {place}", is_daemon=True) if int(answer.status) == 200 else None
     except OSError as failure:
         if isinstance(getattr(failure, "reason", failure), TimeoutError):
-            # On a busy machine that may be either: nobody is named.
+            # On a busy machine it may be the kit or a daemon, so neither is named.
             return PortHolder(f"a program that gave no answer within {_ANSWER_S:g} s holds {place}")
         headers = getattr(failure, "headers", None) or {}
         process = headers.get(_MARK)
@@ -225,7 +226,7 @@ class _PortHandler(BaseHTTPRequestHandler):
 def _home_of_peer(client_port: int, port: int) -> str | None:
     """Return the HOME of the process at the other end of a connection, or of its first parent from a run.
 
-    None if the system does not say, as on other systems than Linux: then no connector is blamed.
+    None if the system does not tell, as on systems other than Linux: then no connector is blamed.
     """
     import psutil
 

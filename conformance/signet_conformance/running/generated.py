@@ -32,7 +32,7 @@ from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.shrinking import Chunk, FollowUp
 from signet_conformance.running.workers import Job, StationWorkers
 from signet_conformance.scenarios import steps
-from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, possible_steps, said_steps
+from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, listed_steps, possible_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
 from signet_conformance.trace import Trace
 from signet_conformance.trace.marks import SkippedMark, StepMark, marks_of
@@ -255,7 +255,7 @@ class PerformableSteps:
 
 def performed_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
     """Find out the steps of a driver: from its answer to hello, or else in a session that no trace holds."""
-    said = said_steps(hello)
+    said = listed_steps(hello)
     if said is not None:
         return PerformableSteps(said, listed=True)
     try:
@@ -278,7 +278,7 @@ def _try_steps(driver: ConnectorDriver, recorded_daemon: RecordedDaemon) -> Perf
     start = steps.StartStep.model_validate({"session": _SESSION, "project": "/workspace/src/acme-api", **named})
     driver.perform(start.to_json(), on_event)
     for about in greeted:
-        if (said := said_steps(about)) is not None:
+        if (said := listed_steps(about)) is not None:
             return PerformableSteps(said, listed=True)
     for step in _TRIAL_STEPS:
         result = driver.perform(step.to_json(), on_event)

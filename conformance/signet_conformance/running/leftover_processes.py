@@ -26,8 +26,8 @@ _MOMENT_S = 1.0
 _MOST_TIMES = 4
 _TIMES_AS_LATE = 3
 """Processes of later scenarios get this many times the longest delay that was measured."""
-_UNTOLD_S = 2.0
-"""A wait of this many seconds needs no note."""
+_SILENT_S = 2.0
+"""Wait this many seconds before the user gets a note."""
 _LOOKS, _LOOK_S = 5, 0.1
 _LONGEST_COMMAND = 300
 _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
@@ -37,9 +37,9 @@ _DAEMON = re.compile(r"(?:signet[-_])?daemon(?:\.\w+)?")
 class LeftBehind:
     """Processes of connectors that outlive their harness, and may send requests until the next scenario begins.
 
-    The first scenarios watch their processes until these end, for at most `patience_s`, and measure the delay of their
+    The first scenarios wait until their processes end, for at most `patience_s`, and measure the delay of their
     requests. Processes of later scenarios get three times that delay. `note` is called with the seconds that a long
-    wait may take. `is_hurried` returns True if nobody waits for the result.
+    wait may take. `is_hurried` returns True once the run has given up.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S, most: int = MOST_WATCHED) -> None:
@@ -67,7 +67,7 @@ class LeftBehind:
             return [LeftMark()]
         watched = self._begin()
         if watched:
-            staying = self._staying(left, since)
+            staying = self._await_watched(left, since)
         else:
             staying = self._await_end(left, since + _TIMES_AS_LATE * self._late_s)
         late_s = latest() - since
@@ -91,14 +91,14 @@ class LeftBehind:
                 self._changed.wait(_LOOK_S)
             return False
 
-    def _staying(self, left: Sequence[psutil.Process], since: float) -> Sequence[psutil.Process]:
-        staying = self._await_end(left, min(since + self._patience_s, time.monotonic() + _UNTOLD_S))
+    def _await_watched(self, left: Sequence[psutil.Process], since: float) -> Sequence[psutil.Process]:
+        staying = self._await_end(left, min(since + self._patience_s, time.monotonic() + _SILENT_S))
         if staying and (left_s := since + self._patience_s - time.monotonic()) > 0:
             self.note(left_s)
             staying = self._await_end(staying, since + self._patience_s)
         last = since + self._patience_s * _MOST_TIMES
         # On a busy machine, a process that waits for a processor may be about to end.
-        while _any_works(staying) and time.monotonic() < last and not self.is_hurried():
+        while _is_any_working(staying) and time.monotonic() < last and not self.is_hurried():
             staying = self._await_end(staying, time.monotonic() + _MOMENT_S)
         return staying
 
@@ -127,14 +127,14 @@ def _await_end(
     processes: Sequence[psutil.Process], until: float, is_hurried: Callable[[], bool] = lambda: False
 ) -> Sequence[psutil.Process]:
     """Wait for processes that are not our children; return those that still run at `until`."""
-    while left := [process for process in processes if _lives(process)]:
+    while left := [process for process in processes if _is_alive(process)]:
         if time.monotonic() >= until or is_hurried():
             break
         time.sleep(_LOOK_S)
     return left
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
@@ -152,16 +152,16 @@ def _command(process: psutil.Process) -> Sequence[str]:
         return ()
 
 
-def _any_works(processes: Sequence[psutil.Process]) -> bool:
+def _is_any_working(processes: Sequence[psutil.Process]) -> bool:
     """Whether one of the processes uses, or waits for, a processor or a disk."""
     for _ in range(_LOOKS if processes else 0):
-        if any(map(_works, processes)):
+        if any(map(_is_working, processes)):
             return True
         time.sleep(_LOOK_S)
     return False
 
 
-def _works(process: psutil.Process) -> bool:
+def _is_working(process: psutil.Process) -> bool:
     try:
         return process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except psutil.Error:

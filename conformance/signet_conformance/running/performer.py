@@ -18,17 +18,17 @@ from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios import steps
-from signet_conformance.scenarios.features import said_steps
+from signet_conformance.scenarios.features import listed_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id, leaves_end_untold
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
 STOPPED = "stopped_prompt"
-"""How a driver lists that it can play a turn which the user stops."""
+"""The step that a driver lists if it can play a turn which the user stops."""
 ATTACHED = "attached_prompt"
-"""How a driver lists that it can play a prompt with attachments."""
+"""The step that a driver lists if it can play a prompt with attachments."""
 WITHIN = "within"
-"""The delay of an answer that comes late, and in time."""
+"""The delay of an answer that comes late, but within the bound."""
 _NOT_SENT = ("as", "repeat", "for_late_start")
 """Members of steps that concern the kit alone."""
 _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
@@ -36,7 +36,7 @@ _BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/ho
 
 
 def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
-    """What only some drivers can play, in words, if this driver does not list it; None where it can be performed."""
+    """Describe the feature of a step that this driver does not list; None if it can perform the step."""
     if isinstance(step, steps.SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
     if isinstance(step, steps.WaitStep) and step.step not in listed:
@@ -50,7 +50,7 @@ def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
 
 
 def turn_goes_on(planned: Sequence[steps.Step], index: int) -> bool:
-    """Return True if a tool call of the same turn follows: harnesses tell a connector when a turn ends."""
+    """Return True if a tool call of the same turn follows: harnesses report the end of a turn to connectors."""
     step = planned[index]
     if not isinstance(step, steps.PromptStep | steps.ToolStep):
         return False
@@ -118,7 +118,7 @@ class Faults:
             self._ask_for(self._fault, self._fault.count)
 
     def end(self, *, turn_goes_on: bool) -> None:
-        """Take in that a step of the connector is over."""
+        """End a step of the connector."""
         if not turn_goes_on:
             self._end_turn()
 
@@ -133,9 +133,9 @@ class Faults:
         self._recorder.ask({"op": "fault", "fault": self._specify(step), "match": step.match, "count": count})
 
     def _ask_off(self) -> bool:
-        """Switch off what is on. Return True if no request had met it.
+        """Switch the fault off. Return True if no request had met it.
 
-        An answer that shall come late, but in time, comes: a connector may ask in the background of a step.
+        Wait first for an answer that is delayed within the bound: a connector may ask in the background of a step.
         """
         if self._fault is not None and self._fault.fault.get("delay_s") == WITHIN:
             self._recorder.wait_until_idle(self._specify(self._fault)["delay_s"] + 1.0)
@@ -143,32 +143,32 @@ class Faults:
         return bool(answer["unmet"])
 
 
-class _HandingOver:
-    """Writes the mark of a step once it is known what the host hands to the connector, and before it does."""
+class _StepMarker:
+    """Writes the mark of a step as soon as the driver reports what the host is about to hand to the connector."""
 
-    def __init__(self, recorder: RecorderClient, index: int, given: Mapping[str, Any], others: OnEvent) -> None:
+    def __init__(self, recorder: RecorderClient, index: int, message: Mapping[str, Any], others: OnEvent) -> None:
         self._recorder = recorder
         self._others = others
-        self._step = given["step"]
-        self._members = {name: value for name, value in given.items() if name not in ("step", "arguments")}
+        self._step = message["step"]
+        self._members = {name: value for name, value in message.items() if name not in ("step", "arguments")}
         self._index = index
         self._is_marked = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Take in an event of the driver."""
+        """Handle an event of the driver."""
         if event.get("event") == HANDOVER:
             self.mark(event)
         else:
             self._others(event)
 
-    def mark(self, told: Mapping[str, Any] | None = None) -> None:
-        """Write the mark, unless that has been done."""
+    def mark(self, event: Mapping[str, Any] | None = None) -> None:
+        """Write the mark, once."""
         if self._is_marked:
             return
         self._is_marked = True
         kinds: Mapping[str, type] = {"folder": str, "arguments": dict}
-        handed = {name: told[name] for name, kind in kinds.items() if told and isinstance(told.get(name), kind)}
-        self._recorder.mark(StepMark(index=self._index, step=self._step, other={**self._members, **handed}))
+        handed_over = {name: event[name] for name, kind in kinds.items() if event and isinstance(event.get(name), kind)}
+        self._recorder.mark(StepMark(index=self._index, step=self._step, other={**self._members, **handed_over}))
 
 
 @dataclass(kw_only=True)
@@ -186,7 +186,7 @@ class StepPerformer:
     model: PlayedModel | None
     took_s: list[float] = field(default_factory=list)
     """The seconds that each marked step took."""
-    said_steps: frozenset[str] | None = None
+    listed_steps: frozenset[str] | None = None
     """The steps that the driver lists in its answer to hello."""
     _results: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
@@ -199,8 +199,8 @@ class StepPerformer:
         return Faults(self.recorder, self._fault)
 
     def note_about(self, about: Mapping[str, Any]) -> None:
-        """Take in what the driver says of itself: the steps that it lists, the timeouts that were installed."""
-        self.said_steps = said_steps(about) or self.said_steps
+        """Note the driver's description of itself: the steps that it lists, the timeouts that were installed."""
+        self.listed_steps = listed_steps(about) or self.listed_steps
         for name, seconds in object_in(about.get("timeouts_s")).items():
             if isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0:
                 self._timeouts_s[str(name)] = float(seconds)
@@ -224,34 +224,34 @@ class StepPerformer:
             self.recorder.mark(FaultMark(kind=RESTART, on=False))
 
     def _connector_step(self, index: int, step: steps.ConnectorStep, hints: Mapping[str, bool]) -> None:
-        if isinstance(step, steps.CloseStep) and step.step not in (self.said_steps or ()):
-            # Where no window can be closed without its program, the user ends the session.
+        if isinstance(step, steps.CloseStep) and step.step not in (self.listed_steps or ()):
+            # If a window cannot be closed without ending the program, the user ends the session.
             step = steps.EndStep(session=step.session)
-        given = {**self._message_for(step), **hints}
-        handing_over = _HandingOver(self.recorder, index, given, self._on_event)
+        message = {**self._message_for(step), **hints}
+        step_mark = _StepMarker(self.recorder, index, message, self._on_event)
         if not isinstance(step, steps.StartStep | steps.ResumeStep | steps.RestartHostStep | steps.ToolStep):
-            handing_over.mark()
-        if (lacking := _unlisted(step, self.said_steps or frozenset())) is not None:
-            self.recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {lacking}"))
+            step_mark.mark()
+        if (unlisted := _unlisted(step, self.listed_steps or frozenset())) is not None:
+            self.recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {unlisted}"))
             self.took_s.append(0.0)
             return
         if self.model is not None:
-            self.model.begin(given)
+            self.model.begin(message)
         began = time.perf_counter()
         try:
             with self.stopwatch.on(TimePart.CONNECTOR):
-                result = self.driver.perform(given, handing_over.on_event)
+                result = self.driver.perform(message, step_mark.on_event)
         finally:
-            handing_over.mark()
+            step_mark.mark()
             self.took_s.append(time.perf_counter() - began)
-        trouble = handler_marks(index, result, self.target.declared.bounds_s.get(step.step))
+        handler_problems = handler_marks(index, result, self.target.declared.bounds_s.get(step.step))
         offered = None if self._knows_offered else offered_mark(result)
         self._knows_offered = self._knows_offered or offered is not None
-        answered = tool_answer_mark(index, step.tool, result) if isinstance(step, steps.ToolStep) else None
-        told = filter(None, (sent_mark(index, result), printed_mark(index, result), answered, offered))
+        tool_answer = tool_answer_mark(index, step.tool, result) if isinstance(step, steps.ToolStep) else None
+        records = filter(None, (sent_mark(index, result), printed_mark(index, result), tool_answer, offered))
         key_mark = self._key_mark(step, result.get("key"))
-        asked = [] if self.model is None else [asked_model(each) for each in self.model.end(result)]
-        self.recorder.ask(*asked, *map(mark, (*trouble, *told, *key_mark)))
+        model_calls = [] if self.model is None else [asked_model(each) for each in self.model.end(result)]
+        self.recorder.ask(*model_calls, *map(mark, (*handler_problems, *records, *key_mark)))
         if "skipped" in result:
             self.recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
@@ -270,8 +270,8 @@ class StepPerformer:
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
-            asked = [] if self.model is None else [asked_model(each) for each in self.model.asks(event)]
-            self.recorder.ask(mark(ModelMark(session=event.get("session"))), *asked)
+            model_calls = [] if self.model is None else [asked_model(each) for each in self.model.asks(event)]
+            self.recorder.ask(mark(ModelMark(session=event.get("session"))), *model_calls)
         elif event.get("event") == "hello":
             about = object_in(event.get("about"))
             self.note_about(about)
@@ -279,29 +279,29 @@ class StepPerformer:
 
     def _fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
         bounds_s = self.target.declared.bounds_s
-        met = _BOUND_OF.get((step.match or {}).get("path"), "")
-        bound_s = bounds_s.get(met, max(bounds_s.values(), default=15.0))
+        step_name = _BOUND_OF.get((step.match or {}).get("path"), "")
+        bound_s = bounds_s.get(step_name, max(bounds_s.values(), default=15.0))
         if step.fault.get("delay_s") == "beyond":
             # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
             return {**step.fault, "delay_s": bound_s + 2.0}
         if step.fault.get("delay_s") == WITHIN:
-            # Half of what the connector declares, and of what its host gives it by the installed settings.
-            return {**step.fault, "delay_s": min(bound_s, self._timeouts_s.get(met, bound_s)) / 2}
+            # Half of the declared bound, or of the timeout in the installed settings if that is shorter.
+            return {**step.fault, "delay_s": min(bound_s, self._timeouts_s.get(step_name, bound_s)) / 2}
         return step.fault
 
     def _message_for(self, step: steps.ConnectorStep) -> dict[str, Any]:
         """Return the message for a step, with agents for numbers, own names, and results in place of references."""
-        given = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
+        message = {name: value for name, value in step.to_json().items() if name not in _NOT_SENT}
         if isinstance(step, steps.PromptStep):
-            given["text"] = step.whole_text
-        if isinstance(given.get("agent"), int):
-            given["agent"] = self._agent(given["agent"])
+            message["text"] = step.whole_text
+        if isinstance(message.get("agent"), int):
+            message["agent"] = self._agent(message["agent"])
         for name in ("session", "project", "parent"):
-            if name in given:
-                given[name] = f"{given[name]}{self.apart}"
-        if "arguments" in given:
-            given["arguments"] = self._resolve(given["arguments"])
-        return given
+            if name in message:
+                message[name] = f"{message[name]}{self.apart}"
+        if "arguments" in message:
+            message["arguments"] = self._resolve(message["arguments"])
+        return message
 
     def _agent(self, number: int) -> str | None:
         agents = self.target.declared.agents
@@ -312,7 +312,7 @@ class StepPerformer:
             if set(value) == {"agent"} and isinstance(value["agent"], int):
                 return self._agent(value["agent"])
             if set(value) == {"key"}:
-                # Where the harness gives no session a key, the model makes one up.
+                # If the harness gives a session no key, the model makes one up.
                 return self._keys.setdefault(str(value["key"]), str(uuid.uuid4()))
             if set(value) == {"from", "pointer"}:
                 parts = str(value["pointer"]).strip("/").split("/")

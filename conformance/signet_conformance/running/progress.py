@@ -35,7 +35,7 @@ class DrivingStarted:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPerformed:
-    """A scenario was performed; `error` says why not to its end, if so."""
+    """A scenario was performed; `error` says why it broke off, or is None."""
 
     name: str
     error: str | None = None
@@ -55,7 +55,7 @@ class SessionPerformed:
 class FollowingUp:
     """A breach that generated sessions showed is performed again with a fresh connector, shrunk first if `shrinks`.
 
-    `daemon` tells that it is a breach of the daemon's.
+    `daemon`: the daemon breaches it, not the connector.
     """
 
     requirement: str
@@ -79,7 +79,7 @@ def unheard(event: Event) -> None:
 
 
 class RunProgress:
-    """Counts the scenarios and sessions performed. `doing` says in words what else the run does; empty for nothing."""
+    """Counts performed scenarios and sessions. `doing` describes the breach that is followed up; empty without one."""
 
     def __init__(self) -> None:
         self.scenarios = 0
@@ -94,7 +94,7 @@ class RunProgress:
         """The name of the newest scenario performed."""
 
     def take(self, event: Event) -> None:
-        """Take an event into account."""
+        """Count an event."""
         match event:
             case DrivingStarted():
                 self.of_scenarios, self.of_sessions = event.scenarios, event.sessions
@@ -131,7 +131,7 @@ def _following_up(event: FollowingUp) -> str:
 def show_progress(
     stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Tell]:
-    """Show the progress of a run on `stream` during the block; yields the hearer of its events."""
+    """Show the progress of a run on `stream` during the block; yields the function that takes its events."""
     if quiet:
         yield unheard
         return
@@ -157,7 +157,7 @@ class _Lines:
 
     def tell(self, event: Event) -> None:
         self._so_far.take(event)
-        if (line := _told_at_once(event, self._so_far)) is not None:
+        if (line := _immediate_line(event, self._so_far)) is not None:
             self._write(line)
         now = self._clock()
         if now - self._written >= LINE_EVERY_S:
@@ -196,15 +196,15 @@ class _Display:
             totals = [("scenarios", event.scenarios), ("generated sessions", event.sessions)]
             self._tasks = [self.progress.add_task(name, total=total, doing="") for name, total in totals if total > 0]
             return
-        if (line := _told_at_once(event, so_far)) is not None:
+        if (line := _immediate_line(event, so_far)) is not None:
             self.progress.console.print(line, markup=False)
         counts = (so_far.scenarios, so_far.sessions) if so_far.of_scenarios else (so_far.sessions,)
         doing = (so_far.last, so_far.doing) if so_far.of_scenarios else (so_far.doing,)
-        for task, count, what in zip(self._tasks, counts, doing, strict=False):
-            self.progress.update(task, completed=count, doing=what)
+        for task, count, task_doing in zip(self._tasks, counts, doing, strict=False):
+            self.progress.update(task, completed=count, doing=task_doing)
 
 
-def _told_at_once(event: Event, so_far: RunProgress) -> str | None:
+def _immediate_line(event: Event, so_far: RunProgress) -> str | None:
     """A line about a note, or about the first scenario that broke off for its reason; None for other events."""
     if isinstance(event, RunNote):
         return event.words

@@ -40,9 +40,9 @@ from signet_conformance.trace.recordings import model_side
 
 IDLE_TIMEOUT_S = 20.0
 STEP_MARGIN_S = 60.0
-"""A step that takes this much longer than the target's own bounds counts as hung."""
+"""A step hangs if it takes this much longer than four times the target's longest bound."""
 REAL_STEP_S = 900.0
-"""The most for a step of a real program: its driver gives up earlier, and says what it waited for."""
+"""The bound for a step of a real program: its driver gives up earlier, with a better message."""
 DEFAULT_AGENT = "default"
 COMPILE_CACHES = {"node": "NODE_COMPILE_CACHE", "bun": "BUN_RUNTIME_TRANSPILER_CACHE_PATH"}
 """Runtime to the variable that names its compile cache. Node reads it from 22.1 on."""
@@ -85,7 +85,7 @@ class RecordedDaemon:
         self._between = 0
         self._installations = 0
         self.unheard_port: str | None = None
-        """Why requests to the daemon's default port are not heard; None if they are."""
+        """Why requests to the daemon's default port are not recorded; None if they are."""
 
     def start(self) -> None:
         """Launch daemon and recorder, unless they run."""
@@ -104,7 +104,7 @@ class RecordedDaemon:
         self._recorder = RecorderClient(self.daemon.url, folder, self._secrets, self.stopwatch, self._model)
         self._stack.callback(self._recorder.close)
         self._recorder.demand_reachable()
-        # A connector that leaks it leaks a text that the kit recognises; a daemon without secrets can leak none.
+        # The kit recognises this text if a connector leaks it; a daemon without secrets is used too.
         self._store(f"secrets/{SECRET_NAME}", {"value": self._canary})
         self._plant_memory()
         self._started = True
@@ -138,18 +138,18 @@ class RecordedDaemon:
         """Store facts about a project that the scenarios ask about, so that the prompt hook injects them.
 
         Without them no recording shows how a connector uses an answer to a prompt. They are stored for the first agent
-        and for the daemon's default agent, as which a connector runs that names no agent. One name has one entity.
+        and for the daemon's default agent, under which connectors run that name none. One name has one entity.
         """
         first = next(iter(self.target.declared.agents), DEFAULT_AGENT)
-        self._store("memory/remember", _known_of("Atlas Billing", first))
+        self._store("memory/remember", _facts_on("Atlas Billing", first))
         if first != DEFAULT_AGENT:
-            self._store("memory/remember", _known_of("atlas billing", DEFAULT_AGENT))
+            self._store("memory/remember", _facts_on("atlas billing", DEFAULT_AGENT))
 
-    def _store(self, where: str, what: Mapping[str, Any]) -> None:
-        # Past the recorder; a daemon that refuses it is used without. A busy one gets the time that it gets to start.
+    def _store(self, path: str, body: Mapping[str, Any]) -> None:
+        # Not through the recorder. A daemon that refuses is used nevertheless; a busy one gets its starting time.
         request = urllib.request.Request(  # noqa: S310 - the daemon's own address
-            f"{self.daemon.url}/api/{where}",
-            data=json.dumps(what).encode(),
+            f"{self.daemon.url}/api/{path}",
+            data=json.dumps(body).encode(),
             headers={"content-type": "application/json"},
             method="POST",
         )
@@ -176,7 +176,7 @@ class RecordedDaemon:
             **env,
         }
         if self._plays and find_face(self.target).data.tells_plugins:
-            self._tell_identity(home / ".agents")
+            self._copy_instructions(home / ".agents")
         # The variables of a scenario are what it tests: they win over the target's own.
         own = {name: value for name, value in self.target.env.items() if name not in env}
         starting = partial(self.stopwatch.on, TimePart.CONNECTOR_START)
@@ -190,15 +190,15 @@ class RecordedDaemon:
             return REAL_STEP_S
         return max(self.target.declared.bounds_s.values(), default=15.0) * 4 + STEP_MARGIN_S
 
-    def _tell_identity(self, workspace: Path) -> None:
-        """Let the user's workspace hold the agent's instructions, as the daemon's own does.
+    def _copy_instructions(self, workspace: Path) -> None:
+        """Copy the agent's instructions from the daemon's workspace into the user's.
 
         A plugin that gets no answer to its start reads them there. Installers of commands make files of them.
         """
-        own, told = self._home / "agents" / "AGENTS.md", workspace / "AGENTS.md"
-        if own.is_file() and not told.exists():
+        own, copy = self._home / "agents" / "AGENTS.md", workspace / "AGENTS.md"
+        if own.is_file() and not copy.exists():
             workspace.mkdir(parents=True, exist_ok=True)
-            told.write_bytes(own.read_bytes())
+            copy.write_bytes(own.read_bytes())
 
     @property
     def _cache_variables(self) -> Mapping[str, str]:
@@ -211,13 +211,13 @@ class RecordedDaemon:
         return {name: str(self._compiled / runtime) for runtime, name in COMPILE_CACHES.items()}
 
     def end(self, driver: ConnectorDriver) -> None:
-        """End a connector, and what it has left."""
+        """End a connector and the processes that it left."""
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
             end_left(driver.mark)
 
     def _end(self, driver: ConnectorDriver, out: Path) -> None:
-        """End a connector, and what it has left once that had the time to send what it owes."""
+        """End a connector, and the processes that it left once they had time to send their last requests."""
         if self._left_behind is None or self.target.real is not None:
             self.end(driver)
             return
@@ -274,7 +274,7 @@ class RecordedDaemon:
                 driver.flush()
             self._mark_strays()
         except ConnectorNotLoadedError as failure:
-            # A finding on the connector, and the only one of this scenario.
+            # This is the only finding of the scenario.
             self._recorder.mark(LoadedMark(ok=False, words=failure.message, **self._played))
             loaded = False
         except NothingTestedError:
@@ -322,7 +322,7 @@ class RecordedDaemon:
 
     @property
     def _answers(self) -> AnswerPlaces | None:
-        """How the host, played or real, writes its requests to the model; None where that is not known."""
+        """How the host, played or real, writes its requests to the model; None if that is not known."""
         real = self.target.real
         if real is not None:
             with contextlib.suppress(TargetError):
@@ -332,12 +332,12 @@ class RecordedDaemon:
     def _about_model(self) -> Mapping[str, Any]:
         if (answers := self._answers) is not None:
             return answers.in_header()
-        # The reference, whose model the self-test records: what its hooks were told is system text in each request.
+        # The self-test records the reference's model: injected texts are system text in each request of the turn.
         return {"lasts": "turn", "in_prompt": True} if self._has_model else {}
 
     @property
     def _played(self) -> dict[str, Any]:
-        """The host, played or real, with its release and later ones; empty where the author's program is the host."""
+        """The host, played or real, with its release and later ones; empty if the author's program is the host."""
         real, ahead = self.target.real, ahead_of_connector(self.target)
         if real is not None:
             return {"host": real.program.name, "release": real.release, "real": True, "ahead": ahead}
@@ -353,12 +353,12 @@ class RecordedDaemon:
         }
 
     def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> str | None:
-        """End the recording of a scenario. Return what broke it off: `error`, or a failure of the recorder."""
-        # Requests from here on, at a greeting, when it quits or late, belong to no scenario.
+        """End the recording of a scenario. Return the error that broke it off: `error`, or one of the recorder."""
+        # From here on requests belong to no scenario: late ones, at the end, or at the next greeting.
         self._between += 1
         apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         faults_off, idle = {"op": "fault_off", "id": None}, {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
-        # A request that is still in flight has its line late, or one that says that it was cut off.
+        # An open request gets its line when it ends, or a line that says that it was cut off.
         with contextlib.suppress(KitError):
             self._recorder.ask(faults_off, idle, part=TimePart.OPEN_REQUESTS)
         with contextlib.suppress(KitError):
@@ -367,7 +367,7 @@ class RecordedDaemon:
         return error
 
 
-def _known_of(project: str, agent: str) -> Mapping[str, Any]:
+def _facts_on(project: str, agent: str) -> Mapping[str, Any]:
     facts = {
         "database": "its database is PostgreSQL 16 behind pgbouncer at port 6432",
         "refund_approval": "a refund above 500 EUR needs the approval of Mira Lindt",

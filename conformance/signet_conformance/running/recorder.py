@@ -61,7 +61,7 @@ class RecorderClient(_Recorder):
         self._model = model
         self._stopwatch = stopwatch
         self._failures = 0
-        """How many of its own errors have been told."""
+        """How many of its own errors have been reported."""
         with stopwatch.on(TimePart.RECORDER_START):
             super().__init__("the recorder", upstream, folder / "before.jsonl", secrets)
 
@@ -83,14 +83,14 @@ class RecorderClient(_Recorder):
     def demand_reachable(self) -> None:
         """Raise NothingTestedError if it cannot be reached: every call of a connector would be lost."""
         address = urlsplit(self.url)
-        what = f"the recorder at {self.url} cannot be reached"
+        message = f"the recorder at {self.url} cannot be reached"
         remedy = "let programs of this machine reach each other on loopback; in a container: ip link set lo up"
-        with os_errors(what, remedy=remedy, error=NothingTestedError):
+        with os_errors(message, remedy=remedy, error=NothingTestedError):
             socket.create_connection((address.hostname, address.port), CONTROL_TIMEOUT_S).close()
 
-    def mark(self, says: KitMark) -> None:
+    def mark(self, kit_mark: KitMark) -> None:
         """Write a mark into the trace."""
-        self.ask(mark(says))
+        self.ask(mark(kit_mark))
 
     def wait_until_idle(self, at_most_s: float) -> None:
         """Wait until no request is open, at most `at_most_s` seconds."""
@@ -124,7 +124,7 @@ def _for_model_recorder(command: Mapping[str, Any]) -> Mapping[str, Any]:
 def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s: float) -> Sequence[Mapping[str, Any]]:
     for command in commands:
         process.send(command)
-    # Every answer is taken before one is looked at: the next command would be given those that are left.
+    # Read every answer before checking one: a later command would get the unread ones.
     answers = [process.receive(timeout_s) for _ in commands]
     for command, answer in zip(commands, answers, strict=True):
         if answer.get("ok") is not True:
@@ -135,25 +135,25 @@ def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s:
     return answers
 
 
-def mark(says: KitMark) -> dict[str, Any]:
+def mark(kit_mark: KitMark) -> dict[str, Any]:
     """The recorder's command for a mark."""
-    return {"op": "mark", "name": says.NAME, "data": says.data}
+    return {"op": "mark", "name": kit_mark.NAME, "data": kit_mark.data}
 
 
 def asked_model(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorder's command for what a played host asks its model."""
+    """The recorder's command for a request of a played host to its model."""
     return {"op": "asked", **request}
 
 
 def append_marks(out: Path, marks: Sequence[KitMark]) -> None:
-    """Write marks to a recording that the recorder has left."""
+    """Append marks to a recording that the recorder has finished."""
     recording = trace.read(out)
     numbers = [*(mark.seq for mark in recording.marks), *(exchange.seq for exchange in recording.exchanges)]
     number = max(numbers, default=0)
     at = max((mark.t for mark in recording.marks), default=0.0)
-    told = (
+    lines = (
         {"kind": "mark", "seq": number + place, "t": at, "name": mark.NAME, "data": mark.data}
         for place, mark in enumerate(marks, 1)
     )
     with out.open("ab") as file:
-        file.write(b"".join(map(trace.encode, told)))
+        file.write(b"".join(map(trace.encode, lines)))

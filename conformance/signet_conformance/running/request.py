@@ -72,7 +72,7 @@ class RunOptions:
     strict: bool = False
     only: frozenset[str] | None = None
     every: bool = False
-    """Whether what is asked for is judged over every scenario that can decide it, after the first breach too."""
+    """Whether selected requirements are judged over every scenario that can decide them, also after a breach."""
     known: KnownFailures = field(default_factory=KnownFailures)
     allow_writes: bool = False
     allow_default_port: bool = False
@@ -83,9 +83,9 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """Recordings to judge: those in `folder`, or those that are named.
+    """A request to judge recordings: those in `folder`, or the named ones.
 
-    `options` are those of the user, checked. Without a target the recordings say themselves what is declared.
+    `options` are the user's, checked. Without a target, the recordings hold the declarations of theirs.
     """
 
     folder: Path
@@ -103,7 +103,7 @@ class RunRequest:
     def terms(self) -> Terms:
         """Return the terms by which the run is judged."""
         target = self.target
-        # A driven run's traces say themselves what the target declares.
+        # The traces of a driven run hold the target's declarations.
         declared = Declarations()
         if target is not None and self.recordings:
             declared = Declarations(profile=target.declared_of_recordings, name=target.name)
@@ -123,8 +123,8 @@ class RunRequest:
 class DrivenRequest(RunRequest):
     """A run that can be performed.
 
-    `folder` takes its traces and, with a report, that and the scenarios that show a breach. `sessions` are generated,
-    as `seed` determines. Scripted scenarios that cannot decide a requirement that was asked for are left out.
+    `folder` takes its traces and, with a report, that and the scenarios that show a breach. `sessions` is the number of
+    generated sessions, which `seed` determines. Scripted scenarios that decide no selected requirement are left out.
     """
 
     target: targets.Target
@@ -143,18 +143,18 @@ class DrivenRequest(RunRequest):
 
     @property
     def stops_early(self) -> bool:
-        """Whether the run ends once each requirement that was asked for is breached."""
+        """Whether the run ends once each selected requirement is breached."""
         return self.options.only is not None and not self.options.every and self.least_coverage is None
 
     def demand_consent(self, tell: Tell) -> None:
-        """Show the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
+        """Report the workspace of a daemon at an address. Raises UsageError unless the run may write to it."""
         demand_consent(
             self.daemon,
             lambda words: tell(RunNote(words)),
             allowed=self.options.allow_writes,
             option=self.spelt("allow-writes"),
         )
-        # A daemon that may be written to may also be met at its usual port.
+        # Consent to write to a daemon also covers one at the default port.
         allowed = self.options.allow_default_port or self.options.allow_writes
         note = demand_free(allowed=allowed, option=self.spelt("allow-default-port"))
         if note is not None:
@@ -196,7 +196,7 @@ def read_recordings(
     given: RunOptions, target: targets.Target | None, spelt: Spelling, recordings: Sequence[str]
 ) -> RunRequest:
     """Check the options of judging recordings; UsageError and the folder are as for a run."""
-    # Nothing is drawn, but a seed that cannot be used is a mistake.
+    # No sessions are generated here, but an unusable seed is reported as for a run.
     _seed(given.seed, spelt("seed"))
     return RunRequest(
         options=given,
@@ -292,7 +292,7 @@ def _sessions(given: RunOptions, own: int | None, spelt: Spelling) -> int:
 
 
 def _scenarios(files: Sequence[str], where: str) -> tuple[Scenario, ...]:
-    # Two of one name are refused: it is also the name of the trace.
+    # Two different scenarios of one name are refused: the name is also that of the trace.
     if not files:
         return ()
     # Imported late: scenarios import pydantic, which a run over recordings does not need.
@@ -364,7 +364,7 @@ def _fresh_folder(folder: Path, option: str) -> Path:
         if any(folder.iterdir()):
             remedy = f"nothing is overwritten, name a new folder: {option} {_free(folder)}"
             raise UsageError("is not empty", where=where, remedy=remedy)
-        # Trying beats asking: permissions are not all that can stand against writing.
+        # Try to write: permissions alone do not show whether it works.
         with tempfile.TemporaryFile(dir=folder):
             pass
     return folder.resolve()

@@ -1,7 +1,7 @@
-"""Which scenarios a run performs, about how long each takes, and which few show again what was seen before.
+"""Which scenarios a run performs, about how long each takes, and which few show known breaches again.
 
-What earlier runs of a target showed is kept in the user's cache: for each requirement the scenarios that breached it
-when last performed. Runs for few requirements perform those first; nothing else depends on it.
+The breaches of earlier runs of a target are kept in the user's cache: for each requirement the scenarios that breached
+it when last performed. Runs for selected requirements perform those first; nothing else depends on it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _STEP_S = 0.05
 _SOME_BOUND_S = 1.0
 """For a step without a declared bound."""
 _HIDDEN_S = 5.0
-"""The other scenarios of a run take about as long: shorter waits hide behind them."""
+"""About how long the other scenarios of a run take: shorter waits end before them."""
 
 
 def scenarios_of(request: DrivenRequest, workers: StationWorkers) -> Sequence[Scenario]:
-    """Return the scenarios of a run: those of its files, or the scripted ones that can decide what was asked for."""
+    """Return the scenarios of a run: those of its files, or the scripted ones that can decide the requirements."""
     return workers.usable(deciding(request.scenarios or _usual(request.target), request.options.only))
 
 
@@ -64,7 +64,7 @@ def cost_s(scenario: Scenario, target: Target) -> float:
 
 
 def waiting_s(scenario: Scenario, target: Target) -> float:
-    """Return how many seconds a scenario waits for answers that a fault holds back: the bounds of its steps."""
+    """Return how many seconds a scenario waits for answers that a fault delays: the bounds of its steps."""
     waits_s, slow = 0.0, False
     for step in scenario.steps:
         if isinstance(step, SwitchFaultOn):
@@ -77,7 +77,7 @@ def waiting_s(scenario: Scenario, target: Target) -> float:
 
 
 def waits_at_once(waits_s: Iterable[float]) -> int:
-    """Return how many waits must run side by side: short ones follow each other while the other scenarios run."""
+    """Return how many waits must run in parallel; short ones run one after another beside the other scenarios."""
     return math.ceil(sum(min(wait_s, _HIDDEN_S) for wait_s in waits_s) / _HIDDEN_S)
 
 
@@ -103,7 +103,7 @@ def fewest_showing(
 
 
 _MOST_TARGETS = 100
-"""Targets that are remembered; the longest unused is forgotten first."""
+"""How many targets are remembered; the one unused for longest is forgotten first."""
 
 
 class _Shown(msgspec.Struct):
@@ -114,7 +114,7 @@ class _Shown(msgspec.Struct):
 
 
 class LastTime:
-    """The memory of one target, in a file. A file that cannot be read or written is as good as none."""
+    """The remembered breaches of one target, in a file. A file that cannot be read or written is ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -124,7 +124,7 @@ class LastTime:
 
     @classmethod
     def of(cls, target: Target) -> Self:
-        """Return the memory of a target, by the place of its settings, its name and its face."""
+        """Return the remembered breaches of a target, by the place of its settings, its name and its face."""
         real = "" if target.real is None else f"{target.real.program.name} {target.real.release}"
         key = "\0".join((str(target.folder.resolve()), target.name, target.face_name, real))
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -135,7 +135,7 @@ class LastTime:
         return {name: self._shown.scenarios[name] for name in requirements if name in self._shown.scenarios}
 
     def saved(self, requirements: Iterable[str]) -> Sequence[Scenario]:
-        """Return the generated sessions that breached one of these requirements, as far as their files are there."""
+        """Return the generated sessions that breached one of these requirements, if their files still exist."""
         scenarios: dict[str, Scenario] = {}
         for name in requirements:
             with contextlib.suppress(SignetConformanceError, OSError):
@@ -144,7 +144,7 @@ class LastTime:
         return list(scenarios.values())
 
     def note(self, conclusion: Conclusion) -> None:
-        """Take in what a run showed. Scenarios that it did not perform stay as they were."""
+        """Remember the breaches of a run. Those of scenarios that it did not perform stay as they were."""
         shown, generated = self._shown, conclusion.generated
         performed = {name: each.judgements for each in conclusion.judged if (name := scenario_of(each)) is not None}
         for requirement in {*shown.scenarios, *shown.files, *conclusion.judgements}:

@@ -37,15 +37,15 @@ _SHRUNK = (Verdict.FAIL, Verdict.WARN)
 
 _DRAWING = "signet_conformance.scenarios.strategies"
 _drawing = threading.Lock()
-"""Held while Hypothesis draws: its state is that of the process."""
+"""Held while Hypothesis draws, since its state is global."""
 
 
 @contextmanager
 def _hypothesis() -> Iterator[None]:
-    """Let this thread alone draw.
+    """Let only this thread draw during the block.
 
-    The first thread imports Hypothesis, while other workers wait for their processes to start. Garbage collections
-    leave it out from then on: Hypothesis collects in each thread.
+    The first thread imports Hypothesis, while other workers wait for their processes to start. Garbage collections skip
+    its modules from then on: Hypothesis runs them in each thread.
     """
     with _drawing:
         if _DRAWING not in sys.modules:
@@ -103,7 +103,7 @@ class FollowUp:
 
     `folder` takes the traces of sessions tried, `beside` (the folder of the run) the traces that confirm a breach.
     `failures` is the folder for scenarios that show a breach, made when the first is saved; `replay` returns the
-    command that performs such a file again. `only` are the requirements asked for, None for all.
+    command that performs such a file again. `only` are the selected requirements, None for all.
     """
 
     recorded_daemon: RecordedDaemon
@@ -133,8 +133,8 @@ class FollowUp:
         smaller: int | None = None
         again_differs = shown.get(name) is not verdict
         if (again_differs or shown.keys() - known) and identity(scenario) != identity(original):
-            # The smallest session may show the breach only after other sessions of the process, or breach more than
-            # the drawn one when it is the first of a process.
+            # As the first of a process, the smallest session may not show the breach, or may breach more than the drawn
+            # one.
             smaller, tried = (len(scenario.steps), tried) if again_differs else (None, 0)
             scenario = original
             again, shown = self._again(scenario, name)
@@ -187,7 +187,7 @@ class FollowUp:
         return Failure(again if isinstance(again, str) else error, confirmed, str(path), self.replay(path))
 
     def keep(self, chunk: Chunk) -> None:
-        """Keep the scenarios that a chunk could not perform, without performing them again."""
+        """Save the scenarios that a chunk could not perform, without performing them again."""
         drawn = chunk.draw() if chunk.failed else ()
         for place, (watched, error) in chunk.failed.items():
             self._note_broken(drawn[place], watched, error, self._save(drawn[place], chunk.seed, None))
@@ -196,7 +196,7 @@ class FollowUp:
         self.broken.append(watched.describe(scenario, error, self.recorded_daemon.target, self.replay(path)))
 
     def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
-        # Beside the other traces it is judged and reported like them.
+        # In the folder of the other traces it is judged and reported like them.
         settled.update(daemon_requirements().keys() & shown.keys())
         return move_recording(trace, self.beside / f"{name}.jsonl")
 

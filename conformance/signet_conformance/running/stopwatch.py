@@ -22,7 +22,7 @@ JUDGING = "judging"
 REPORTS = "reports"
 KIT = "kit"
 _HELD = {"delay": TimePart.HELD_DELAY, "slow_body": TimePart.HELD_SLOW_BODY, "hang": TimePart.HELD_HANG}
-assert set(_HELD) == SLOW  # noqa: S101 - a slow kind without a part would count as the daemon's own time
+assert set(_HELD) == SLOW  # noqa: S101 - otherwise the delay of a new slow kind would count as the daemon's own time
 
 
 class Stopwatch:
@@ -40,7 +40,7 @@ class Stopwatch:
 
     @contextmanager
     def on(self, part: TimePart) -> Iterator[None]:
-        """Count this thread's time in the block for `part`; the part around it pauses."""
+        """Count this thread's time in the block for `part`; that of the enclosing block pauses."""
         stack: list[TimePart] = self._threads.__dict__.setdefault("stack", [])
         self._lap(stack)
         stack.append(part)

@@ -1,8 +1,8 @@
-"""The loop of `run --watch`: drives a connector again whenever its files change, first what was broken.
+"""The loop of `run --watch`: drives a connector again whenever its files change, the broken scenarios first.
 
-A pass has up to three stages: few scenarios that show again what was broken, or, where nothing was, that call every
-operation; then, if one fails, what else showed it or calls the same operations; else the whole run. The next change
-ends a pass early.
+A pass has up to three stages. The first performs a few scenarios that show the known breaches again or, without any,
+that call every operation. If one fails, the second performs the others that showed the breach or call the same
+operations; otherwise the whole run follows. The next change ends a pass early.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The requirements that a pass showed newly breached, breached no more, and breached as before.
+    """The requirements that are newly breached, no longer breached, and still breached after a pass.
 
-    `unshown` were breached before; no scenario of this pass breaches them, and not all that did have been performed.
+    `unshown` were breached before; no scenario of this pass breaches them, but not all that did were performed.
     """
 
     new: Sequence[str]
@@ -99,7 +99,7 @@ class Observed:
     """Breaches and calls of the newest recording of each scenario."""
 
     broken: dict[str, set[str]] = field(default_factory=dict)
-    """Requirement to the scenarios that breach it; none where only the run as a whole does."""
+    """Requirement to the scenarios that breach it; empty if only the run as a whole does."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     subjects: dict[str, set[str]] = field(default_factory=dict)
     """Requirement to the operations of the calls that breach it."""
@@ -108,7 +108,7 @@ class Observed:
 
     @property
     def failing(self) -> Mapping[str, set[str]]:
-        """What fails; where nothing does, what warns."""
+        """The requirements that fail; if none does, those that warn."""
         failing = {name: where for name, where in self.broken.items() if self.verdicts[name] is not Verdict.WARN}
         return failing or self.broken
 
@@ -129,17 +129,17 @@ class Observed:
 
 
 class Pass:
-    """One pass: what it performed, and what that shows beside what was `before`."""
+    """One pass: the performed scenarios, and their breaches compared with those `before`."""
 
     def __init__(self, before: Observed) -> None:
         self._before = before
         self.performed: set[str] = set()
-        self._now = Observed()
+        self._results = Observed()
         self._unclear: dict[str, set[str]] = {}
 
     def add(self, conclusion: Conclusion, *, whole: bool) -> None:
-        """Take in a stage."""
-        now, known = self._now, conclusion.known_reasons
+        """Add the results of a stage."""
+        now, known = self._results, conclusion.known_reasons
         for judged in conclusion.judged:
             scenario = scenario_of(judged) or ""
             self.performed.add(scenario)
@@ -165,11 +165,11 @@ class Pass:
     @property
     def fails(self) -> bool:
         """Whether a scenario of this pass fails."""
-        return any(verdict is not Verdict.WARN for verdict in self._now.verdicts.values())
+        return any(verdict is not Verdict.WARN for verdict in self._results.verdicts.values())
 
     def changes(self, *, whole: bool) -> Changes:
-        """Compare what was performed with what was before."""
-        before, now = self._before.broken, self._now.broken
+        """Compare the breaches of this pass with those before it."""
+        before, now = self._before.broken, self._results.broken
         absent = [name for name in before if name not in now]
         gone = [name for name in absent if whole or self._is_gone(name)]
         return Changes(
@@ -184,10 +184,10 @@ class Pass:
         return bool(where) and where <= self.performed and where.isdisjoint(self._unclear.get(name, ()))
 
     def outcome(self, *, whole: bool) -> Observed:
-        """Return what is known after the pass."""
+        """Return the breaches and calls that are known after the pass."""
         if whole:
-            return self._now
-        before, now, changes = self._before, self._now, self.changes(whole=False)
+            return self._results
+        before, now, changes = self._before, self._results, self.changes(whole=False)
         broken = {name: set(where) for name, where in now.broken.items()}
         for name in (*changes.still, *changes.unshown):
             broken[name] = broken.get(name, set()) | (before.broken[name] - self.performed)
@@ -200,7 +200,7 @@ class Pass:
 
 
 class Loop:
-    """Passes over one target. `reload` reads it anew when its settings change; `progress` shows that of a stage."""
+    """Passes over one target. `reload` reads it again when its settings change; `progress` shows that of a stage."""
 
     def __init__(
         self,
@@ -214,16 +214,16 @@ class Loop:
         self._reload = reload
         self._progress = progress
         self._files = SourceFiles(request.target)
-        self._seen = Observed()
+        self._known = Observed()
         self._stages = 0
 
     @property
     def is_broken(self) -> bool:
         """Whether the newest pass showed a breach."""
-        return bool(self._seen.broken)
+        return bool(self._known.broken)
 
     def events(self) -> Generator[LoopEvent, None, None]:
-        """Perform passes until KeyboardInterrupt; yield what they come to."""
+        """Perform passes until KeyboardInterrupt; yield their events."""
         saved: Sequence[Path] = ()
         while True:
             with StationWorkers(self._request.target, self._request.folder, self._request.daemon) as workers:
@@ -253,7 +253,7 @@ class Loop:
     def _pass(self, workers: StationWorkers, saved: Sequence[Path]) -> Iterator[LoopEvent]:
         began = _saved_at(saved)
         scenarios = scenarios_of(self._request, workers)
-        seen, current = self._seen, Pass(self._seen)
+        known, current = self._known, Pass(self._known)
         for path in self._request.folder.glob("stage-*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -261,7 +261,7 @@ class Loop:
             whole = stage is Stage.WHOLE
             current.add(performance.conclusion, whole=whole)
             changes = current.changes(whole=whole)
-            self._seen = current.outcome(whole=whole)
+            self._known = current.outcome(whole=whole)
             count = len(current.performed)
             return StageOver(stage, saved, performance, changes, count, len(scenarios), max(0.0, time.time() - began))
 
@@ -270,9 +270,9 @@ class Loop:
 
         for stage in (Stage.BROKEN, Stage.RELATED):
             if stage is Stage.BROKEN:
-                chosen = fewest_showing(seen.failing or seen.callers, scenarios, cost)
+                chosen = fewest_showing(known.failing or known.callers, scenarios, cost)
             else:
-                related = self._seen.related(self._seen.failing) - current.performed
+                related = self._known.related(self._known.failing) - current.performed
                 chosen = [each for each in scenarios if each.name in related]
             if not chosen:
                 continue
@@ -285,11 +285,11 @@ class Loop:
         if not current.fails:
             performance = self._perform(workers, self._request.scenarios)
             if performance is not None:
-                current = Pass(seen)
+                current = Pass(known)
                 yield over(Stage.WHOLE, performance)
 
     def _perform(self, workers: StationWorkers, scenarios: tuple[Scenario, ...]) -> DrivenPerformance | None:
-        """Perform a stage, all scenarios for none; None if the files changed meanwhile. Raises KeyboardInterrupt."""
+        """Perform a stage; all without `scenarios`. Return None if the files changed. Raises KeyboardInterrupt."""
         self._stages += 1
         folder = self._request.folder / f"stage-{self._stages}"
         folder.mkdir()
@@ -308,7 +308,7 @@ class Loop:
 
 
 def _saved_at(saved: Sequence[Path]) -> float:
-    """When the last of the files was saved, as far as they tell it; else now."""
+    """The time at which the last of the files was saved, if the files tell a recent one; else now."""
     now = time.time()
     times = [now]
     for path in saved:

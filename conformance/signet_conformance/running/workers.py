@@ -33,7 +33,7 @@ Job = Callable[[RecordedDaemon], T]
 
 MOST_WORKERS = 4
 MOST_WAITING = 6
-"""Further workers, one scenario each, for scenarios that mostly wait for answers that a fault holds back."""
+"""Additional workers for scenarios that mostly wait for answers that a fault delays, one scenario each."""
 
 
 class StationWorkers:
@@ -68,7 +68,7 @@ class StationWorkers:
         self.left_behind = LeftBehind()
         """Processes that connectors leave when their harness ends."""
         self.look: Callable[[], None] = lambda: None
-        """Called now and then while no job ends, in the thread that takes the results."""
+        """Called at intervals while no job ends, in the thread that takes the results."""
         self.recorded_daemons = [
             RecordedDaemon(
                 target,
@@ -100,10 +100,10 @@ class StationWorkers:
         self._stack.close()
 
     def _close_stations(self) -> None:
-        # Side by side: each waits for its children to end.
+        # In parallel: each waits for its children to end.
         with ThreadPoolExecutor(len(self.recorded_daemons)) as closing:
-            for closed in [closing.submit(recorded_daemon.close) for recorded_daemon in self.recorded_daemons]:
-                closed.result()
+            for future in [closing.submit(recorded_daemon.close) for recorded_daemon in self.recorded_daemons]:
+                future.result()
 
     def usable(self, scenarios: Sequence[Scenario]) -> Sequence[Scenario]:
         """Return the scenarios that can be performed with this target and this daemon."""
@@ -141,19 +141,19 @@ class StationWorkers:
 
         ends: list[float] = []
 
-        def all_waiting(recorded_daemon: RecordedDaemon) -> Iterator[T]:
-            mine = idling if recorded_daemon in beside else waiting
+        def run_jobs(recorded_daemon: RecordedDaemon) -> Iterator[T]:
+            jobs_left = idling if recorded_daemon in beside else waiting
             try:
-                while mine:
+                while jobs_left:
                     with contextlib.suppress(IndexError):  # another worker took the last one
-                        yield mine.popleft()(recorded_daemon)
+                        yield jobs_left.popleft()(recorded_daemon)
             finally:
                 ends.append(time.perf_counter())
 
         try:
             # The jobs that wait begin first, since they take longest.
             places = [*beside, *recorded_daemons[: len(waiting)]]
-            yield from in_threads(all_waiting, places, self.look)
+            yield from in_threads(run_jobs, places, self.look)
         finally:
             self.stopwatch.note_idle(ends)
             waiting.clear()
@@ -165,7 +165,7 @@ def in_threads(
 ) -> Iterator[T]:
     """Yield the results of `work` for each place, each in a thread of its own, as they come.
 
-    Raises what a thread raises; the others stop at their next result. `look` is called now and then while there is
+    Raises what a thread raises; the others stop at their next result. `look` is called at intervals while there is
     no result.
     """
     results: queue.SimpleQueue[tuple[T] | BaseException | None] = queue.SimpleQueue()
@@ -208,7 +208,7 @@ def in_threads(
 
 
 def _usual_count(target: Target) -> int:
-    """One more than processors if there are several, since the programs of a step wait for each other.
+    """Processors plus one, or one on a single processor, since the programs of a step wait for each other.
 
     With many more, the connectors' timeouts would expire. A real program that serves uses a whole processor while it
     starts, so for it the count is at most that of the processors.

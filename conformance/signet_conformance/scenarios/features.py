@@ -22,9 +22,9 @@ class Features:
     """The features that sessions of one target may use.
 
     `agents` counts its declared agents; `steps` are those that its driver performs; `checkpoints`: the connector sends
-    the transcript of a session that goes on; `restart` allows restarts of the daemon, `slow` the faults that last a
+    the transcript of a running session; `restart` allows restarts of the daemon, `slow` the faults that last a
     connector's whole bound. `lives_on`: its process outlives a session, and so remembers refused and unsent requests.
-    `unspoken` are the session hooks that the connector does not declare.
+    `undeclared` are the session hooks that the connector does not declare.
     """
 
     agents: int = 2
@@ -34,7 +34,7 @@ class Features:
     restart: bool = True
     slow: bool = False
     lives_on: bool = True
-    unspoken: frozenset[str] = frozenset()
+    undeclared: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, declared: Declared, steps: frozenset[str], *, can_restart: bool, lives_on: bool) -> Features:
@@ -51,7 +51,7 @@ class Features:
             restart=can_restart,
             slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
             lives_on=lives_on,
-            unspoken=frozenset() if known is None else SESSION_HOOKS - set(known),
+            undeclared=frozenset() if known is None else SESSION_HOOKS - set(known),
         )
 
 
@@ -61,11 +61,11 @@ def possible_steps(declared: Declared) -> frozenset[str]:
     return features.steps if features.tools else features.steps - {"tool"}
 
 
-def said_steps(hello: Mapping[str, Any]) -> frozenset[str] | None:
+def listed_steps(hello: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the steps that a driver lists in its answer to hello; None without a list."""
     listed = hello.get("steps")
     return frozenset(map(str, listed)) if isinstance(listed, list) else None
 
 
 QUICK_BOUND_S = 1.5
-"""Generated sessions make connectors with a bound of up to this many seconds wait for it."""
+"""Only connectors with bounds of up to this many seconds get slow faults in generated sessions."""

@@ -1,7 +1,7 @@
 """Outages as users have them: the steps of each, and whether a recording shows that it took place.
 
-They have a fixed share, by the number of a session and not by chance: of twice as many sessions as there are
-outages, the first is drawn without one, the next ones with an outage each, and the others without.
+The number of a session determines its outage, not chance. For n outages, in each 2n sessions the first has none, the
+next n have one outage each, and the others have none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def obstacle(outage: Outage, features: Features) -> str | None:
     """Say why generated sessions of a target cannot hold an outage; None if they can."""
     words = outage.steps.replace("?", "").split()
     disturbed = next(step for step, fault in outage.shows if fault is not None)
-    if (hook := _HOOKS[disturbed].rpartition("/")[2]) in features.unspoken:
+    if (hook := _HOOKS[disturbed].rpartition("/")[2]) in features.undeclared:
         return f"the connector declares no {hook}"
     for step in ("compact", "resume"):
         if step in words and step not in features.steps:
@@ -64,7 +64,7 @@ def obstacle(outage: Outage, features: Features) -> str | None:
     if "slow:prompt" in words and not features.slow:
         return f"its bound is long; scenario {outage.scripted} waits for it"
     if "next" in words and not features.lives_on:
-        return f"its process is over with a session; scenario {outage.scripted} shows what that loses"
+        return f"its process ends with a session; scenario {outage.scripted} tests that"
     return None
 
 
@@ -97,7 +97,7 @@ def _recorded_events(recorded: Trace) -> Iterator[_Event]:
         if step is not None and step.step is not None and step.session is not None:
             session = step.session
             own: str | None = REFUSED if is_refused else None
-            yield from ((session, kind, what) for kind, what in met)
+            yield from ((session, kind, fault) for kind, fault in met)
             if is_refused or not met:
                 yield session, "compact" if step.step in HALVES else step.step, own
 
@@ -108,12 +108,12 @@ def _recorded_events(recorded: Trace) -> Iterator[_Event]:
             if kind is not None and line.fault is not None:
                 met.append((kind, _word_of(line.fault)))
             continue
-        said = read_mark(line)
-        if isinstance(said, FaultMark) and said.kind == REFUSED:
-            refusing = refusing | {said.identity} if said.is_on else refusing - {said.identity}
-        elif isinstance(said, StepMark):
+        mark = read_mark(line)
+        if isinstance(mark, FaultMark) and mark.kind == REFUSED:
+            refusing = refusing | {mark.identity} if mark.is_on else refusing - {mark.identity}
+        elif isinstance(mark, StepMark):
             yield from step_events()
-            step, is_refused, met = said, bool(refusing), []
+            step, is_refused, met = mark, bool(refusing), []
     yield from step_events()
 
 

@@ -1,7 +1,7 @@
-"""Makes a scenario that shows something smaller: fewer steps, then shorter prompts.
+"""Reduces a scenario for which a condition holds: fewer steps, then shorter prompts.
 
 Hypothesis removes whole intents, and leaves the steps that an intent needs. Here a session, a fault, a resumed part or
-a single step is removed where the rest still shows the same.
+a single step is removed if the condition still holds for the rest.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     seen: set[frozenset[int]] = set()
     for part in _parts(scenario.steps):
         left = [step for place, step in enumerate(scenario.steps) if place not in part]
-        if part not in seen and any(isinstance(step, StartStep) for step in left) and not _calls_tools_unasked(left):
+        if part not in seen and any(isinstance(step, StartStep) for step in left) and not _calls_tools_unprompted(left):
             seen.add(part)
             yield replace(scenario, steps=tuple(_without_idle_faults(left)))
 
@@ -77,15 +77,15 @@ def _parts(steps: Sequence[Step]) -> Iterator[frozenset[int]]:
             yield frozenset({place})
 
 
-def _calls_tools_unasked(steps: Sequence[Step]) -> bool:
+def _calls_tools_unprompted(steps: Sequence[Step]) -> bool:
     """Return True if a session calls a tool before its first prompt since it was opened: no model does."""
-    asked: set[str] = set()
+    prompted: set[str] = set()
     for step in steps:
         if isinstance(step, PromptStep):
-            asked.add(step.session)
+            prompted.add(step.session)
         elif isinstance(step, StartStep | ResumeStep | ClearStep):
-            asked.discard(step.session)
-        elif isinstance(step, ToolStep) and step.session not in asked:
+            prompted.discard(step.session)
+        elif isinstance(step, ToolStep) and step.session not in prompted:
             return True
     return False
 
@@ -141,13 +141,13 @@ def shorten_prompts(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Sc
 
 
 def _with_text(scenario: Scenario, place: int, text: str) -> Scenario | None:
-    """Return the scenario with another text of one prompt; None if it were blank, or said twice in the session."""
+    """Return the scenario with another text of one prompt; None if it is blank, or repeats another of the session."""
     step = scenario.steps[place]
     others = [other for other in scenario.steps if isinstance(other, PromptStep) and other is not step]
     if not isinstance(step, PromptStep) or not text.strip():
         return None
     if any(other.session == step.session and other.text.strip() == text.strip() for other in others):
         return None
-    said = {name: value for name, value in step.to_json().items() if name != "repeat"}
-    shorter = PromptStep.model_validate({**said, "text": text})
+    members = {name: value for name, value in step.to_json().items() if name != "repeat"}
+    shorter = PromptStep.model_validate({**members, "text": text})
     return replace(scenario, steps=(*scenario.steps[:place], shorter, *scenario.steps[place + 1 :]))

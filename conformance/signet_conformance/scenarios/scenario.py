@@ -200,13 +200,13 @@ def with_each_bypass(scenarios: Sequence[Scenario], variables: Mapping[str, str]
 
 @cache
 def remembered() -> Sequence[Scenario]:
-    """Return the scenario added where the model is recorded: the daemon has a memory that answers its prompts."""
+    """Return the scenario that is added if the model is recorded: its prompts ask for facts that the daemon stores."""
     return read_scenarios(Path(__file__).with_name("remembered.json"))
 
 
 @cache
 def installed() -> Sequence[Scenario]:
-    """Return the scenario added where the connector has an installer: it is installed in each way a user does."""
+    """Return the scenario that is added if the connector has an installer: it is installed in each way users do it."""
     return read_scenarios(Path(__file__).with_name("installed.json"))
 
 
@@ -237,7 +237,7 @@ _calls_tools = _has_step(ToolStep)
 _is_disturbed = _has_step(SwitchFaultOn, RestartDaemon)
 
 _DECIDED_WHERE: Mapping[str, Callable[[Scenario], bool]] = {
-    # This one forbids compactions that the user did not ask for.
+    # It forbids compactions that the user did not ask for, which may occur anywhere.
     "SIG-CMP-007": _any,
     "SIG-CMP-*": _compacts,
     # A handler may be slow by itself, in any scenario.
@@ -258,7 +258,7 @@ decide a requirement that is not listed here.
 def deciding(scenarios: Sequence[Scenario], requirements: Iterable[str] | None) -> Sequence[Scenario]:
     """Choose the scenarios, in their order, that can decide one of some requirements; all for None.
 
-    Where no scenario is left, all are chosen: a connector may surprise.
+    If none can decide one, choose all: a connector may do something unexpected.
     """
     if requirements is None:
         return scenarios

@@ -2,12 +2,12 @@
 
 `sessions(features)` draws scenarios that a connector can perform. A scenario is drawn as a list of intents ("clear in
 the second session") and written out against a model of the open sessions: steps that an intent needs (a start, the rest
-of a compaction) are added, an intent without sense is dropped, and at the close every session is ended. So the scenario
+of a compaction) are added, impossible intents are dropped, and each open session is ended at the close. So the scenario
 stays valid whatever intents Hypothesis removes.
 
-`draw` gives the scenarios of a seed in chunks, `smallest` the smallest one that shows something. A chunk's scenarios
-depend on the seed and its number alone, so the first N scenarios of a seed are equal for every N and any order of
-performing them.
+`draw` returns the scenarios of a seed in chunks; `smallest` finds the smallest one for which a condition holds. A
+chunk's scenarios depend on the seed and its number alone, so the first N scenarios of a seed are equal for every N and
+any order of performing them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MOST_INTENTS = 12
 MOST_BESIDE = 4
 """The most intents before an outage, and after it."""
 _KEPT = 64
-"""Strategies that are kept: Hypothesis checks each before it draws, which takes as long as two draws."""
+"""How many strategies are cached: Hypothesis validates a new one, which takes as long as two draws."""
 
 
 _STATUSES: Mapping[str, int] = {"500": 5, "503": 4, "401": 2, "409": 1, "429": 2}
@@ -92,12 +92,12 @@ def _allowed(features: Features, kind: str) -> Sequence[str] | None:
 
     - After 409 on a start SIG-HTTP-012 wants no further hook of the key, SIG-END-005 an end of every started key.
     - After 401 or 409 the identical request may not come again (SIG-HTTP-010), while a resumed session has to be
-      started and ended again (SIG-END-005). A process that lives on can tell it with a difference; one that is over
-      with the session knows of no refusal.
-    - After 503 the identical request has to come later each time (SIG-HTTP-011), after 429 when it was told to. The
-      steps follow each other in milliseconds: a start that is owed at once would come too soon, or not at all, and
-      then SIG-FAIL-001 and SIG-FAIL-003 miss the hooks after it. The pace is the kit's, so after 503 nothing is owed
-      but what says something new each time.
+      started and ended again (SIG-END-005). A process that outlives the session can send a different request; one that
+      ends with it does not know about the refusal.
+    - After 503 the identical request has to come later each time (SIG-HTTP-011), after 429 at the time that the answer
+      names. The kit performs the steps within milliseconds: a start that is due at once would come too soon, or not at
+      all, and then SIG-FAIL-001 and SIG-FAIL-003 miss the hooks after it. So 503 is used only for operations whose
+      requests differ each time.
     """
     if kind in _SLOW_FAULTS:
         return _WAITED_FOR
@@ -163,7 +163,7 @@ def intents(features: Features) -> st.SearchStrategy[Intent]:
     drawn = st.tuples(number(sum(weights.values())), number(4), number(DETAIL))
     table = weighted(weights)
     return drawn.map(
-        lambda intent: (table[intent[0]], (0, 0, 1, 2)[intent[1]], _details(features, table[intent[0]], intent[2]))
+        lambda intent: (table[intent[0]], (0, 0, 1, 2)[intent[1]], _draw_details(features, table[intent[0]], intent[2]))
     )
 
 
@@ -172,9 +172,9 @@ _RATINGS = (None,) * 7 + (0.5,)
 """Ratings of a memory; None for a turn without one."""
 
 
-def _details(features: Features, what: str, detail: int) -> Any:
+def _draw_details(features: Features, kind: str, detail: int) -> Any:
     digits = Digits(detail)
-    match what:
+    match kind:
         case "prompt":
             return digits.pick(REPLIES), digits.pick(_RATINGS), prompt_text(digits)
         case "tool":
@@ -183,7 +183,7 @@ def _details(features: Features, what: str, detail: int) -> Any:
         case "sub-agent":
             return digits.pick(REPLIES), prompt_text(digits)
         case "long":
-            # Dozens of steps: rare, and only for connectors that react to them.
+            # It takes dozens of steps, so it is rare, and drawn only for connectors that react to it.
             rows = {"rows"} if {"memory_store", "memory_forget"} <= set(features.tools) else set()
             kinds = sorted(rows | ({"turns"} if features.checkpoints else set()))
             return digits.pick(kinds) if kinds and digits.pick(range(3)) == 2 else None
@@ -227,13 +227,13 @@ def sessions(
 
 
 def write(features: Features, surroundings: Digits, chosen: Sequence[Intent], name: str) -> Scenario:
-    """Write intents out as a scenario. `surroundings` choose the number of sessions and the first agent."""
-    several, turned = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
+    """Write intents out as a scenario. `surroundings` determine the number of sessions and the first agent."""
+    session_count, first_agent = surroundings.pick((1, 2, 2, 3)), surroundings.pick((0, 0, 0, 1))
     writer = ScenarioWriter(
-        several, features.agents, turned, can_resume="resume" in features.steps, lives_on=features.lives_on
+        session_count, features.agents, first_agent, can_resume="resume" in features.steps, lives_on=features.lives_on
     )
-    for what, which, details in chosen:
-        writer.carry_out(what, which, details)
+    for kind, session_number, details in chosen:
+        writer.carry_out(kind, session_number, details)
     return writer.scenario(name)
 
 
@@ -264,7 +264,7 @@ class _Origin:
 def draw(features: Features, seed: int, chunk: int) -> Sequence[Scenario]:
     """Draw the scenarios of a chunk, all different, at most CHUNK, named after chunk and place.
 
-    The number of a scenario in the run says which outage it holds.
+    The number of a scenario in the run determines its outage.
     """
     return [scenario for scenario, _ in _draw_chunk(features, seed, chunk)]
 
@@ -286,7 +286,7 @@ def _draw_different(features: Features, origin: _Origin, enough: int) -> Sequenc
     drawn: dict[str, Scenario] = {}
 
     class EnoughError(Exception):
-        """Ends the drawing: Hypothesis goes on until an exception or its own limit."""
+        """Stops Hypothesis, which otherwise draws up to its own limit."""
 
     def keep(scenario: Scenario) -> None:
         if len(drawn) < enough and (origin.outage is None or holds(scenario, origin.outage)):
@@ -325,7 +325,7 @@ def smallest(
         """Tells Hypothesis that an example is a hit."""
 
     def is_shown_by(scenario: Scenario) -> bool:
-        # After enough attempts, or enough time, the smallest so far will do.
+        # After enough attempts, or enough time, keep the smallest so far.
         nonlocal tried
         name = identity(scenario)
         if name not in answers:

@@ -79,7 +79,7 @@ def prompt_text(digits: Digits) -> str:
     if kind == "strange":
         return f"{line} {digits.unicode_text()}"
     if kind == "slash":
-        # Commands of a harness, which may keep them from the connector.
+        # Commands of a harness, which may not pass them on to the connector.
         return digits.pick(_TEXTS["commands"])
     return _repeated(line, digits.pick(_SIZES)) if kind == "long" else line
 
@@ -107,25 +107,25 @@ class _Session:
     """new, open or closed."""
     summary: str | None = None
     """The summary of a compaction that is not complete."""
-    asked: bool = False
-    """Whether a prompt came since the session was opened, resumed or cleared: no model calls a tool before."""
+    prompted: bool = False
+    """Whether there was a prompt since the session was opened, resumed or cleared: no model calls a tool before."""
     compactions: int = 0
-    said: list[str] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     """The tools used on the newest memory."""
 
 
 class ScenarioWriter:
-    """A scenario in the making. An intent without sense at its place adds no step."""
+    """Writes a scenario step by step. An impossible intent adds no step."""
 
-    def __init__(self, several: int, agents: int, turned: int, *, can_resume: bool, lives_on: bool) -> None:
+    def __init__(self, session_count: int, agents: int, first_agent: int, *, can_resume: bool, lives_on: bool) -> None:
         self._sessions: list[_Session] = []
         self._agents = agents
-        self._turned = turned
-        for _ in range(several):
+        self._first_agent = first_agent
+        for _ in range(session_count):
             self._new_session()
-        self._several = several
+        self._session_count = session_count
         self._can_resume = can_resume
         self._lives_on = lives_on
         self._steps: list[steps.Step] = []
@@ -133,10 +133,10 @@ class ScenarioWriter:
         self._fault: steps.SwitchFaultOn | None = None
         self._fault_lasts: int | None = None
 
-    def carry_out(self, what: str, which: int, details: Any) -> None:
+    def carry_out(self, kind: str, session_number: int, details: Any) -> None:
         """Add the steps of an intent in the session of that number."""
-        session = self._sessions[which % self._several]
-        match what:
+        session = self._sessions[session_number % self._session_count]
+        match kind:
             case "outage":
                 self._write_outage(*details)
             case "fault":
@@ -157,10 +157,10 @@ class ScenarioWriter:
                 self._use(session)
             case "long":
                 if details is not None and self._use(session):
-                    self._go_on_for_long(details, session)
+                    self._write_long_session(details, session)
             case _:
                 if self._use(session):
-                    self._perform(what, session, details)
+                    self._perform(kind, session, details)
 
     def scenario(self, name: str) -> Scenario:
         """Close the scenario: switch the fault off, complete compactions, end sessions."""
@@ -177,11 +177,11 @@ class ScenarioWriter:
     def _new_session(self) -> _Session:
         number = len(self._sessions)
         project = PROJECTS[number % len(PROJECTS)]
-        self._sessions.append(_Session(f"s{number + 1}", (number + self._turned) % self._agents, project))
+        self._sessions.append(_Session(f"s{number + 1}", (number + self._first_agent) % self._agents, project))
         return self._sessions[-1]
 
     def _write_outage(self, outage: Outage, digits: Digits) -> None:
-        # In sessions that no other intent uses.
+        # An outage gets sessions that no other intent uses.
         self._switch_off()
         session = self._new_session()
         for word in outage.steps.split():
@@ -205,11 +205,11 @@ class ScenarioWriter:
             else:
                 self._say(session, prompt_text(digits), digits.pick(REPLIES))
 
-    def _perform(self, what: str, session: _Session, details: Any) -> None:
-        if what == "prompt":
+    def _perform(self, kind: str, session: _Session, details: Any) -> None:
+        if kind == "prompt":
             reply, rating, text = details
             self._say(session, text, reply, rating)
-        elif what == "sub-agent":
+        elif kind == "sub-agent":
             reply, text = details
             child = self._new_session()
             child.agent, child.project, child.state = session.agent, session.project, "open"
@@ -224,12 +224,12 @@ class ScenarioWriter:
             )
             self._say(child, text, reply)
             self._end(child)
-        elif what == "clear":
+        elif kind == "clear":
             self._switch_on(details)
-            self._listen_where_it_matters()
+            self._end_refusal_if_needed()
             self._add(steps.ClearStep(session=session.name))
-            session.asked = False
-        elif what == "tool":
+            session.prompted = False
+        elif kind == "tool":
             self._ask_for_tools(session)
             self._tool(session, *details)
         else:
@@ -248,21 +248,21 @@ class ScenarioWriter:
                 self._complete(session)
 
     def _ask_for_tools(self, session: _Session) -> None:
-        if not session.asked:
+        if not session.prompted:
             self._say(session, "Look into the notes, please.", REPLIES[0])
 
     def _say(self, session: _Session, text: str, reply: str, rating: float | None = None) -> None:
-        session.asked = True
-        session.said.append(text)
-        if (times := session.said.count(text)) > 1:
+        session.prompted = True
+        session.prompts.append(text)
+        if (times := session.prompts.count(text)) > 1:
             # Equal texts would look like a connector that submits one turn twice.
             text = f"{text} ({times})"
         feedback = {} if rating is None else {"feedback": {steps.UNKNOWN_MEMORY: rating}}
         self._add(steps.PromptStep.model_validate({"session": session.name, "text": text, "reply": reply, **feedback}))
 
-    def _go_on_for_long(self, what: str, session: _Session) -> None:
+    def _write_long_session(self, kind: str, session: _Session) -> None:
         # Many turns make a connector send a checkpoint; many memories are forgotten at once.
-        if what == "turns":
+        if kind == "turns":
             for number in range(_MANY_TURNS):
                 self._say(session, f"Item {number + 1} of the list: what is it about?", REPLIES[0])
             return
@@ -292,7 +292,7 @@ class ScenarioWriter:
             arguments = {"command": "printenv DEPLOY_TOKEN", "secrets": {"DEPLOY_TOKEN": "ACME_DEPLOY_TOKEN"}}
         elif tool == "memory_search":
             summed_up = {"aggregate": True, "aggregate_budget": "medium", "aggregateBudget": "medium"}
-            arguments = {"query": self._anew(query), "limit": 5, **(summed_up if more else {})}
+            arguments = {"query": self._numbered(query), "limit": 5, **(summed_up if more else {})}
         else:
             # Each tool is used on a memory once, and no tool on a forgotten one.
             if not session.stored or session.used & {tool, "memory_forget"}:
@@ -311,11 +311,11 @@ class ScenarioWriter:
         name = f"{session.name}-m{len(session.stored) + 1}"
         session.stored.append(name)
         session.used.clear()
-        arguments = {"content": self._anew(fact), **({"tags": "billing,notes"} if tags else {})}
+        arguments = {"content": self._numbered(fact), **({"tags": "billing,notes"} if tags else {})}
         self._add(steps.ToolStep(session=session.name, tool="memory_store", arguments=arguments, as_=name))
 
-    def _anew(self, text: str) -> str:
-        # Numbered when asked before: a model that repeats a refused call would look like a connector that does.
+    def _numbered(self, text: str) -> str:
+        # A repeated text gets a number: the repeat of a refused call would look like one by the connector.
         self._asked[text] += 1
         return text if self._asked[text] == 1 else f"{text} ({self._asked[text]})"
 
@@ -328,7 +328,7 @@ class ScenarioWriter:
                 return False
             self._add(steps.ResumeStep(session=session.name))
         if session.state != "open":
-            session.state, session.asked = "open", False
+            session.state, session.prompted = "open", False
         self._complete(session)
         return True
 
@@ -342,16 +342,16 @@ class ScenarioWriter:
             return
         self._complete(session)
         self._switch_on(fault)
-        self._listen_where_it_matters()
+        self._end_refusal_if_needed()
         self._close(session)
 
     def _close(self, session: _Session) -> None:
         session.state = "closed"
         self._add(steps.EndStep(session=session.name))
 
-    def _listen_where_it_matters(self) -> None:
-        # SIG-END-005 wants an end of every started key. Only a process that outlives its session can send later an end
-        # that met a closed listener, and no trace shows that it was tried.
+    def _end_refusal_if_needed(self) -> None:
+        # SIG-END-005 wants an end of every started key. An end that meets a closed port leaves no trace, and only a
+        # process that outlives its session can send it later.
         if not self._lives_on and self._fault is not None and self._fault.fault["kind"] == "refuse":
             self._switch_off()
 

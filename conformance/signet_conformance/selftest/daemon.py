@@ -1,8 +1,8 @@
-"""`python -m signet_conformance.selftest.daemon`: the embedded daemon, with the change of a mutant or variants.
+"""The embedded daemon with the changes of a mutant or of variants: `python -m signet_conformance.selftest.daemon`.
 
 It prints one JSON line with its url, like the embedded daemon. On standard input a line
 `{"mutant": ID, "variants": [ID]}` sets the changes, in place of those before; either member may be absent, and a mutant
-be null. The answer to each is a line with what changed a message since the line before. The daemon ends with its
+be null. The answer is a line with the ids that changed a message since the line before. The daemon ends with its
 standard input.
 """
 
@@ -38,30 +38,30 @@ class BrokenDaemon:
 
     def __init__(self, app: ASGIApp) -> None:
         self._inner = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._changed = Chain((), self._inner)
+        self._chain = Chain((), self._inner)
         self._secret: str | None = None
 
     @property
     def applied(self) -> Sequence[str]:
         """The mutant and the variants that changed a message since :meth:`change_as`."""
-        return self._changed.applied
+        return self._chain.applied
 
     def change_as(self, broken_as: str | None = None, varied_as: Sequence[str] = ()) -> None:
         """Set the change of a mutant and those of variants, in place of the ones before. Raises UsageError."""
         changes = [] if broken_as is None else [(broken_as, mutant(broken_as).change)]
         changes += [(name, change) for name in varied_as for change in variant(name).changes]
-        self._changed = Chain(changes, self._inner, self._secret)
+        self._chain = Chain(changes, self._inner, self._secret)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         request = Request(scope, receive)
-        passed = httpx.Request(
+        outgoing = httpx.Request(
             request.method, httpx.URL(str(request.url)), headers=request.headers.raw, content=await request.body()
         )
         if request.method == "POST" and request.url.path.startswith("/api/secrets/"):
             # A secret that is stored before the daemon is changed.
-            self._secret = only_text(parse_object(passed.content).get("value")) or self._secret
-        answer = await self._changed.transport.handle_async_request(passed)
+            self._secret = only_text(parse_object(outgoing.content).get("value")) or self._secret
+        answer = await self._chain.transport.handle_async_request(outgoing)
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         await Response(await answer.aread(), answer.status_code, headers)(scope, receive, send)
 
@@ -71,11 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.daemon")
     parser.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
     parser.add_argument("--daemon-version", default="0.145", choices=VERSIONS)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        daemon = create_app(DaemonSettings(version=given.daemon_version))
+        daemon = create_app(DaemonSettings(version=options.daemon_version))
         app = BrokenDaemon(daemon)
-        app.change_as(given.mutant)
+        app.change_as(options.mutant)
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status

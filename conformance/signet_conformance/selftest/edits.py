@@ -1,6 +1,7 @@
 """Changes of one message: another member, header, path, body or text; or another spelling of the same message.
 
-Requests and answers are whole here, and without a transport. Spellings are equal for a reader of HTTP and JSON.
+Requests and answers are complete objects here, without a transport. All spellings of a message mean the same in HTTP
+and JSON.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Memory:
         self._known: dict[str, str] = {} if secret is None else {"secret": secret}
 
     def note_request(self, request: Outgoing) -> None:
-        """Take in a request, after its own placeholders are filled."""
+        """Note the values in a request, after its own placeholders are filled."""
         body = request.json
         if request.operation is not None:
             self._previous[request.operation] = body
@@ -141,7 +142,7 @@ class Memory:
                 session.setdefault(name, body[member])
 
     def note_answer(self, answer: WholeAnswer) -> None:
-        """Take in an answer."""
+        """Note the values in an answer."""
         body = answer.json
         if isinstance(body, dict) and isinstance(body.get("inject"), str) and body["inject"]:
             self._known["inject"] = body["inject"]
@@ -191,16 +192,16 @@ class Memory:
 
 def _facts_sent_by(request: Outgoing) -> dict[str, str]:
     body = json_values.object_in(request.json)
-    said = {
+    facts = {
         "agent": body.get("agentId", request.query.get("agentId")),
         "text": body.get("userMessage"),
         "project": body.get("project"),
     }
-    return {name: value for name, value in said.items() if isinstance(value, str)}
+    return {name: value for name, value in facts.items() if isinstance(value, str)}
 
 
 _LONG = 300_000
-"""Characters: past what the recorder keeps of a body as JSON."""
+"""In characters: longer than a body that the recorder keeps as JSON."""
 _KEPT_CONTROLS = "\t\n"
 
 
@@ -361,7 +362,7 @@ _MARK = "\ue000"
 
 
 def spelled(request: Outgoing, change: Change, like: httpx.Request) -> httpx.Request:
-    """The request for httpx, to where `like` goes, as a `spell` writes it."""
+    """Return the request for httpx in the spelling of a `spell` change, with the address of `like`."""
     plain = request.to_httpx(like)
     content = request.content
     if content and request.json is not None and "body" in change:

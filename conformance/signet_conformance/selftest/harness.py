@@ -1,7 +1,10 @@
-"""`python -m signet_conformance.selftest.harness --mutant ID`: the reference harness with one change.
+"""The reference harness with the change of a mutant, or with the changes of variants.
 
-It speaks the driver protocol like the harness. With `--variant ID` in place of `--mutant` it has the changes of each
-variant. `Chain` changes the requests to the daemon, `ChangedModels` those to the model.
+    python -m signet_conformance.selftest.harness --mutant ID
+    python -m signet_conformance.selftest.harness --variant ID --variant ID
+
+It speaks the driver protocol like the harness. `Chain` changes the requests to the daemon, `ChangedModels` those to the
+model.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from signet_reference_harness.providers.settings import load, make_provider
 from signet_reference_harness.session.host import Models
 
 API = "ollama-chat"
-"""The interface that is asked unless a mutant names another."""
+"""The model API that is used unless a mutant names another."""
 _BASES = {"anthropic-messages": "", "openai-completions": "/v1", "openai-responses": "/v1", "ollama-chat": ""}
 _BLOCK = re.compile(r"<system-reminder [^>]*>\n.*?\n</system-reminder>", re.DOTALL)
 _PARTS = ("identity", "session-start", "user-prompt-submit", "summary")
@@ -66,15 +69,15 @@ class ServedModels:
             yield chunk
 
     async def script(self, answer: CompletionResult) -> None:
-        """Let the server give `answer` to the next request that waits or comes."""
+        """Let the server give `answer` to the request that waits, or to the next one."""
         if self._http is None:
             verify = certificates_for(self._control)
             self._http = httpx.AsyncClient(base_url=self._control, trust_env=False, verify=verify, timeout=30.0)
         try:
-            told = await self._http.post("/turns", content=json.dumps({"turns": [_turn(answer)]}))
-            told.raise_for_status()
+            response = await self._http.post("/turns", content=json.dumps({"turns": [_turn(answer)]}))
+            response.raise_for_status()
         except httpx.HTTPError as error:
-            raise ProviderError(f"the scripted model cannot be told its answer: {error}") from error
+            raise ProviderError(f"the scripted model cannot be given its answer: {error}") from error
 
     async def aclose(self) -> None:
         """End the connections."""
@@ -112,7 +115,7 @@ def _turn(answer: CompletionResult) -> Mapping[str, Any]:
 
 
 class ChangedModels(ServedModels):
-    """Models that are asked what the reference asks, with changes."""
+    """Models whose requests are those of the reference, with changes."""
 
     def __init__(self, changes: Sequence[tuple[str, Change]]) -> None:
         api = next((str(change["api"]) for _, change in changes if change["how"] == "api"), API)
@@ -131,8 +134,8 @@ class ChangedModels(ServedModels):
     async def ask(
         self, messages: Sequence[Message], options: CompletionOptions, answer: CompletionResult
     ) -> AsyncIterator[CompletionChunk]:
-        """Ask the changed question, after questions that a change adds."""
-        asked = _Asked(list(messages), options, self._seen)
+        """Send the changed request, after requests that a change adds."""
+        request = _ChangedRequest(list(messages), options, self._seen)
         self._turns += messages[-1].role == "user"
         for name, change in self._changes:
             if change.get("turn", self._turns) != self._turns:
@@ -140,14 +143,14 @@ class ChangedModels(ServedModels):
             if change["how"] == "silent":
                 raise ProviderError("the mutant asks nothing")
             if change["how"] in _BESIDE and messages[-1].role == "user":
-                await self._ask_beside(*_BESIDE[change["how"]](asked))
+                await self._ask_beside(*_BESIDE[change["how"]](request))
                 self.applied.add(name)
-            elif change["how"] in _CHANGES and _CHANGES[change["how"]](asked, change):
+            elif change["how"] in _CHANGES and _CHANGES[change["how"]](request, change):
                 self.applied.add(name)
         for part in ("session-start", "user-prompt-submit"):
-            seen = self._seen.setdefault(part, [])
-            seen += [block for block in asked.known if block == asked.blocks.get(part) and block not in seen]
-        async for chunk in super().ask(asked.messages, asked.options, answer):
+            blocks = self._seen.setdefault(part, [])
+            blocks += [block for block in request.known if block == request.blocks.get(part) and block not in blocks]
+        async for chunk in super().ask(request.messages, request.options, answer):
             yield chunk
 
     async def _ask_beside(self, messages: Sequence[Message], options: CompletionOptions) -> None:
@@ -155,7 +158,7 @@ class ChangedModels(ServedModels):
             pass
 
 
-class _Asked:
+class _ChangedRequest:
     """One request as it is changed. `known`: its injected blocks; `earlier`: those of earlier turns, by part."""
 
     def __init__(
@@ -173,19 +176,19 @@ class _Asked:
         """Set the system prompt."""
         self.options = replace(self.options, system_prompt=system, stable_prompt=0)
 
-    def reword(self, change: Callable[[str], str]) -> bool:
-        """Change what the user said last."""
+    def change_words(self, change: Callable[[str], str]) -> bool:
+        """Change the text of the user's last message."""
         place = max(n for n, message in enumerate(self.messages) if message.role == "user")
-        said = self.messages[place]
-        self.messages[place] = replace(said, content=change(said.content))
+        message = self.messages[place]
+        self.messages[place] = replace(message, content=change(message.content))
         return True
 
     def append(self, text: str) -> bool:
-        """Put a text behind what the user said last."""
-        return self.reword(lambda said: f"{said}\n\n{text}")
+        """Add a text to the end of the user's last message."""
+        return self.change_words(lambda said: f"{said}\n\n{text}")
 
 
-def _drop(asked: _Asked, change: Change) -> bool:
+def _drop(asked: _ChangedRequest, change: Change) -> bool:
     """Leave a part of the context out."""
     block = asked.blocks.get(change["of"])
     if block is not None:
@@ -193,41 +196,41 @@ def _drop(asked: _Asked, change: Change) -> bool:
     return block is not None
 
 
-def _late(asked: _Asked, change: Change) -> bool:
+def _late(asked: _ChangedRequest, change: Change) -> bool:
     """Leave a part out until the model has called a tool."""
     return asked.messages[-1].role == "user" and _drop(asked, change)
 
 
-def _once(asked: _Asked, change: Change) -> bool:
+def _once(asked: _ChangedRequest, change: Change) -> bool:
     """Leave a part out once the model has called a tool."""
     return asked.messages[-1].role == "tool" and _drop(asked, change)
 
 
-def _words(asked: _Asked, _change: Change) -> bool:
-    """Leave out the last word of what the user said."""
-    return asked.reword(lambda said: said.rpartition(" ")[0])
+def _words(asked: _ChangedRequest, _change: Change) -> bool:
+    """Leave out the last word of the user's message."""
+    return asked.change_words(lambda said: said.rpartition(" ")[0])
 
 
-def _echo(asked: _Asked, _change: Change) -> bool:
-    """Say again what the user said last."""
-    return asked.reword(lambda said: f"{said}\n\n{said}")
+def _echo(asked: _ChangedRequest, _change: Change) -> bool:
+    """Repeat the text of the user's last message in it."""
+    return asked.change_words(lambda said: f"{said}\n\n{said}")
 
 
-def _unheard(asked: _Asked, change: Change) -> bool:
-    """Tell the model something where session-start gave nothing."""
-    lacking = "session-start" not in asked.blocks
-    if lacking:
+def _unheard(asked: _ChangedRequest, change: Change) -> bool:
+    """Add a text to the system prompt if session-start injected nothing."""
+    is_missing = "session-start" not in asked.blocks
+    if is_missing:
         asked.set_system(f"{asked.options.system_prompt}\n\n{change['told']}")
-    return lacking
+    return is_missing
 
 
-def _double(asked: _Asked, change: Change) -> bool:
-    """Put a part of the context beside the user's words, too."""
+def _double(asked: _ChangedRequest, change: Change) -> bool:
+    """Repeat a part of the context in the user's message."""
     block = asked.blocks.get(change["of"])
     return block is not None and asked.append(block)
 
 
-def _stale(asked: _Asked, change: Change) -> bool:
+def _stale(asked: _ChangedRequest, change: Change) -> bool:
     """Replace a part by that of an earlier turn."""
     block = asked.blocks.get(change["of"])
     earlier = [each for each in asked.earlier.get(change["of"], ()) if each != block]
@@ -236,8 +239,8 @@ def _stale(asked: _Asked, change: Change) -> bool:
     return block is not None and bool(earlier)
 
 
-def _identity(asked: _Asked, _change: Change) -> bool:
-    """Drop what session-start injected, and write down its identity and instructions without it."""
+def _identity(asked: _ChangedRequest, _change: Change) -> bool:
+    """Drop the block of session-start, but write its identity and instructions into the system prompt."""
     block = asked.blocks.get("session-start")
     if block is not None:
         own = block.partition("## Relevant Memories")[0]
@@ -245,15 +248,15 @@ def _identity(asked: _Asked, _change: Change) -> bool:
     return block is not None
 
 
-def _leak(asked: _Asked, _change: Change) -> bool:
-    """Put what was injected into other sessions before the model as well."""
+def _leak(asked: _ChangedRequest, _change: Change) -> bool:
+    """Add blocks that were injected into other sessions to the system prompt."""
     others = [block for blocks in asked.earlier.values() for block in blocks if block not in asked.known]
     if others:
         asked.set_system("\n\n".join([asked.options.system_prompt, *others]))
     return bool(others)
 
 
-def _lie(asked: _Asked, change: Change) -> bool:
+def _lie(asked: _ChangedRequest, change: Change) -> bool:
     """Replace the result of the tool that ran last."""
     last = asked.messages[-1]
     if last.role != "tool":
@@ -262,17 +265,17 @@ def _lie(asked: _Asked, change: Change) -> bool:
     return True
 
 
-def _into_message(asked: _Asked, _change: Change) -> bool:
-    """Put all of the context beside the user's words, and nothing into the system prompt."""
+def _into_message(asked: _ChangedRequest, _change: Change) -> bool:
+    """Move all of the context from the system prompt to the user's message."""
     system = asked.options.system_prompt
     asked.set_system("You are a careful agent.")
     return bool(system) and asked.append(system)
 
 
-def _rewritten(rewrite: Callable[[str], str]) -> Callable[[_Asked, Change], bool]:
+def _rewritten(rewrite: Callable[[str], str]) -> Callable[[_ChangedRequest, Change], bool]:
     """Rewrite each block of the system prompt."""
 
-    def change(asked: _Asked, _change: Change) -> bool:
+    def change(asked: _ChangedRequest, _change: Change) -> bool:
         before = asked.options.system_prompt
         asked.set_system(_BLOCK.sub(lambda match: rewrite(match[0]), before))
         return asked.options.system_prompt != before
@@ -290,7 +293,7 @@ def _shorten(block: str) -> str:
     return "\n".join([*lines[: max(len(lines) * 2 // 3, 2)], "[… truncated, the rest was left out]"])
 
 
-_CHANGES: Mapping[str, Callable[[_Asked, Change], bool]] = {
+_CHANGES: Mapping[str, Callable[[_ChangedRequest, Change], bool]] = {
     "drop": _drop,
     "late": _late,
     "once": _once,
@@ -309,8 +312,8 @@ _CHANGES: Mapping[str, Callable[[_Asked, Change], bool]] = {
     "reversed": _rewritten(lambda block: "\n".join(reversed(block.splitlines()))),
     "shortened": _rewritten(_shorten),
 }
-_Question = tuple[Sequence[Message], CompletionOptions]
-_BESIDE: Mapping[str, Callable[[_Asked], _Question]] = {
+_Request = tuple[Sequence[Message], CompletionOptions]
+_BESIDE: Mapping[str, Callable[[_ChangedRequest], _Request]] = {
     "title": lambda asked: (
         [Message("user", f"Write a short title for a conversation that begins so: {asked.messages[-1].content}")],
         CompletionOptions(system_prompt="You name conversations."),
@@ -318,7 +321,7 @@ _BESIDE: Mapping[str, Callable[[_Asked], _Question]] = {
     "warm_up": lambda asked: ([Message("user", "Warmup")], CompletionOptions(tools=asked.options.tools)),
     "retry": lambda asked: (asked.messages, asked.options),
 }
-"""Questions before a turn's own first request."""
+"""Requests that a change adds before a turn's first one."""
 
 
 PLANTED_VARIABLE = "SIGNET_SELFTEST_PLANTED"
@@ -331,7 +334,7 @@ APPLIED_VARIABLE = "SIGNET_SELFTEST_APPLIED"
 """Names the file for the ids of the variants that changed a request, written at the end."""
 
 
-_GOING_ON = "import sys, time; sys.stdin.read(); time.sleep(float(sys.argv[1]))"
+_LINGER = "import sys, time; sys.stdin.read(); time.sleep(float(sys.argv[1]))"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -341,17 +344,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     changed.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
     changed.add_argument("--variant", metavar="ID", action="append", default=[], help="a variant; repeatable")
     parser.add_argument("--start-at-prompt", action="store_true", help="as for the harness itself")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        changes = [(name, change) for name in given.variant for change in variant(name).changes]
-        if given.mutant is not None and (change := mutant(given.mutant).of_connector):
-            changes.append((given.mutant, change))
+        changes = [(name, change) for name in options.variant for change in variant(name).changes]
+        if options.mutant is not None and (change := mutant(options.mutant).of_connector):
+            changes.append((options.mutant, change))
     except SignetConformanceError as problem:
         print(f"{problem}", file=sys.stderr)
         return problem.exit_status
     of_models: list[tuple[str, Change]] = []
     of_daemon: list[tuple[str, Change]] = []
-    with contextlib.ExitStack() as seen:
+    with contextlib.ExitStack() as relays:
         for name, change in changes:
             match change["do"]:
                 case "environment":
@@ -360,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 case "process":
                     _start_process(change)
                 case "host":
-                    seen.enter_context(seen_by_host(change))
+                    relays.enter_context(with_host_changes(change))
                 case "model":
                     of_models.append((name, change))
                 case _:
@@ -369,7 +372,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         port = int(os.environ.get(DEFAULT_PORT_VARIABLE, "0"))
         chain = Chain(of_daemon, daemon, os.environ.get(PLANTED_VARIABLE), port)
         models = _models(of_models)
-        status = driver.main(chain.transport, models, starts_at_prompt=given.start_at_prompt)
+        status = driver.main(chain.transport, models, starts_at_prompt=options.start_at_prompt)
     if (out := os.environ.get(APPLIED_VARIABLE)) is not None:
         applied = {name for name, change in changes if change["do"] != "model"} - chain.idle
         applied |= models.applied if isinstance(models, ChangedModels) else set()
@@ -378,12 +381,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 _started: list[subprocess.Popen[bytes]] = []
-"""Kept until this process ends, since their standard input ends then."""
+"""Kept, so that their standard input stays open until this process ends."""
 
 
 def _start_process(change: Change) -> None:
     """Start the process of a `process` change. Its standard input ends when this process ends."""
-    command = [sys.executable, "-c", _GOING_ON, str(change["seconds"]), *change.get("words", ())]
+    command = [sys.executable, "-c", _LINGER, str(change["seconds"]), *change.get("words", ())]
     started = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -396,8 +399,8 @@ def _models(changes: Sequence[tuple[str, Change]]) -> Models:
 
 
 @contextlib.contextmanager
-def seen_by_host(change: Change) -> Iterator[None]:
-    """Pass standard input and output on, with the members that a `host` change adds to the driver's answers.
+def with_host_changes(change: Change) -> Iterator[None]:
+    """Relay standard input and output, and add the members of a `host` change to the driver's answers.
 
     Steps that the change names as `unheard` never reach the connector. The driver reads descriptor 0 and writes
     descriptor 1, which are pipes to threads of this process.
@@ -410,20 +413,20 @@ def seen_by_host(change: Change) -> Iterator[None]:
         os.dup2(given, descriptor)
         os.close(given)
     listening = threading.Thread(
-        target=_hand_over, args=(kit_in, to_driver, asked, change), name="requests", daemon=True
+        target=_relay_requests, args=(kit_in, to_driver, asked, change), name="requests", daemon=True
     )
-    telling = threading.Thread(target=_tell, args=(answers, kit_out, asked, change), name="answers")
+    telling = threading.Thread(target=_relay_answers, args=(answers, kit_out, asked, change), name="answers")
     listening.start()
     telling.start()
     try:
         yield
     finally:
-        # The pipe ends with its last writer, and with it the thread.
+        # This closes the last writer of the pipe, so the thread ends.
         os.dup2(kit_out, 1)
         telling.join()
 
 
-def _hand_over(kit_in: int, to_driver: int, asked: dict[Any, str], change: Change) -> None:
+def _relay_requests(kit_in: int, to_driver: int, asked: dict[Any, str], change: Change) -> None:
     with open(kit_in, "rb") as lines, open(to_driver, "wb", buffering=0) as driver:
         for line in lines:
             request = json.loads(line)
@@ -434,7 +437,7 @@ def _hand_over(kit_in: int, to_driver: int, asked: dict[Any, str], change: Chang
             driver.write(json.dumps({"id": request["id"], "op": "flush"}).encode() + b"\n" if unheard else line)
 
 
-def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> None:
+def _relay_answers(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> None:
     with open(answers, "rb") as lines, open(kit_out, "wb", buffering=0) as kit:
         for line in lines:
             message = json.loads(line)
@@ -446,7 +449,7 @@ def _tell(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> 
 
 
 def _fill_token(value: Any) -> Any:
-    """A member of an answer; in a text, the connector's token replaces its placeholder."""
+    """Replace the placeholder of the connector's token in a text; return any other value as it is."""
     return value.replace("{{token}}", os.environ.get("SIGNET_TOKEN", "")) if isinstance(value, str) else value
 
 

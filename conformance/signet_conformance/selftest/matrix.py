@@ -45,7 +45,8 @@ class Grade:
 class Selftest:
     """All grades, with complaints about the mutants as a whole.
 
-    `unreached` has the requirements that judge nothing that conforms, with the reason; only a whole self-test knows it.
+    `unreached` has the requirements that never judge a conforming connector, with the reason; only a whole self-test
+    knows it.
     """
 
     grades: Sequence[Grade]
@@ -79,7 +80,7 @@ class Selftest:
 
 
 def unreached(grades: Sequence[Grade]) -> Sequence[str]:
-    """Return the requirements that judge neither the reference nor a variant, at any contract version, in order."""
+    """Return, in order, the requirements that decide about neither the reference nor a variant at any version."""
     reached = {name for grade in grades if grade.trial.mutant is None for name in grade.decided}
     return [name for name in catalogue() if name not in reached | run_rules().keys()]
 
@@ -88,7 +89,7 @@ def reasons_missing(names: Sequence[str], known: Mapping[str, str]) -> Iterator[
     """Yield complaints about the reasons for unreached requirements."""
     for name in names:
         if name not in known:
-            yield f"nothing that conforms reaches {name}: add a scenario, a variant, or a reason to unreached in {FILE}"
+            yield f"no conforming connector reaches {name}: add a scenario, variant, or reason to unreached in {FILE}"
     for name in known:
         if name not in names:
             yield f"{name} is listed under unreached in {FILE}, but is reached"
@@ -229,18 +230,18 @@ def complaint_lines(selftest: Selftest, width: int = 80, colour: bool = False) -
     for grade in selftest.grades:
         mutant = grade.trial.mutant
         base = grade.trial.base
-        what = f"{_base_name(grade)}, {grade.trial.scenario.name}"
+        title = f"{_base_name(grade)}, {grade.trial.scenario.name}"
         if mutant is not None:
-            what = f"{mutant.id}, which {mutant.title}" + ("" if base is None else f", in the base {base.id}")
+            title = f"{mutant.id}, which {mutant.title}" + ("" if base is None else f", in the base {base.id}")
         if grade.trial.variants:
-            what = "; ".join(f"{variant.id}, which {variant.title}" for variant in grade.trial.variants)
-        complaints += [f"{what}: {printable(complaint, 600)}" for complaint in grade.complaints]
+            title = "; ".join(f"{variant.id}, which {variant.title}" for variant in grade.trial.variants)
+        complaints += [f"{title}: {printable(complaint, 600)}" for complaint in grade.complaints]
     red = Text.assemble(("RED", _RED), " ")
     return draw((Paragraph(Text.assemble(red, complaint), 0, 4) for complaint in complaints), width, colour)
 
 
 def unreached_lines(selftest: Selftest, width: int = 80, colour: bool = False) -> list[str]:
-    """The requirements that judge nothing that conforms, each with the reason; no lines without any."""
+    """The requirements that never judge a conforming connector, each with the reason; no lines without any."""
     if not selftest.unreached:
         return []
     head = Paragraph("Passed in no scenario, by neither the reference nor a variant:", 0, 4)
@@ -253,21 +254,21 @@ def progress_line(grade: Grade) -> str:
     mutant = grade.trial.mutant
     if grade.trial.variants:
         outcome = "; ".join(grade.complaints) or "not blamed"
-        what = ", ".join(variant.id for variant in grade.trial.variants)
+        title = ", ".join(variant.id for variant in grade.trial.variants)
     elif mutant is None:
         outcome = "; ".join(grade.complaints) or "passes"
         host = "" if grade.trial.face is None else f", in the host {grade.trial.face}"
-        what = f"{_base_name(grade)} at {grade.trial.contract}, {grade.trial.scenario.name}{host}"
+        title = f"{_base_name(grade)} at {grade.trial.contract}, {grade.trial.scenario.name}{host}"
     else:
         outcome = "; ".join(grade.complaints) or f"killed by {mutant.breaks} {mutant.verdict}"
-        what = grade.trial.name
-    return f"{what}: {printable(outcome, 300)}"
+        title = grade.trial.name
+    return f"{title}: {printable(outcome, 300)}"
 
 
 def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> str:
     """The outcome in one line."""
     again = [grade for grade in selftest.mutants if grade.trial.base is not None]
-    who = "the bases pass" if again else "the reference passes"
+    title = "the bases pass" if again else "the reference passes"
     killed_again = sum(grade.killed for grade in again)
     passing = sum(not grade.complaints for grade in selftest.controls)
     odd = sum(len(grade.trial.variants) for grade in selftest.variants)
@@ -277,7 +278,7 @@ def closing_line(selftest: Selftest, seconds: float, colour: bool = False) -> st
         f": {len(selftest.killed) - killed_again} of {len(selftest.mutants) - len(again)} mutants killed, "
         + (f"{killed_again} of {len(again)} again in another base, " if again else "")
         + f"{conforming} of {odd} variants not blamed, "
-        f"{who} {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
+        f"{title} {passing} of {len(selftest.controls)} scenarios, {seconds:.1f} s"
     )
     (line,) = draw([one_line(Text.assemble(word, counts))], MAX_WIDTH, colour)
     return line

@@ -27,7 +27,7 @@ except urllib.error.HTTPError as error:
     print(error.code)
 """
 Send = Callable[[Outgoing], Awaitable[WholeAnswer]]
-_ON_ITS_WAY_S = 0.02
+_SEND_S = 0.02
 
 
 class MutatingTransport(httpx.AsyncBaseTransport):
@@ -47,12 +47,12 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self._inner = inner
         self._memory = Memory(secret)
         self._default_port = default_port
-        self._seen = 0
+        self._concerned_requests = 0
         self._silent = False
         self.applied = False
-        """Whether a request that it concerns was sent."""
+        """Whether the change concerned a request."""
         self._held: list[tuple[Outgoing, httpx.Request]] = []
-        self._behind: set[asyncio.Future[WholeAnswer]] = set()
+        self._background: set[asyncio.Future[WholeAnswer]] = set()
         self._performers = {
             "edit": self._edit,
             "answer": self._answer,
@@ -61,7 +61,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             "insert": self._insert,
             "defer": self._defer,
             "wait": self._wait,
-            "background": self._send_behind,
+            "background": self._send_in_background,
             "give_up": self._give_up,
             "fall_silent": self._fall_silent,
             "spell": self._spell,
@@ -100,17 +100,17 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             return False
         if "session" in change and self._memory.place_of(request) != change["session"]:
             return False
-        self._seen += 1
-        mine = bool(self._seen == change.get("nth", self._seen))
-        self.applied = self.applied or mine
-        return mine
+        self._concerned_requests += 1
+        is_concerned = bool(self._concerned_requests == change.get("nth", self._concerned_requests))
+        self.applied = self.applied or is_concerned
+        return is_concerned
 
     async def _edit(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         return await send(edited_request(request, self._change, self._memory))
 
     async def _answer(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         answer = await send(request)
-        if not _is_awaited(self._change.get("answered"), answer):
+        if not _is_wanted(self._change.get("answered"), answer):
             return answer
         return edited_answer(answer, self._change, request, self._memory)
 
@@ -128,7 +128,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         if self._change.get("at_once"):
             return (await asyncio.gather(*(send(request) for _ in range(times + 1))))[0]
         answer = await send(request)
-        if _is_awaited(self._change.get("answered"), answer):
+        if _is_wanted(self._change.get("answered"), answer):
             for _ in range(times):
                 await asyncio.sleep(self._change.get("pause_s", 0))
                 await send(request)
@@ -147,12 +147,12 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         self._held.append((request, like))
         return WholeAnswer.of_json(200, self._change["told"])
 
-    async def _send_behind(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
+    async def _send_in_background(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         sending = asyncio.ensure_future(send(request))
-        self._behind.add(sending)
-        sending.add_done_callback(self._behind.discard)
-        # On its way, before the connector goes on.
-        await asyncio.sleep(_ON_ITS_WAY_S)
+        self._background.add(sending)
+        sending.add_done_callback(self._background.discard)
+        # Give the request time to leave before the connector goes on.
+        await asyncio.sleep(_SEND_S)
         return WholeAnswer.of_json(200, self._change["told"])
 
     async def _send_held(self) -> None:
@@ -177,13 +177,13 @@ class MutatingTransport(httpx.AsyncBaseTransport):
             raise httpx.ReadTimeout("the mutant has no patience") from None
 
     async def _stray(self, request: Outgoing, _send: Send, _like: httpx.Request) -> WholeAnswer:
-        # By a process of its own: the environment of a process says to which run a request belongs.
+        # Another process sends it: the kit finds out by a process's environment to which run a request belongs.
         words = [sys.executable, "-c", _CALL, f"http://127.0.0.1:{self._default_port}{request.path}", request.method]
         child = await asyncio.create_subprocess_exec(*words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        said, _ = await child.communicate()
+        status, _ = await child.communicate()
         if child.returncode:
             raise httpx.ConnectError("nothing listens at the default port")
-        return WholeAnswer.of_json(int(said), {})
+        return WholeAnswer.of_json(int(status), {})
 
     async def _fall_silent(self, request: Outgoing, send: Send, _like: httpx.Request) -> WholeAnswer:
         wanted = self._change["answered"]
@@ -192,7 +192,7 @@ class MutatingTransport(httpx.AsyncBaseTransport):
         except httpx.TransportError:
             self._silent = wanted == "lost"
             raise
-        self._silent = wanted != "lost" and _is_awaited(wanted, answer)
+        self._silent = wanted != "lost" and _is_wanted(wanted, answer)
         return answer
 
 
@@ -217,7 +217,7 @@ class Chain:
 
     @property
     def applied(self) -> Sequence[str]:
-        """The names whose changes have all changed a message."""
+        """The names all of whose changes have changed a message."""
         return sorted({name for name, _ in self._parts} - self.idle)
 
     @property
@@ -226,8 +226,8 @@ class Chain:
         return frozenset(name for name, part in self._parts if not part.applied)
 
 
-def _is_awaited(wanted: object, answer: WholeAnswer) -> bool:
-    """Return True for the answer that a change waits for; None waits for any."""
+def _is_wanted(wanted: object, answer: WholeAnswer) -> bool:
+    """Return True if the answer is one that a change is for; `wanted` None stands for any."""
     body = answer.json
     if wanted is None:
         return True

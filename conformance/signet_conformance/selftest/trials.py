@@ -50,7 +50,7 @@ from signet_conformance.targets.face import face_of_harness
 
 _READY_S = 60.0
 _PATIENCE_S = 2.0
-"""For what a mutant leaves: each is waited for before the next trial begins."""
+"""How long to wait for processes that a mutant leaves, before the next trial begins."""
 T = TypeVar("T")
 CONTRACT = "0.145"
 """The contract version at which the reference performs every scenario; at others only those of mutants."""
@@ -116,13 +116,13 @@ def with_own_summaries(scenario: Scenario, name: str) -> Scenario:
 
 
 def in_host(scenario: Scenario, face: str | None) -> Scenario:
-    """Return the scenario as the host of a face plays it: where a session gets another id, and ends untold."""
+    """Return the scenario with the steps marked in which the face's host changes a session's id, or reports no end."""
     if face is None:
         return scenario
     host = face_of_harness(face).data
-    told = {"anew": frozenset(host.changes_id), "end_untold": frozenset(host.ends_untold)}
+    marked_steps = {"anew": frozenset(host.changes_id), "end_untold": frozenset(host.ends_untold)}
     steps = (
-        step.model_copy(update={name: True for name, kinds in told.items() if step.step in kinds})
+        step.model_copy(update={name: True for name, kinds in marked_steps.items() if step.step in kinds})
         for step in scenario.steps
     )
     return replace(scenario, steps=tuple(steps))
@@ -164,8 +164,8 @@ def _of_base(base: Base, wanted: Sequence[Mutant]) -> Iterator[Trial]:
 def of_variants(group: tuple[Variant, ...]) -> Trial:
     """Return the trial of variants that change one connector, or one daemon, together."""
     first = group[0]
-    together = f"{first.group}-{first.scenario}-{first.contract}-{first.side}".replace(".", "-")
-    name = first.id if len(group) == 1 else together
+    group_name = f"{first.group}-{first.scenario}-{first.contract}-{first.side}".replace(".", "-")
+    name = first.id if len(group) == 1 else group_name
     return Trial(f"variant-{name}", scenario_of(first), first.contract, variants=group, side=first.side)
 
 
@@ -222,18 +222,18 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
         yield from in_threads(work, range(workers))
 
 
-def _perform_batch(bench: _Bench, first: Trial, rest: deque[Trial], folder: Path) -> Iterator[PerformedTrial]:
+def _perform_batch(bench: _Bench, first: Trial, waiting_trials: deque[Trial], folder: Path) -> Iterator[PerformedTrial]:
     with bench:
         trial: Trial | None = first
         driver = bench.launch(first)
         while trial is not None:
-            following = _next(rest)
+            next_trial = _next(waiting_trials)
             # The next connector starts while this trial runs: starting up is most of its cost.
-            waiting = None if following is None else bench.launch(following)
+            next_driver = None if next_trial is None else bench.launch(next_trial)
             yield bench.perform(trial, driver, folder)
-            if waiting is not None:
-                driver = waiting
-            trial = following
+            if next_driver is not None:
+                driver = next_driver
+            trial = next_trial
 
 
 def _next(waiting: deque[T]) -> T | None:
@@ -299,9 +299,9 @@ class _Bench:
         command += [] if trial.mutant is None else ["--mutant", trial.mutant.id]
         command += [word for variant in trial.variants if variant.side != DAEMON for word in ("--variant", variant.id)]
         self._recorded_daemon.target = replace(self._recorded_daemon.target, command=tuple(command))
-        noted = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
-        told = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
-        driver = self._recorded_daemon.launch({**trial.scenario.env, **noted, **told})
+        applied_env = {APPLIED_VARIABLE: str(self._home / f"{trial.name}.json")} if trial.variants else {}
+        env = {PLANTED_VARIABLE: self._canary, DEFAULT_PORT_VARIABLE: str(self._port)}
+        driver = self._recorded_daemon.launch({**trial.scenario.env, **applied_env, **env})
         self._stack.callback(driver.close)
         return driver
 
@@ -320,13 +320,13 @@ class _Bench:
         except SignetConformanceError as failure:
             return PerformedTrial(trial, None, str(failure))
 
-    def _change_daemon(self, how: Mapping[str, object]) -> Mapping[str, Any]:
+    def _change_daemon(self, changes: Mapping[str, object]) -> Mapping[str, Any]:
         """Change the daemon that can be broken and return its answer; an empty one without such a daemon."""
         if self._daemon is None:
             return {}
-        answer = self._daemon.ask(how, _READY_S)
+        answer = self._daemon.ask(changes, _READY_S)
         if answer.get("ok") is not True:
-            raise KitError(f"the daemon could not be changed: {answer.get('error')}", where=str(how))
+            raise KitError(f"the daemon could not be changed: {answer.get('error')}", where=str(changes))
         return answer
 
     def _applied(self, trial: Trial) -> tuple[str, ...]:

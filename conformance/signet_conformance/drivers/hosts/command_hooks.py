@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import MARK
-from signet_conformance.drivers.hosts import host_program, installed, registry
+from signet_conformance.drivers.hosts import hook_settings, host_program, installed, registry
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
-from signet_conformance.drivers.hosts.hook_settings import doubled, hook_sources, lacking, remarks, together, unfilled
 from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.drivers.hosts.protocol import Peer, Projects, Skipped, StepError, with_programs
-from signet_conformance.drivers.hosts.tools import keep_back, use_tool
+from signet_conformance.drivers.hosts.tools import demand_no_own_command, use_tool
 
 
 class HostTranscript:
@@ -41,27 +40,25 @@ class HostTranscript:
             meta = {"id": session, "timestamp": self._stamp(), "cwd": self._cwd, "originator": "codex_exec"}
             self._write({"timestamp": self._stamp(), "type": "session_meta", "payload": meta})
 
-    def say(self, role: str, text: str, attached: Sequence[str] = ()) -> None:
-        """Add what the user or the assistant said, or the summary of a compaction."""
+    def add_message(self, role: str, text: str, attached: Sequence[str] = ()) -> None:
+        """Add a message of the user or the assistant, or the summary of a compaction."""
         for line in self._lines(role, text, attached):
-            self._write({**line, "timestamp": self._stamp(), **self._more()})
+            self._write({**line, "timestamp": self._stamp(), **self._session_members()})
 
-    def call(self, name: str, arguments: Mapping[str, Any], call_id: str, answer: str) -> None:
-        """Add the model's call of a tool, and what the tool gave back."""
+    def add_call(self, name: str, arguments: Mapping[str, Any], call_id: str, answer: str) -> None:
+        """Add the model's call of a tool and the tool's result."""
         if self._lines is _codex_lines:
-            called = {"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": call_id}
-            given = {"type": "function_call_output", "call_id": call_id, "output": answer}
-            lines: Sequence[Mapping[str, Any]] = [
-                {"type": "response_item", "payload": each} for each in (called, given)
-            ]
+            call = {"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": call_id}
+            output = {"type": "function_call_output", "call_id": call_id, "output": answer}
+            lines: Sequence[Mapping[str, Any]] = [{"type": "response_item", "payload": each} for each in (call, output)]
         else:
             use = {"type": "tool_use", "id": call_id, "name": name, "input": dict(arguments)}
             result = {"type": "tool_result", "tool_use_id": call_id, "content": [{"type": "text", "text": answer}]}
             lines = [_claude_line("assistant", [use]), _claude_line("user", [result])]
         for line in lines:
-            self._write({**line, "timestamp": self._stamp(), **self._more()})
+            self._write({**line, "timestamp": self._stamp(), **self._session_members()})
 
-    def _more(self) -> Mapping[str, Any]:
+    def _session_members(self) -> Mapping[str, Any]:
         if self._lines is not _claude_lines:
             return {}
         return {"sessionId": self._session, "cwd": self._cwd, "uuid": str(uuid.uuid4())}
@@ -88,14 +85,14 @@ _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQ
 def _claude_lines(role: str, text: str, attached: Sequence[str] = ()) -> Sequence[Mapping[str, Any]]:
     if role == "summary":
         boundary = {"type": "system", "subtype": "compact_boundary", "content": "Conversation compacted"}
-        (said,) = _claude_lines("user", text)
-        return boundary, {**said, "isCompactSummary": True, "isVisibleInTranscriptOnly": True}
+        (line,) = _claude_lines("user", text)
+        return boundary, {**line, "isCompactSummary": True, "isVisibleInTranscriptOnly": True}
     parts: list[Mapping[str, Any]] = [{"type": "text", "text": text}] if text else []
     if role == "user" and attached:
         source = {"type": "base64", "media_type": "image/png", "data": _PIXEL}
-        where = [{"type": "text", "text": "[Image: source: /tmp/claude-0/images/1.png]"}]
+        note = [{"type": "text", "text": "[Image: source: /tmp/claude-0/images/1.png]"}]
         image = {"type": "image", "source": source}
-        return _claude_line(role, [*parts, image]), _claude_line(role, where, isMeta=True)
+        return _claude_line(role, [*parts, image]), _claude_line(role, note, isMeta=True)
     if role == "user":
         return (_claude_line(role, text),)
     # Each block of an answer has a line of its own.
@@ -131,8 +128,8 @@ _LINES: Mapping[str, Callable[[str, str, Sequence[str]], Sequence[Mapping[str, A
 _PATHS: Mapping[str, Callable[[str, str, datetime], str]] = {"claude": _claude_path, "codex": _codex_path}
 
 
-_OF_TOOLS = ("memory-", "secrets-", "sessions-", "hooks-")
-"""How the names of the operations begin that a memory server's tools call."""
+_TOOL_PREFIXES = ("memory-", "secrets-", "sessions-", "hooks-")
+"""Prefixes of the operations that a memory server's tools call."""
 _NOT_SENT = ("event", "next_turn", "quit")
 """Members of an action that say when it is performed; the event's JSON does not have them."""
 
@@ -142,15 +139,15 @@ class Thread:
 
     def __init__(self, face: Mapping[str, Any], cwd: Path) -> None:
         self.id = str(uuid.uuid4())
-        # Not every harness lets a hook read what was said.
+        # Not every harness lets a hook read the conversation.
         self.transcript = HostTranscript(face["transcript"], self.id, cwd) if "transcript" in face else None
         self.due: Mapping[str, Any] | None = None
         self.is_used = False
-        """Whether anything was said in it."""
+        """Whether it has a message."""
 
 
 class HookSession:
-    """One session of a scenario: its native session, those that a clear left, and what its turn still has to say."""
+    """One session of a scenario: its native session (`thread`), those that a clear `left`, the `reply` of its turn."""
 
     def __init__(self, face: Mapping[str, Any], cwd: Path, agent: object) -> None:
         self.cwd = cwd
@@ -161,16 +158,17 @@ class HookSession:
         self.reply: str | None = None
         self.server: McpServer | None = None
         self.tools: Mapping[str, Any] = {}
-        self.kept_back: frozenset[str] = frozenset()
-        self.said = False
+        self.hidden_tools: frozenset[str] = frozenset()
+        self.is_fresh = False
+        """Whether there are messages since the last compaction."""
         self.compacting = False
         """Whether a compaction has begun and not ended."""
         self.blocked = False
         self.is_lost = False
         """Whether the harness could not resume it: nothing more takes place in it."""
 
-    def be_killed(self) -> None:
-        """Lose what its program had in memory, and its memory server; what is on disk stays."""
+    def drop_process_state(self) -> None:
+        """Drop the state in memory and close the memory server; what is on disk stays."""
         self.left, self.reply, self.thread.due = [], None, None
         if self.server is not None:
             self.server.close()
@@ -199,16 +197,16 @@ class CommandHooks:
         settings = home / face["settings"] if "config" not in options else Path(options["config"])
         if "config" not in options and not (home / installed.INSTALLED).exists():
             host_program.put_on_path(face, programs)
-            # Where hooks inherit nothing, what they need has to be written down.
-            told = "environment" in face
-            installed.Installer(options["install"], options["module"], told_daemon=told).run(self._env)
+            # Hooks that inherit no variables need the daemon's address in their settings.
+            told_daemon = "environment" in face
+            installed.Installer(options["install"], options["module"], told_daemon=told_daemon).run(self._env)
             (home / installed.INSTALLED).touch()
         if "config" in options and not settings.is_file():
             raise StepError(f"{settings}: no hooks are installed there: fix the setting config")
-        self._sources = hook_sources(home, settings, face)
-        self._hooks = together(self._sources)
+        self._sources = hook_settings.hook_sources(home, settings, face)
+        self._hooks = hook_settings.by_event(self._sources)
         self._runs: list[HookRun] = []
-        self._given: list[Mapping[str, str]] = []
+        self._model_texts: list[Mapping[str, str]] = []
         self._refused = bool(self._sources) and all(source.refusal is not None for source in self._sources)
 
     @property
@@ -216,27 +214,27 @@ class CommandHooks:
         return f"{self._face['harness']}-{self._face['version']}"
 
     def about(self) -> Mapping[str, Any]:
-        """The hooks that are installed, whether the harness takes their file, and what is remarkable about it."""
-        said, files = [], []
+        """The installed hooks, whether the harness accepts their files, and what is odd about them."""
+        refusals, files = [], []
         for source in self._sources:
             words = source.refusal
             if words is not None:
-                said.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
+                refusals.append(f"{self._name} refuses {source.name} ({words}), and would run none of its hooks")
             elif source.unread:
                 members = ", ".join(source.unread)
                 words = f"no hook in it has a form that the harness reads; its top-level members are {members}"
             row = {"file": source.name, "accepted": words is None}
             files.append(row if words is None else {**row, "words": words})
-        twice = doubled(self._sources)
+        duplicates = hook_settings.duplicates_in(self._sources)
         refused = any(source.refusal is not None for source in self._sources)
         unknown = list(
             registry.unknown_events({e: [hook.command for hook in self._hooks[e]] for e in self._hooks}, self._face)
         )
-        reached, misplaced = self._find_server()
+        has_server, misplaced = self._find_server()
         handlers = sum(map(len, self._hooks.values()))
-        # Of a file that is refused the harness takes nothing, and that is said already.
+        # The harness takes nothing from a refused file; the refusal itself is reported elsewhere.
         strange = handlers if refused else sum(len(self._hooks[row["event"]]) for row in unknown)
-        taken = {"handlers": handlers - strange, "refused": strange, **({} if reached else {"tools": 0})}
+        numbers = {"handlers": handlers - strange, "refused": strange, **({} if has_server else {"tools": 0})}
         return {
             "harness": self._face["harness"],
             "face": self._name,
@@ -245,48 +243,48 @@ class CommandHooks:
             ),
             "events": sorted(self._hooks),
             "installed": [*files, *installed.refused_servers(Path.home(), self._face), *unknown, *misplaced],
-            "registered": [taken],
-            "reinstalled": [{"how": "once", "twice": twice}] if twice else [],
-            "unheard": [*said, *self._lacking(), *self._unaddressed()],
+            "registered": [numbers],
+            "reinstalled": [{"how": "once", "twice": duplicates}] if duplicates else [],
+            "unheard": [*refusals, *self._lacking(), *self._unaddressed()],
             "remarks": [
-                *remarks(self._hooks, self._face),
-                *unfilled(self._hooks, self._face),
+                *hook_settings.oddities_of(self._hooks, self._face),
+                *hook_settings.unfilled(self._hooks, self._face),
                 *host_program.describe_refusals(Path.home(), self._face),
             ],
             "timeouts_s": self._timeouts_s(),
         }
 
     def _lacking(self) -> Sequence[str]:
-        return lacking(self._hooks, self._options.get("capabilities", ()), self._face)
+        return hook_settings.missing_hooks(self._hooks, self._options.get("capabilities", ()), self._face)
 
     def _unaddressed(self) -> Iterator[str]:
         """Report hooks of a given file that cannot learn the daemon's address because the harness removes it."""
-        passed_on = self._face.get("environment")
-        if "config" in self._options and passed_on is not None and "SIGNET_DAEMON_URL" not in passed_on:
+        variables = self._face.get("environment")
+        if "config" in self._options and variables is not None and "SIGNET_DAEMON_URL" not in variables:
             yield (
                 f"{self._name} gives hooks no SIGNET_DAEMON_URL, and a file that config names holds no address"
                 " of a run: let the setting module name the installer, which writes the address into each command"
             )
 
     def _timeouts_s(self) -> Mapping[str, float]:
-        """The least that the installed settings give the hooks of a step that the user waits for, in seconds."""
-        least: dict[str, float] = {}
+        """The shortest timeout, in seconds, of the hooks of each step that the user waits for."""
+        shortest: dict[str, float] = {}
         for kind in ("start", "prompt"):
             events = [action.get("event") or action.get("next_turn") for action in self._face["steps"][kind]]
-            given = [hook.timeout_s for event in events for hook in self._hooks.get(str(event), ())]
-            least.update({kind: min(given)} if given else {})
-        return least
+            timeouts_s = [hook.timeout_s for event in events for hook in self._hooks.get(str(event), ())]
+            shortest.update({kind: min(timeouts_s)} if timeouts_s else {})
+        return shortest
 
     def _find_server(self) -> tuple[bool, Sequence[Mapping[str, Any]]]:
-        """Whether the harness finds a memory server; if not, the rows of files that name one where it does not look."""
-        has_none = "mcp" not in self._face or "config" in self._options
-        if has_none or installed.found_server(Path.home(), self._face) is not None:
+        """Whether the harness finds a memory server; if not, also a row for each misplaced file that names one."""
+        is_not_played = "mcp" not in self._face or "config" in self._options
+        if is_not_played or installed.found_server(Path.home(), self._face) is not None:
             return True, ()
-        tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_OF_TOOLS)]
+        tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_TOOL_PREFIXES)]
         return False, list(registry.misplaced_server(Path.home(), self._face, tools))
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step; the result tells each hook's status, duration and output."""
+        """Perform one step; the result has each hook's status, duration and output."""
         kind = str(step.get("step"))
         if kind not in self._face["steps"] and kind != "tool":
             raise Skipped(f"{self._name} has no counterpart for {kind}")
@@ -296,10 +294,10 @@ class CommandHooks:
         if session.is_lost:
             raise Skipped(f"{self._name} keeps nothing of a session in which nothing was said: it cannot be resumed")
         if kind == "restart_host":
-            session.be_killed()
+            session.drop_process_state()
         if kind == "prompt":
             self._demand_playable(step)
-        if kind in ("compact", "pre_compaction") and not session.said:
+        if kind in ("compact", "pre_compaction") and not session.is_fresh:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         if kind == "compaction_complete" and not session.compacting:
             raise Skipped("no compaction is under way")
@@ -313,9 +311,9 @@ class CommandHooks:
                 session.blocked = not self._perform_actions(session, step, self._actions(step))
             if kind == "prompt":
                 result["turn"] = not session.blocked
-            said = kind == "prompt" and not session.blocked
-            session.thread.is_used |= said
-            session.said = said or (session.said and kind not in ("compact", "pre_compaction", "clear"))
+            in_turn = kind == "prompt" and not session.blocked
+            session.thread.is_used |= in_turn
+            session.is_fresh = in_turn or (session.is_fresh and kind not in ("compact", "pre_compaction", "clear"))
             if kind not in ("prompt", "tool"):
                 session.compacting = kind == "pre_compaction" and not session.blocked
         finally:
@@ -325,20 +323,20 @@ class CommandHooks:
         for run in runs:
             self._peer.print(run.stderr)
         if session.server is not None:
-            session.server.tell(self._peer)
+            session.server.report_output(self._peer)
         injected = "\n".join(run.context for run in runs if run.context)
         return {
             "session": step.get("session"),
             "key": session.thread.id,
             **result,
             "injected": injected,
-            "given": self._take_given(),
+            "given": self._take_model_texts(),
             "hooks": [r.to_json() for r in runs],
         }
 
     def _demand_playable(self, prompt: Mapping[str, Any]) -> None:
-        """Skip a prompt that the harness keeps to itself, or to which it is not known to attach something."""
-        keep_back(prompt.get("text"))
+        """Raise Skipped for a command of the harness itself, or an attachment that it is not known to support."""
+        demand_no_own_command(prompt.get("text"))
         attached = prompt.get("attached") or ()
         if unknown := [kind for kind in attached if kind not in self._face.get("attachments", ())]:
             raise Skipped(f"{self._name} is not known to attach {' and '.join(unknown)}")
@@ -354,7 +352,7 @@ class CommandHooks:
         return self._sessions[name]
 
     def _actions(self, step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return the actions of a step: a compaction of the harness's own has other occasions than the user's."""
+        """Return the actions of a step; those of an automatic compaction differ from those of the user's command."""
         steps: Mapping[str, Sequence[Mapping[str, Any]]] = self._face["steps"]
         if step["step"] == "compact" and step.get("by_itself") and "pre_compaction" in steps:
             return [*steps["pre_compaction"], {"model": True}, *steps["compaction_complete"]]
@@ -371,10 +369,10 @@ class CommandHooks:
                 return False
         for action in actions:
             if action.get("model"):
-                self._peer.model_turn(step.get("session"), self._take_given(), refused=self._refused)
+                self._peer.model_turn(step.get("session"), self._take_model_texts(), refused=self._refused)
             elif action.get("say") and thread.transcript is not None:
-                said = str(step.get("text") or step.get("summary") or "")
-                thread.transcript.say(action["say"], said, step.get("attached") or ())
+                text = str(step.get("text") or step.get("summary") or "")
+                thread.transcript.add_message(action["say"], text, step.get("attached") or ())
             elif action.get("renew"):
                 session.renew(self._face)
                 thread = session.thread
@@ -394,7 +392,7 @@ class CommandHooks:
         if session.reply is None:
             return
         if session.thread.transcript is not None:
-            session.thread.transcript.say("assistant", session.reply)
+            session.thread.transcript.add_message("assistant", session.reply)
         for action in self._face["turn_end"]:
             self._fire(session, session.thread, {**step, "reply": session.reply}, action)
         session.reply = None
@@ -403,9 +401,9 @@ class CommandHooks:
     def _fire(
         self, session: HookSession, thread: Thread, step: Mapping[str, Any], action: Mapping[str, Any], **more: Any
     ) -> bool:
-        """Run the hooks of an event. Return True if the harness goes on afterwards; `more` are members of its JSON."""
+        """Run the hooks of an event. Return True unless one blocks it; `more` are members of its JSON."""
         event = str(action["event"])
-        bag = {
+        members = {
             "session_id": thread.id,
             "transcript_path": None if thread.transcript is None else str(thread.transcript.path),
             "cwd": str(session.cwd),
@@ -419,7 +417,7 @@ class CommandHooks:
             **more,
         }
         constants, names = self._face["constants"], self._face.get("names", {})
-        values = {name: bag.get(names.get(name, name)) for name in self._face["events"][event]}
+        values = {name: members.get(names.get(name, name)) for name in self._face["events"][event]}
         stdin = {name: value for name, value in values.items() if value is not None or name in constants}
         env = {**self._env_of(session), **{name: str(session.cwd) for name in self._face.get("project_variables", ())}}
         strict = bool(self._face.get("bracketed_output_is_json"))
@@ -427,20 +425,20 @@ class CommandHooks:
         needs_reason = bool(self._face.get("blocking_needs_reason"))
         goes_on = True
         for hook in self._hooks.get(event, ()):
-            if hook.matches(bag.get(self._face["matchers"].get(event))):
+            if hook.matches(members.get(self._face["matchers"].get(event))):
                 run = self._read_output(run_hook(hook, stdin, env, session.cwd, strict=strict))
                 blocked = blocks(run, ways, needs_reason=needs_reason)
                 self._runs.append(replace(run, blocked=blocked))
                 goes_on = goes_on and not blocked
                 if run.context:
-                    occasion = bag.get(self._face["matchers"].get(event))
+                    occasion = members.get(self._face["matchers"].get(event))
                     source = event if not isinstance(occasion, str) else f"{event} {occasion}"
                     form = {} if run.context == run.stdout.strip() else {"form": "additionalContext"}
-                    self._given.append({"source": source, "text": run.context, **form})
+                    self._model_texts.append({"source": source, "text": run.context, **form})
         return goes_on
 
     def _read_output(self, run: HookRun) -> HookRun:
-        """Report what the harness refuses of a hook's output; what it does not read reaches no model."""
+        """Report output that the harness refuses, and drop the context from output that it does not read."""
         if run.status != 0:
             return run
         objection = registry.output_objection(run.event, run.stdout, self._face)
@@ -449,21 +447,21 @@ class CommandHooks:
             self._peer.tell_about({"installed": [row]})
         return run if registry.reads_as_context(run.event, run.stdout, self._face) else replace(run, context="")
 
-    def _take_given(self) -> Sequence[Mapping[str, str]]:
-        """Take what hooks have given to the model since the last call."""
-        given, self._given = self._given, []
-        return given
+    def _take_model_texts(self) -> Sequence[Mapping[str, str]]:
+        """Return and forget the texts that hooks gave to the model."""
+        texts, self._model_texts = self._model_texts, []
+        return texts
 
     def _env_of(self, session: HookSession, list_name: str = "environment") -> Mapping[str, str]:
-        """The part of the harness's environment that it passes on: what the face lists, or all of it without a list."""
+        """The variables that the harness passes on: those that the face lists, or all of them without a list."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
-        kept = self._face.get(list_name)
-        return own if kept is None else {name: own[name] for name in (*kept, MARK) if name in own}
+        names = self._face.get(list_name)
+        return own if names is None else {name: own[name] for name in (*names, MARK) if name in own}
 
     def _server_env(self, session: HookSession, named: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of a memory server, which gets the daemon's address even if the harness withholds it."""
         env = {**self._env_of(session, "server_environment"), **named}
-        # Without it, what the server sends would reach the daemon's default port, and be neither recorded nor judged.
+        # Without it, the server would send to the daemon's default port, past the recorder.
         return {"SIGNET_DAEMON_URL": self._env["SIGNET_DAEMON_URL"], **env} if "SIGNET_DAEMON_URL" in self._env else env
 
     def _tool(self, session: HookSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -471,12 +469,12 @@ class CommandHooks:
             command, env = installed.mcp_command(Path.home(), self._face)
             session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
             offered = installed.offered_tools(Path.home(), self._face, session.server.tools)
-            session.kept_back = frozenset(session.server.tools) - offered.keys()
-            session.tools, told = registry.tools_taken(offered, self._face, self._options.get("tools", {}))
-            self._peer.tell_about(told)
+            session.hidden_tools = frozenset(session.server.tools) - offered.keys()
+            session.tools, facts = registry.accept_tools(offered, self._face, self._options.get("tools", {}))
+            self._peer.tell_about(facts)
         server, names = session.server, self._options.get("tools", {})
         wanted = names.get(step.get("tool"), step.get("tool"))
-        if wanted in session.kept_back:
+        if wanted in session.hidden_tools:
             raise Skipped(f"{Path(self._face['mcp']['file']).name} keeps {wanted} from the model")
         actions = self._face["steps"].get("tool", ({"call": True},))
 
@@ -494,7 +492,7 @@ class CommandHooks:
                     began = time.monotonic()
                     answer = server.call(name, arguments)
                     if session.thread.transcript is not None:
-                        session.thread.transcript.call(str(about["tool_name"]), arguments, call, answer[0])
+                        session.thread.transcript.add_call(str(about["tool_name"]), arguments, call, answer[0])
                     about["duration_ms"] = round((time.monotonic() - began) * 1000)
                     content = [{"type": "text", "text": answer[0]}]
                     result = {"content": content, "isError": answer[1]}

@@ -29,7 +29,7 @@ _KEPT = 2000
 class HookRun:
     """The result of one run. `status` None: killed at its timeout. `context` is what reaches the model.
 
-    `blocked` says that the harness gave up, because of it, what the hook was told of.
+    `blocked`: the harness dropped the prompt or call, as the hook demanded.
     """
 
     event: str
@@ -40,16 +40,16 @@ class HookRun:
     context: str
     blocked: bool = False
     late_ms: float = 0.0
-    """For how long the machine delayed this program, or the hook, while the hook ran."""
+    """Milliseconds by which the machine delayed this program or the hook while it ran."""
 
     def to_json(self) -> Mapping[str, Any]:
-        """The run as the answer to a step tells it; long outputs are cut."""
-        said: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms, "late_ms": self.late_ms}
+        """The run as a member of the answer to a step; long outputs are cut."""
+        data: dict[str, Any] = {"event": self.event, "status": self.status, "ms": self.ms, "late_ms": self.late_ms}
         if self.blocked:
-            said["blocked"] = True
+            data["blocked"] = True
         elif self.status != 0:
-            said["lost"] = False
-        return {**said, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
+            data["lost"] = False
+        return {**data, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
 
 
 def run_hook(
@@ -94,25 +94,25 @@ def run_hook(
 def _context(stdout: str, strict: bool) -> str:
     """The part of a hook's output that a harness shows its model: the JSON's additional context, or the text itself."""
     try:
-        said = json.loads(stdout)
+        output = json.loads(stdout)
     except (ValueError, RecursionError):
         return "" if strict and stdout.startswith(("[", "{")) else stdout.strip()
-    return text_in(member_of(said, "hookSpecificOutput", "additionalContext"))
+    return text_in(member_of(output, "hookSpecificOutput", "additionalContext"))
 
 
 def blocks(run: HookRun, ways: Collection[str], *, needs_reason: bool) -> bool:
-    """Whether a run keeps the harness from going on; `ways` are those of the face for its event.
+    """Whether a run blocks the harness; `ways` are the ways to block that the face has for its event.
 
-    A run that outran its timeout never does. With `needs_reason` a harness wants to hear why, and goes on otherwise.
+    A run that was killed at its timeout never blocks. With `needs_reason` a run without a reason does not block either.
     """
     if run.status == BLOCKING_STATUS:
         return "status" in ways and bool(run.stderr.strip() or not needs_reason)
-    said = parse_object(run.stdout) if run.status == 0 else {}
-    told = not needs_reason or bool(text_in(said.get("reason")).strip())
-    denied = member_of(said, "hookSpecificOutput", "permissionDecision") == "deny"
+    output = parse_object(run.stdout) if run.status == 0 else {}
+    has_reason = not needs_reason or bool(text_in(output.get("reason")).strip())
+    denied = member_of(output, "hookSpecificOutput", "permissionDecision") == "deny"
     return (
-        ("decision" in ways and said.get("decision") == "block" and told)
-        or ("continue" in ways and said.get("continue") is False)
+        ("decision" in ways and output.get("decision") == "block" and has_reason)
+        or ("continue" in ways and output.get("continue") is False)
         or ("permission" in ways and denied)
     )
 
@@ -132,6 +132,6 @@ class _Drain:
                     self._kept += chunk
 
     def text(self) -> str:
-        # What the hook left in the background, as harnesses let it, may still hold the pipe.
+        # A background process of the hook may still hold the pipe.
         self._thread.join(2.0)
         return bytes(self._kept).decode("utf-8", "replace")

@@ -167,7 +167,7 @@ def _configured(data: Any) -> Iterator[tuple[str, str | None, Mapping[str, Any]]
                     yield event, only_text(row.get("matcher")), hook
 
 
-def lacking(
+def missing_hooks(
     hooks: Mapping[str, Sequence[Hook]], capabilities: Collection[str], face: Mapping[str, Any]
 ) -> Sequence[str]:
     """Describe the hooks that are missing for operations that the target declares (`capabilities`)."""
@@ -180,7 +180,7 @@ def lacking(
 
 
 def _events_of(operation: str, face: Mapping[str, Any]) -> Sequence[str]:
-    """List the events of a face that are for an operation: of its steps, those before the model is asked."""
+    """List the events that a face fires for an operation: in its steps, those before the model is asked."""
     actions: list[Mapping[str, Any]] = []
     for step in _CALLED_IN[operation]:
         actions += takewhile(lambda action: not action.get("model"), face["steps"].get(step, ()))
@@ -213,25 +213,25 @@ def unfilled(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> It
             yield f"{event}: hooks do not get {told}: the face has no value for it under names or constants"
 
 
-def remarks(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
-    """Problems of an installed configuration: odd timeouts, matchers, secrets."""
-    said = []
+def oddities_of(hooks: Mapping[str, Sequence[Hook]], face: Mapping[str, Any]) -> Sequence[str]:
+    """Describe odd timeouts, useless matchers and secrets in the installed hooks."""
+    found = []
     for event, configured in hooks.items():
         for hook in configured:
             if hook.timeout_s > LONGEST_SENSIBLE_S:
                 unit = "seconds" if face["timeout_unit_s"] == 1 else f"units of {face['timeout_unit_s']} s"
-                said.append(f"{event}: a timeout of {hook.timeout_s:g} s, since {face['harness']} counts in {unit}")
+                found.append(f"{event}: a timeout of {hook.timeout_s:g} s, since {face['harness']} counts in {unit}")
             if hook.matcher != "*" and hook.pattern is None:
-                said.append(f"{event}: the matcher {hook.matcher!r} is no regular expression, and matches nothing")
+                found.append(f"{event}: the matcher {hook.matcher!r} is not a regular expression: it matches nothing")
             if _SECRET.search(hook.command):
-                said.append(f"{event}: the command holds what looks like a secret")
+                found.append(f"{event}: the command holds what looks like a secret")
         # The loop above has reported the matchers that are not regular expressions.
         readable = [hook for hook in configured if hook.matcher == "*" or hook.pattern is not None]
         fired = _occasions(event, face)
         if readable and fired and not any(hook.matches(occasion) for hook in readable for occasion in fired):
             matchers = ", ".join(sorted({repr(hook.matcher) for hook in readable}))
-            said.append(f"{event}: no hook runs: {matchers} matches none of {', '.join(fired)}")
-    return said
+            found.append(f"{event}: no hook runs: {matchers} matches none of {', '.join(fired)}")
+    return found
 
 
 def _occasions(event: str, face: Mapping[str, Any]) -> Sequence[str]:
@@ -295,7 +295,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         return {}
 
 
-def together(sources: Sequence[HookFile]) -> Mapping[str, Sequence[Hook]]:
+def by_event(sources: Sequence[HookFile]) -> Mapping[str, Sequence[Hook]]:
     """Return the hooks of all sources by event: a harness runs all of them.
 
     Hooks that the kit wrote for other tools are left out: they do nothing, and are not the connector's.
@@ -308,8 +308,8 @@ def together(sources: Sequence[HookFile]) -> Mapping[str, Sequence[Hook]]:
     return hooks
 
 
-def doubled(sources: Sequence[HookFile]) -> Sequence[str]:
-    """Describe hooks that are installed twice for an event and matcher: a line for each set of files that hold them."""
+def duplicates_in(sources: Sequence[HookFile]) -> Sequence[str]:
+    """Describe hooks that are installed twice for an event and matcher, in one line for each set of files."""
     places: dict[tuple[str, str, str | None], list[str]] = {}
     for source in sources:
         for event, configured in source.hooks.items():

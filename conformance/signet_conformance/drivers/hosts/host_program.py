@@ -1,9 +1,9 @@
-"""The harness's own program as a stub on PATH: it notes what it is asked and answers as the face says.
+"""A stub of the harness's own program, for PATH: it logs each call and answers as the face says.
 
     python -I -S host_program.py DATA.json WORDS...
 
-Installers ask the program of their harness what it can do, and have it add plugins: without it they take another path
-than at a user's. The file is run without packages, so it imports the standard library alone.
+Installers ask the program of their harness what it can do, and have it add plugins. Without the program they would
+behave differently than on a user's machine. The file is run without packages, so it imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEFAULT_VERSION = "local"
 
 
 class CommandRefusedError(Exception):
-    """Raised when the program cannot do what it is asked; its message is what the program says."""
+    """Raised when the program cannot do what it is asked; its message is what the program prints."""
 
 
 def put_on_path(face: Mapping[str, Any], folder: Path) -> None:
@@ -43,7 +43,7 @@ def put_on_path(face: Mapping[str, Any], folder: Path) -> None:
 
 
 def read_questions(home: Path) -> Sequence[Mapping[str, Any]]:
-    """Everything that the stubs of a home were asked, in order: `argv`, `stdin`, `cwd` and the exit `status`."""
+    """The calls of the stubs of a home, in order: `argv`, `stdin`, `cwd` and the exit `status`."""
     try:
         lines = (home / _ASKED).read_text("utf-8").splitlines()
     except OSError:
@@ -52,14 +52,14 @@ def read_questions(home: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def describe_refusals(home: Path, face: Mapping[str, Any]) -> Sequence[str]:
-    """A line for each thing that an installer asked the stub of a face and it does not know."""
+    """A line for each call of an installer that the stub of a face does not know."""
     unknown = dict.fromkeys(" ".join(row["argv"]) for row in read_questions(home) if row["status"] == _UNKNOWN)
     name = face.get("program", {}).get("name")
     return [f"the installer asked `{name} {words}`, which the kit's stub of {name} refuses" for words in unknown]
 
 
 def _answer(data: Mapping[str, Any], words: Sequence[str], home: Path) -> int:
-    """Print what the program says to `words`; its exit status."""
+    """Print the program's answer to `words`; return its exit status."""
     for answer in data["answers"]:
         pattern = answer["asked"]
         if len(pattern) == len(words) and all(p in (_ANY, w) for p, w in zip(pattern, words, strict=True)):
@@ -68,14 +68,14 @@ def _answer(data: Mapping[str, Any], words: Sequence[str], home: Path) -> int:
         print(f"error: unrecognized subcommand '{' '.join(words)}'", file=sys.stderr)
         return _UNKNOWN
     try:
-        said = (
+        output = (
             _ACTIONS[answer["does"]](data["plugins"], words[-1], home) if "does" in answer else answer.get("says", "")
         )
     except (CommandRefusedError, OSError, ValueError) as refusal:
         print(f"Error: {refusal}", file=sys.stderr)
         return 1
-    if said:
-        print(said)
+    if output:
+        print(output)
     return int(answer.get("status", 0))
 
 
@@ -116,15 +116,15 @@ _ACTIONS = {"add_plugin": _add_plugin, "remove_plugin": _remove_plugin}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Note what is asked, and answer it; the exit status."""
+    """Log the call and answer it; return the exit status."""
     data, words, home = json.loads(Path(arguments[0]).read_bytes()), list(arguments[1:]), Path.home()
-    told = (
+    text = (
         "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read(_MOST_INPUT).decode("utf-8", "replace")
     )
     status = _answer(data, words, home)
     with (home / _ASKED).open("a", encoding="utf-8") as log:
         # `Path.cwd` fails where the folder is gone.
-        log.write(json.dumps({"argv": words, "stdin": told, "cwd": os.environ.get("PWD", ""), "status": status}) + "\n")
+        log.write(json.dumps({"argv": words, "stdin": text, "cwd": os.environ.get("PWD", ""), "status": status}) + "\n")
     return status
 
 

@@ -33,10 +33,10 @@ _ABSENT = (404, 405, 501)
 
 @dataclass(frozen=True, slots=True)
 class AdapterAnswer:
-    """The result of one call. `status` None: no answer; `said` is the object of a 2xx answer, else empty."""
+    """The result of one call. `status` None: no answer; `body` is the object of a 2xx answer, else empty."""
 
     status: int | None
-    said: Mapping[str, Any]
+    body: Mapping[str, Any]
     ms: float
     late_ms: float
     timed_out: bool = False
@@ -48,7 +48,7 @@ class AdapterAnswer:
         return self.status in _ABSENT
 
     def to_json(self, method: str) -> Mapping[str, Any]:
-        """The call as the answer to a step tells it."""
+        """The call as a member of the answer to a step."""
         noted: dict[str, Any] = {"event": method, "ms": self.ms, "late_ms": self.late_ms, "status": self.status}
         if self.timed_out:
             noted["timed_out"] = True
@@ -72,13 +72,13 @@ class AdapterServer:
         lateness = Lateness()
         connection = _Bounded(str(self._url.hostname), self._url.port or 80, timeout_s)
         status: int | None = None
-        said: Mapping[str, Any] = {}
+        body: Mapping[str, Any] = {}
         thrown: str | None = None
         try:
             headers = {"content-type": "application/json", DAEMON_HEADER: self._daemon}
             status, raw = connection.post(self._url.path.rstrip("/") + path, json.dumps(params), headers)
-            answered = _object(raw) if status < 300 else {}
-            said, thrown = (answered, None) if answered is not None else ({}, "the answer's body is not a JSON object")
+            parsed = _object(raw) if status < 300 else {}
+            body, thrown = (parsed, None) if parsed is not None else ({}, "the answer's body is not a JSON object")
         except ConnectionRefusedError:
             self._server.demand_alive()
             raise StepError(f"nothing listens at {self._server.url}: the adapter's server has ended") from None
@@ -87,7 +87,7 @@ class AdapterServer:
         finally:
             late_ms = lateness.end()
         took = round((time.perf_counter() - began) * 1000, 3)
-        return AdapterAnswer(status, said, took, late_ms, connection.late, thrown)
+        return AdapterAnswer(status, body, took, late_ms, connection.late, thrown)
 
     def close(self) -> None:
         """End the server that was started."""
@@ -95,7 +95,7 @@ class AdapterServer:
 
 
 class _Bounded:
-    """One request with a deadline for the whole of it: that of a socket begins anew with every byte."""
+    """One request with a deadline for all of it: a socket's own timeout begins again with every byte."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self.late = False
@@ -105,7 +105,7 @@ class _Bounded:
     def post(self, path: str, body: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """Status and body of the answer; raises what the connection raises, with `late` set past the deadline."""
         self._connection.connect()
-        # The connection forgets its socket as soon as an answer says that it is the last one on it.
+        # The socket is kept here: the connection drops it at an answer with `Connection: close`.
         timer = threading.Timer(self._timeout_s, self._give_up, (self._connection.sock,))
         timer.start()
         try:
@@ -129,8 +129,8 @@ def _object(raw: bytes) -> Mapping[str, Any] | None:
     """The JSON object of an answer; an empty one for null and for an empty body, None for any other JSON or text."""
     if raw.strip() in (b"", b"null"):
         return {}
-    told = parse_value(raw)
-    return told if isinstance(told, dict) else None
+    value = parse_value(raw)
+    return value if isinstance(value, dict) else None
 
 
 PROTOCOL = "signet-adapter/1"
@@ -138,7 +138,7 @@ PROTOCOL = "signet-adapter/1"
 
 @dataclass(slots=True)
 class AdapterSession:
-    """One session of the harness: who runs it where, and what was said. `fresh` counts since the last compaction.
+    """One session of the harness. `lines` are its transcript, `fresh` counts the turns since the last compaction.
 
     `reply` is the model's last.
     """
@@ -146,7 +146,7 @@ class AdapterSession:
     agent: str | None
     project: str | None
     key: str = field(default_factory=lambda: str(uuid.uuid4()))
-    said: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     reply: str | None = None
     fresh: int = 0
     compacting: bool = False
@@ -154,8 +154,8 @@ class AdapterSession:
     def params(self, *members: str, **more: Any) -> dict[str, Any]:
         """The parameters of a call: the session's own, then those of the method, without unknown ones."""
         known = {"sessionKey": self.key, "agentId": self.agent, "project": self.project}
-        told = {**{name: known[name] for name in ("sessionKey", "agentId", *members)}, **more}
-        return {name: value for name, value in told.items() if value is not None}
+        params = {**{name: known[name] for name in ("sessionKey", "agentId", *members)}, **more}
+        return {name: value for name, value in params.items() if value is not None}
 
 
 class HttpAdapter:
@@ -170,14 +170,14 @@ class HttpAdapter:
         self._calls: list[tuple[str, AdapterAnswer]] = []
 
     def about(self) -> Mapping[str, Any]:
-        """Which protocol the adapter is spoken to in."""
+        """The protocol of the adapter."""
         return {"adapter": PROTOCOL, "awaits_compaction": True}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step; the result tells how each call fared."""
+        """Perform one step; the result has the outcome of each call."""
         performer = self._STEPS.get(str(step.get("step")))
         if performer is None:
-            raise Skipped(f"a runtime adapter is not told of {step.get('step')}")
+            raise Skipped(f"{PROTOCOL} has no method for {step.get('step')}")
         session = self._session(step)
         result = performer(self, session, step)
         calls, self._calls = self._calls, []
@@ -201,29 +201,29 @@ class HttpAdapter:
     def _call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = self._server.call(self._paths.get(method, f"/{method}"), params)
         self._calls.append((method, answer))
-        return answer.said
+        return answer.body
 
     def _start(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         source = "resume" if step["step"] == "resume" else "startup"
-        said = self._call("onSessionStart", session.params("project", source=source))
-        return {"injected": text_in(said.get("inject"))}
+        answer = self._call("onSessionStart", session.params("project", source=source))
+        return {"injected": text_in(answer.get("inject"))}
 
     def _prompt(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
-        told = session.params("project", prompt=text, lastAssistantMessage=session.reply)
-        said = self._call("onUserPromptSubmit", told)
+        params = session.params("project", prompt=text, lastAssistantMessage=session.reply)
+        answer = self._call("onUserPromptSubmit", params)
         self._peer.model_turn(step.get("session"))
         session.reply = str(step.get("reply") or "Understood.")
-        session.said += [_line("User", text), _line("Assistant", session.reply)]
+        session.lines += [_line("User", text), _line("Assistant", session.reply)]
         session.fresh += 1
-        return {"turn": True, "injected": text_in(said.get("inject"))}
+        return {"turn": True, "injected": text_in(answer.get("inject"))}
 
     def _pre_compaction(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.fresh:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         session.compacting = True
-        said = self._call("onPreCompaction", session.params(messageCount=len(session.said)))
-        return {"text": said.get("summaryPrompt") or ""}
+        answer = self._call("onPreCompaction", session.params(messageCount=len(session.lines)))
+        return {"text": answer.get("summaryPrompt") or ""}
 
     def _compaction_complete(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if not session.compacting:
@@ -233,23 +233,23 @@ class HttpAdapter:
         return {}
 
     def _compact(self, session: AdapterSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        said = self._pre_compaction(session, step)
+        answer = self._pre_compaction(session, step)
         self._peer.model_turn(step.get("session"))
-        return {**said, **self._compaction_complete(session, step)}
+        return {**answer, **self._compaction_complete(session, step)}
 
-    def _tell_end(self, session: AdapterSession, reason: str) -> None:
-        transcript = "\n".join(session.said)
+    def _call_session_end(self, session: AdapterSession, reason: str) -> None:
+        transcript = "\n".join(session.lines)
         self._call("onSessionEnd", session.params("project", reason=reason, transcript=transcript))
 
     def _clear(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._tell_end(session, "clear")
-        session.key, session.said, session.reply = str(uuid.uuid4()), [], None
+        self._call_session_end(session, "clear")
+        session.key, session.lines, session.reply = str(uuid.uuid4()), [], None
         session.fresh, session.compacting = 0, False
-        said = self._call("onSessionStart", session.params("project", source="clear"))
-        return {"injected": text_in(said.get("inject"))}
+        answer = self._call("onSessionStart", session.params("project", source="clear"))
+        return {"injected": text_in(answer.get("inject"))}
 
     def _end(self, session: AdapterSession, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._tell_end(session, "exit")
+        self._call_session_end(session, "exit")
         return {"ended": True}
 
     _STEPS: ClassVar[Mapping[str, Callable[[HttpAdapter, AdapterSession, Mapping[str, Any]], Mapping[str, Any]]]] = {
@@ -264,7 +264,7 @@ class HttpAdapter:
     }
 
     def flush(self) -> None:
-        """Do nothing: the adapter answers when the work of a method is done, and tells of no other work."""
+        """Do nothing: the adapter answers when the work of a method is done, and reports no other work."""
 
     def close(self) -> None:
         """End the server that was started."""

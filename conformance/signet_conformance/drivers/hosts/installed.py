@@ -1,4 +1,4 @@
-"""The things installed in a home: a program's settings, a memory server, a plugin, and what its host loads of them."""
+"""Install a connector into a home; read what was installed there: memory server, plugin, and what its host loads."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _IDENTITY = ("IDENTITY.md", "USER.md", "SOUL.md", "MEMORY.md", "AGENTS.md")
 class Installer:
     """The connector's own installer: the command that runs it, its module, and the options that its setup passes to it.
 
-    `told_daemon`: whether the installer gets the daemon's address, which it writes down. Without it, a local
-    installation finds the daemon where the program runs.
+    `told_daemon`: whether the installer gets the daemon's address, to write it into what it installs. Without it, what
+    it installs takes the address from the program's environment.
     """
 
     command: Sequence[str]
@@ -55,12 +55,12 @@ class Installer:
             )
         except subprocess.TimeoutExpired:
             raise NotLoadedError(f"the connector's installer did not end within {INSTALL_TIMEOUT_S} s") from None
-        output = done.stderr.decode("utf-8", "replace")
-        sys.stderr.write(output)
+        errors = done.stderr.decode("utf-8", "replace")
+        sys.stderr.write(errors)
         if done.returncode != 0:
             why = next(
-                (line.strip() for line in output.splitlines() if "Error: " in line or line.startswith("error: ")),
-                output.strip()[-300:],
+                (line.strip() for line in errors.splitlines() if "Error: " in line or line.startswith("error: ")),
+                errors.strip()[-300:],
             )
             raise NotLoadedError(f"the connector's installer ended with status {done.returncode}: {why}")
 
@@ -87,32 +87,32 @@ def mcp_command(home: Path, face: Mapping[str, Any]) -> tuple[Sequence[str], Map
 
 
 def offered_tools(home: Path, face: Mapping[str, Any], tools: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tools of the memory server that the harness's settings leave to the model."""
-    settings = object_in(found_server(home, face))
-    enabled, disabled = (settings.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
+    """The tools of the memory server that the harness's settings allow the model."""
+    server = object_in(found_server(home, face))
+    enabled, disabled = (server.get(face["mcp"].get(name)) for name in ("enabled_tools", "disabled_tools"))
     kept = tools if not isinstance(enabled, list) else {name: tools[name] for name in tools if name in enabled}
     return kept if not isinstance(disabled, list) else {name: kept[name] for name in kept if name not in disabled}
 
 
 def _installed_server(home: Path, face: Mapping[str, Any]) -> Any:
-    """The entry of the connector's memory server in the settings, or else in an enabled plugin; None if it is missing.
+    """The entry of the connector's memory server in the settings, or else in an enabled plugin; None without one.
 
-    Raises OSError, ValueError or RecursionError if the settings cannot be read and no plugin brings the server.
+    Raises OSError, ValueError or RecursionError if the settings cannot be read and no plugin has it.
     """
-    where = face["mcp"]
-    brought = plugin_servers(home, face).get(where["members"][-1])
+    places = face["mcp"]
+    of_plugin = plugin_servers(home, face).get(places["members"][-1])
     try:
-        data = parse_file(home / where["file"])
+        data = parse_file(home / places["file"])
     except (OSError, ValueError, RecursionError):
-        if brought is None:
+        if of_plugin is None:
             raise
-        return brought
-    found = member_of(data, *where["members"])
-    return brought if found is None else found
+        return of_plugin
+    found = member_of(data, *places["members"])
+    return of_plugin if found is None else found
 
 
 def found_server(home: Path, face: Mapping[str, Any]) -> Any:
-    """Find the entry of the connector's memory server as the harness does; None if it is missing or unreadable."""
+    """The settings of the connector's memory server, found as the harness finds it; None without one."""
     try:
         return _installed_server(home, face)
     except (OSError, ValueError, RecursionError):
@@ -140,7 +140,7 @@ def refused_servers(home: Path, face: Mapping[str, Any]) -> Sequence[Mapping[str
 def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
     """Write the program's settings and install the connector, unless this was done in this home before.
 
-    Raises NotLoadedError when the connector's installer fails, or leaves no file that its setup goes on with.
+    Raises NotLoadedError when the connector's installer fails, or leaves no file that its setup changes.
     """
     if (home / INSTALLED).exists():
         return
@@ -152,7 +152,7 @@ def prepare(home: Path, options: Mapping[str, Any], known: Mapping[str, str], en
 def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str, str], env: Mapping[str, str]) -> None:
     """Run the connector's installer, or put its file into place, and change its settings as the profile says.
 
-    Raises NotLoadedError when the installer fails, or leaves no file that its setup goes on with.
+    Raises NotLoadedError when the installer fails, or leaves no file that its setup changes.
     """
     setup = options["setup"]
     if options["installer"] is not None:
@@ -161,13 +161,13 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
         place = home / setup["place"]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(Path(options["module"]).read_bytes())
-    for path, over in fill_in(setup["then"], known).items():
+    for path, changes in fill_in(setup["then"], known).items():
         file = home / path
         try:
-            left = json.loads(file.read_bytes())
+            settings = json.loads(file.read_bytes())
         except (OSError, ValueError) as failure:
             raise NotLoadedError(f"the connector's installer left no {path} that can be read: {failure}") from None
-        file.write_text(json.dumps(merge(left, over), indent=2), "utf-8")
+        file.write_text(json.dumps(merge(settings, changes), indent=2), "utf-8")
 
 
 _CODE = (".cjs", ".cts", ".js", ".mjs", ".mts", ".py", ".ts")
@@ -182,8 +182,8 @@ def installed_plugin(
 ) -> Iterator[Mapping[str, Any]]:
     """Whether the harness loads the plugin whose installer changed the files of a home, as rows for `installed`.
 
-    No row if nothing shows it: the installer wrote no code, named no plugin and left the settings alone. A row with
-    `events` counts only for a plugin that registers one of them.
+    There is no row if the installer wrote no code, named no plugin and left the settings alone. A row with `events`
+    applies to a plugin that registers one of them.
     """
     loading = face.get("registry", {}).get("loading")
     if loading is None:
@@ -210,7 +210,7 @@ def installed_plugin(
 
 
 def objections(rows: Sequence[Mapping[str, Any]], registered: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows for `installed` that count for a plugin with these events."""
+    """The rows for `installed` that apply to a plugin with these events."""
     for row in rows:
         event = next((each for each in row.get("events", ()) if each in registered), None)
         if event is not None:
@@ -222,26 +222,26 @@ def objections(rows: Sequence[Mapping[str, Any]], registered: Sequence[str]) -> 
 def _settings_objection(
     file: str, settings: Any, rules: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
-    # Imported here: it is needed only after an installer has run.
+    # Imported here: only settings that an installer wrote are checked against schemas.
     import jsonschema_rs
 
     known = {"id": manifest["id"]} if isinstance(manifest.get("id"), str) else {}
-    kept = True
+    accepted = True
     for rule in rules:
         schema = fill_in(rule["schema"], known)
-        is_meant = rule.get("kind", manifest.get("kind")) == manifest.get("kind") and "{id}" not in json.dumps(schema)
-        if not is_meant or jsonschema_rs.is_valid(schema, settings):
+        applies = rule.get("kind", manifest.get("kind")) == manifest.get("kind") and "{id}" not in json.dumps(schema)
+        if not applies or jsonschema_rs.is_valid(schema, settings):
             continue
         where = f"{file}: {rule['at']}" if "at" in rule else file
         row = {"file": fill_in(where, known), "accepted": False, "words": fill_in(rule["words"], known)}
         if "events" in rule:
             yield {**row, "events": rule["events"]}
             continue
-        kept = False
+        accepted = False
         yield row
         if "at" not in rule:
             return
-    if rules and kept:
+    if rules and accepted:
         yield {"file": file, "accepted": True}
 
 
@@ -254,7 +254,7 @@ def _plugins_in(settings: Any, loading: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _is_there(settings: Path, named: str) -> bool:
-    """Whether the file of a named plugin exists. A package counts as existing, since it may come from anywhere."""
+    """Whether a plugin that the settings name exists; a package may come from anywhere, so it counts as existing."""
     if named.startswith("file:"):
         return Path(unquote(urlsplit(named).path)).exists()
     return not named.startswith((".", "/")) or (settings.parent / named).exists()

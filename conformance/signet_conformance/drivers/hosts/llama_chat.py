@@ -2,8 +2,8 @@
 
     python -m signet_conformance.drivers.hosts.llama_chat RUNTIME MODULE
 
-The program is started for each session, as a user starts it; prompts are typed, and the model that it asks is a
-script: it calls the tools that steps name and says what they reply.
+The program is started for each session, as a user starts it, and prompts are typed. Its model is a script, which calls
+the tools of the steps and gives their replies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOOK_S = 0.25
 
 
 class ChatProgram:
-    """The running chat program: what is typed, and when it waits for the user."""
+    """The running chat program: types lines, and notices when it waits for the user."""
 
     def __init__(self, command: Sequence[str], server: str) -> None:
         env = {**os.environ, "LLAMA_CPP_SERVER_URL": server}
@@ -52,7 +52,7 @@ class ChatProgram:
         self._waits.release()
 
     def await_user(self) -> None:
-        """Wait until it waits for the user. Raises StepError when it ends instead, or does neither in time."""
+        """Wait until it waits for the user. Raises StepError if it ends instead, or does neither in time."""
         if not self._waits.acquire(timeout=WAIT_S):
             raise StepError(f"the chat program did not return to its prompt within {WAIT_S:g} s")
         self.demand_alive()
@@ -71,7 +71,7 @@ class ChatProgram:
             raise StepError("the chat program no longer reads input") from None
 
     def quit(self, timeout_s: float) -> None:
-        """Quit as a user does, and wait for its end; kill it when that does not come."""
+        """Quit as a user does, and wait for its end; kill it if it does not end in time."""
         try:
             if self._process.poll() is None:
                 self.type("/quit")
@@ -93,7 +93,7 @@ class LlamaChat:
         self._reply = ""
 
     def about(self) -> Mapping[str, Any]:
-        """Which harness is played."""
+        """The harness that is played."""
         return {"harness": "llama-cpp", "tells": []}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -165,7 +165,7 @@ class LlamaChat:
         """Do nothing: the program waits for its user, or has ended."""
 
     def close_program(self) -> None:
-        """Quit the program, if one runs, after its model has said what it still owes."""
+        """Quit the program, if one runs, after its model has given its last reply."""
         program, self._program = self._program, None
         if program is not None:
             if self._asked is not None:

@@ -19,7 +19,7 @@ from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import Installer, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpHttpServer, McpServer
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
-from signet_conformance.drivers.hosts.registry import misplaced_server, tools_taken
+from signet_conformance.drivers.hosts.registry import accept_tools, misplaced_server
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 
@@ -28,7 +28,7 @@ Server = McpServer | McpHttpServer
 
 
 class McpHarness:
-    """Performs tool steps; an MCP server is not told of any other step."""
+    """Performs tool steps; other steps never reach an MCP server."""
 
     def __init__(self, options: Mapping[str, Any], peer: Peer) -> None:
         self._face = options["face"]
@@ -40,67 +40,67 @@ class McpHarness:
         self._installed_for: object = None
         if "install" in options:
             self._install(self._env.get("SIGNET_AGENT_ID"))
-        self._served: ServerProcess | None = None
+        self._shared_server: ServerProcess | None = None
         if "url" in options:
             url = str(options["url"]).replace("{daemon}", os.environ.get("SIGNET_DAEMON_URL", ""))
-            self._served = ServerProcess("the MCP server", options.get("command", ()), url)
+            self._shared_server = ServerProcess("the MCP server", options.get("command", ()), url)
         self._names: Mapping[str, str] = options.get("tools", {})
         self._peer = peer
         self._servers: dict[str, Server] = {}
         self._tools: dict[str, Mapping[str, Any]] = {}
-        self._without: dict[str, str] = {}
+        self._failures: dict[str, str] = {}
         self._projects = Projects()
 
     def about(self) -> Mapping[str, Any]:
-        """Which harness is played, and whether it finds the MCP server that the connector has installed."""
-        said = {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
+        """The harness that is played, and whether it finds the MCP server that the connector installed."""
+        about = {"harness": self._face["harness"], "face": f"{self._face['harness']}-{self._face['version']}"}
         if "install" not in self._options:
-            return said
+            return about
         rows: list[Mapping[str, Any]] = [{"file": Path(self._face["mcp"]["file"]).name, "accepted": True}]
         try:
             mcp_command(Path.home(), self._face)
         except Skipped as reason:
             rows = [{**rows[0], "accepted": False, "words": str(reason)}]
             rows += misplaced_server(Path.home(), self._face, self._options.get("capabilities", ()))
-        return {**said, "installed": rows}
+        return {**about, "installed": rows}
 
     def _install(self, agent: object) -> None:
-        """Run the connector's installer for an agent; what it writes is for one agent."""
+        """Run the connector's installer for an agent, since it writes settings for one agent."""
         if agent == self._installed_for and agent is not None:
             return
-        told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
+        agent_env = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
         # The user has started the harness before, so its folder exists: connectors look for it.
         (Path.home() / self._face["mcp"]["file"]).parent.mkdir(parents=True, exist_ok=True)
-        Installer(self._options["install"], self._options["module"]).run({**self._env, **told})
+        Installer(self._options["install"], self._options["module"]).run({**self._env, **agent_env})
         self._installed_for = agent
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step."""
         kind, name = str(step.get("step")), str(step.get("session"))
         if kind in ("start", "resume") and name not in self._servers:
-            self._without.pop(name, None)
+            self._failures.pop(name, None)
             try:
                 self._servers[name] = self._connect(self._projects.folder(step.get("project")), step.get("agent"))
             except ChildEndedError as ended:
                 # A harness goes on without a server that did not start.
-                self._without[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
+                self._failures[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
             except Skipped as reason:
-                self._without[name] = str(reason)
+                self._failures[name] = str(reason)
             else:
-                self._tools[name], told = tools_taken(self._servers[name].tools, self._face, self._names)
-                self._peer.tell_about(told)
+                self._tools[name], facts = accept_tools(self._servers[name].tools, self._face, self._names)
+                self._peer.tell_about(facts)
                 return {"tools": list(self._servers[name].tools)}
-        if name in self._without:
-            raise Skipped(f"this session has no memory server: {self._without[name]}")
+        if name in self._failures:
+            raise Skipped(f"this session has no memory server: {self._failures[name]}")
         if name not in self._servers:
             raise StepError(f"session {name!r} is not known: start it first")
         server = self._servers[name]
         try:
-            return self._tell(server, kind, step)
+            return self._perform_on(server, kind, step)
         finally:
-            server.tell(self._peer)
+            server.report_output(self._peer)
 
-    def _tell(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _perform_on(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
         name = str(step.get("session"))
         if kind == "tool":
             return use_tool(step, self._tools[name], self._names, server.call, self._peer.hand_over)
@@ -110,19 +110,19 @@ class McpHarness:
         if kind == "end":
             self._servers.pop(name).close()
             return {"ended": True}
-        raise Skipped(f"a memory server is not told of {kind}")
+        raise Skipped(f"a harness does not tell its memory server about {kind}")
 
     def _connect(self, folder: Path, agent: object) -> Server:
-        if self._served is None:
+        if self._shared_server is None:
             # Each session has a server of its own, started for one agent.
-            told = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
+            agent_env = {"SIGNET_AGENT_ID": agent} if isinstance(agent, str) else {}
             command: Sequence[str] = self._options.get("server", ())
             env: Mapping[str, str] = {}
             if "install" in self._options:
                 self._install(agent)
                 command, env = mcp_command(Path.home(), self._face)
-            return McpServer(command, {**self._env, **told, **env}, str(folder), self._face["harness"])
-        return McpHttpServer(self._served, self._face["harness"])
+            return McpServer(command, {**self._env, **agent_env, **env}, str(folder), self._face["harness"])
+        return McpHttpServer(self._shared_server, self._face["harness"])
 
     def flush(self) -> None:
         """Do nothing: a tool call ends before its step is answered."""
@@ -130,8 +130,8 @@ class McpHarness:
     def close(self) -> None:
         """End every server."""
         with contextlib.ExitStack() as ends:
-            if self._served is not None:
-                ends.callback(self._served.close)
+            if self._shared_server is not None:
+                ends.callback(self._shared_server.close)
             for server in self._servers.values():
                 ends.callback(server.close)
 

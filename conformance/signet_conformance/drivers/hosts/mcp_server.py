@@ -35,12 +35,12 @@ _EXCEPTION = re.compile(r"[\w.]*(Error|Exception)\b")
 
 
 class McpServer:
-    """One server process, initialised; `tools` are the schemas of what it offers, by name."""
+    """One server process, initialised; `tools` are the schemas of its tools, by name."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, client: str) -> None:
         self._next_id = 0
         self._stray_line: str | None = None
-        self._is_told = False
+        self._is_reported = False
         self._process = LineProcess("the MCP server", command, env=env, cwd=cwd, passed_over=self._pass_over)
         try:
             about = {"name": client, "version": "1.0.0"}
@@ -78,16 +78,16 @@ class McpServer:
         return "\n".join(texts), result.get("isError") is True
 
     def close(self) -> None:
-        """End the session as a harness does that quits: by closing the server's pipes."""
+        """End the session as a harness that quits: close the server's pipes."""
         self._process.leave()
 
-    def tell(self, peer: Peer) -> None:
-        """Pass on new lines of standard error, and report once that a line of standard output is not a message."""
+    def report_output(self, peer: Peer) -> None:
+        """Pass on the lines of standard error since the last call, and report the first stray line of output, once."""
         lines = self._process.stderr
         peer.print("".join(f"{lines.popleft()}\n" for _ in range(len(lines))))
-        if self._stray_line is None or self._is_told:
+        if self._stray_line is None or self._is_reported:
             return
-        self._is_told = True
+        self._is_reported = True
         words = f"{printable(self._stray_line, _SHOWN)!r} is no JSON-RPC message: clients may pass over it"
         row = {"file": "the memory server's standard output", "accepted": False, "minor": True, "words": words}
         peer.tell_about({"installed": [row]})
@@ -128,7 +128,7 @@ _LOOK_S = 0.25
 
 
 class McpHttpServer:
-    """One session of a client with the server, initialised; `tools` are the schemas of what it offers, by name.
+    """One session of a client with the server, initialised; `tools` are the schemas of the server's tools, by name.
 
     Raises StepError when the server refuses, gives no answer in time, or ends.
     """
@@ -145,7 +145,7 @@ class McpHttpServer:
             self.tools: Mapping[str, Any] = dict(self._list_tools())
         except BaseException as failure:
             self.close()
-            raise _error_words(server.url, "initialize", failure) from failure
+            raise _step_error(server.url, "initialize", failure) from failure
 
     def _list_tools(self) -> Iterator[tuple[str, Any]]:
         """Yield name and schema of each tool, from all pages of the list."""
@@ -155,20 +155,19 @@ class McpHttpServer:
         for _ in range(_MOST_PAGES):
             params = PaginatedRequestParams(cursor=cursor)
             page = self._ask("tools/list", START_TIMEOUT_S, partial(self._session.list_tools, params=params))
-            content = page.model_dump(by_alias=True)
-            yield from ((tool["name"], tool.get("inputSchema")) for tool in content["tools"])
-            cursor = content.get("nextCursor")
+            result = page.model_dump(by_alias=True)
+            yield from ((tool["name"], tool.get("inputSchema")) for tool in result["tools"])
+            cursor = result.get("nextCursor")
             if cursor is None:
                 return
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """Call a tool; return its text, and whether the server marks it as an error."""
         result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
-        answer = result.model_dump(by_alias=True)
-        texts = [str(part.get("text", "")) for part in answer.get("content", ())]
-        return "\n".join(texts), answer.get("isError") is True
+        data = result.model_dump(by_alias=True)
+        return "\n".join(str(part.get("text", "")) for part in data.get("content", ())), data.get("isError") is True
 
-    def _ask(self, what: str, timeout_s: float, ask: Callable[[], Awaitable[Any]]) -> Any:
+    def _ask(self, method: str, timeout_s: float, ask: Callable[[], Awaitable[Any]]) -> Any:
         # The client waits for ever if the server ends in the middle of an answer.
         future = self._portal.start_task_soon(ask)
         deadline = time.monotonic() + timeout_s
@@ -182,10 +181,10 @@ class McpHttpServer:
                         raise
         except Exception as failure:
             future.cancel()
-            raise _error_words(self._server.url, what, failure) from failure
+            raise _step_error(self._server.url, method, failure) from failure
 
-    def tell(self, peer: Peer) -> None:
-        """Do nothing: the output of a shared server goes to this process's own."""
+    def report_output(self, peer: Peer) -> None:
+        """Do nothing: a shared server prints to this process's own output."""
 
     def close(self) -> None:
         """Leave the session; the server keeps running."""
@@ -223,13 +222,13 @@ def _authorization() -> dict[str, str]:
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
-def _error_words(url: str, what: str, failure: BaseException) -> BaseException:
-    """Describe an Exception as a StepError. A StepError, an interrupt and the like are returned as they are."""
+def _step_error(url: str, method: str, failure: BaseException) -> BaseException:
+    """Wrap a failure in a StepError; return a StepError, or what is not an Exception, unchanged."""
     if isinstance(failure, StepError) or not isinstance(failure, Exception):
         return failure
     cause: BaseException = failure
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, TimeoutError):
-        return StepError(f"the MCP server at {url} did not answer {what} in time")
-    return StepError(f"the MCP server at {url} answers {what}: {type(cause).__name__}: {cause}")
+        return StepError(f"the MCP server at {url} did not answer {method} in time")
+    return StepError(f"the MCP server at {url} answers {method}: {type(cause).__name__}: {cause}")

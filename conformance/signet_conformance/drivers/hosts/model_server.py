@@ -19,10 +19,10 @@ _PATIENCE_S = 30.0
 class ModelRequest:
     """One request to the model, as the server read it."""
 
-    def __init__(self, number: int, asked: Mapping[str, Any]) -> None:
+    def __init__(self, number: int, request: Mapping[str, Any]) -> None:
         self.number = number
-        self._messages: Sequence[Mapping[str, Any]] = asked["messages"]
-        self.tools: Sequence[str] = asked["tools"]
+        self._messages: Sequence[Mapping[str, Any]] = request["messages"]
+        self.tools: Sequence[str] = request["tools"]
 
     @property
     def injected(self) -> str:
@@ -51,8 +51,8 @@ class Model:
         # The model is on loopback, and loading the certificate store takes 20 ms.
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._http = httpx.Client(base_url=url, trust_env=False, timeout=_PATIENCE_S, limits=limits, verify=verify)
-        kept = self._http.get("/requests").raise_for_status().json()["requests"]
-        self._seen = int(kept[-1]["number"]) if kept else 0
+        requests = self._http.get("/requests").raise_for_status().json()["requests"]
+        self._seen = int(requests[-1]["number"]) if requests else 0
 
     def play(self, rules: Sequence[Mapping[str, Any]]) -> None:
         """Let the server answer requests that meet one of the `rules`; all others wait."""
@@ -61,24 +61,24 @@ class Model:
 
     def await_request(self, timeout_s: float) -> ModelRequest | None:
         """Return the next waiting request; None if none comes in time."""
-        asked = {"after": self._seen, "wait_s": timeout_s}
-        for kept in self._http.get("/requests", params=asked).raise_for_status().json()["requests"]:
-            self._seen = kept["number"]
-            if kept["asked"] is not None and not str(kept["turn"]).startswith("rules/"):
-                return ModelRequest(self._seen, kept["asked"])
+        query = {"after": self._seen, "wait_s": timeout_s}
+        for row in self._http.get("/requests", params=query).raise_for_status().json()["requests"]:
+            self._seen = row["number"]
+            if row["asked"] is not None and not str(row["turn"]).startswith("rules/"):
+                return ModelRequest(self._seen, row["asked"])
         return None
 
-    def say(self, asked: ModelRequest, text: str) -> None:
+    def say(self, request: ModelRequest, text: str) -> None:
         """Answer a waiting request with a text."""
-        self._answer(asked, {"type": "text", "text": text})
+        self._answer(request, {"type": "text", "text": text})
 
-    def call(self, asked: ModelRequest, tool: str, arguments: Mapping[str, Any]) -> None:
+    def call(self, request: ModelRequest, tool: str, arguments: Mapping[str, Any]) -> None:
         """Answer a waiting request with a tool call."""
-        self._answer(asked, {"type": "tool_call", "name": tool, "arguments": arguments})
+        self._answer(request, {"type": "tool_call", "name": tool, "arguments": arguments})
 
-    def _answer(self, asked: ModelRequest, part: Mapping[str, Any]) -> None:
+    def _answer(self, request: ModelRequest, part: Mapping[str, Any]) -> None:
         # Several sessions may wait: without the number the answer would go to the first of them.
-        self._http.post("/turns", json={"turns": [{"content": [part]}], "request": asked.number}).raise_for_status()
+        self._http.post("/turns", json={"turns": [{"content": [part]}], "request": request.number}).raise_for_status()
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -1,4 +1,4 @@
-"""The driver protocol signet-driver/1 for a host in Python, with folders, programs, and how late the machine was."""
+"""The driver protocol signet-driver/1 for a host in Python; project folders, programs, and delays by a busy machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from signet_conformance.files.json_values import parse_value
 PROTOCOL = "signet-driver/1"
 LONGEST_MESSAGE = 2000
 MOST_PRINTED = 16_000
-"""Characters of what a connector prints in one step that the answer tells."""
+"""How many characters of a connector's output in one step the answer holds."""
 
 
 class StepError(Exception):
@@ -31,7 +31,7 @@ class NotLoadedError(Exception):
     """Raised when a harness cannot load the connector: what was wrong, in the words of harness or runtime."""
 
 
-class Skipped(Exception):  # noqa: N818 - it says what became of the step, and is not an error
+class Skipped(Exception):  # noqa: N818 - an outcome of the step, not an error
     """Raised when the connector or its harness has no counterpart for a step: answered with `skipped`."""
 
 
@@ -75,8 +75,8 @@ class CapturedOutput:
     def take(self) -> str:
         """Return the output since the last call."""
         with self._lock:
-            kept, self._kept, self._left = self._kept, [], MOST_PRINTED
-        return "".join(kept)
+            texts, self._kept, self._left = self._kept, [], MOST_PRINTED
+        return "".join(texts)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -128,8 +128,8 @@ class Peer:
                     self._write({"id": request.get("id"), "ok": False, "error": refusal})
                 else:
                     took = round((time.perf_counter() - began) * 1000, 3)
-                    told = self._printed.take()
-                    result = {**result, **({"printed": told} if told else {})}
+                    printed = self._printed.take()
+                    result = {**result, **({"printed": printed} if printed else {})}
                     self._write({"id": request.get("id"), "ok": True, "ms": took, "result": result})
         finally:
             if host is not None:
@@ -139,7 +139,7 @@ class Peer:
     def play(cls, open_host: Callable[[Mapping[str, Any], Peer], Host]) -> None:
         """Serve with a host whose options, a JSON object, are the only argument of this program.
 
-        Their member `face` is the path of a file, which the host is given as its content.
+        Their member `face` is the path of a JSON file; the host gets its content.
         """
         options = json.loads(sys.argv[1])
         if "face" in options:
@@ -147,26 +147,26 @@ class Peer:
         cls().serve(lambda peer: open_host(options, peer))
 
     def model_turn(self, session: object, given: Sequence[Mapping[str, str]] = (), *, refused: bool = False) -> None:
-        """Say that the model's turn of a session begins, and wait until the kit lets it go on.
+        """Report that the model's turn of a session begins, and wait until the kit lets it go on.
 
-        `given` is what the connector has given for it: each text with its `source`, by the name that the face has.
-        `refused` tells that the harness takes nothing of what was installed.
+        `given` are the texts that the connector gave for it, each with its `source`, by the name that the face has.
+        `refused`: the harness refuses everything that was installed.
         """
         if "model" in self._tells:
-            told = {**({"given": [*given]} if given else {}), **({"refused": True} if refused else {})}
-            self._event({"event": "model", "session": session, **told})
+            members = {**({"given": [*given]} if given else {}), **({"refused": True} if refused else {})}
+            self._event({"event": "model", "session": session, **members})
 
     def hand_over(self, session: object, arguments: Mapping[str, Any]) -> None:
-        """Tell the kit what a tool is about to be given, and wait until it has written that down."""
+        """Report the arguments that a tool is about to get, and wait until the kit has written them down."""
         if "handover" in self._tells:
             self._event({"event": "handover", "session": session, "arguments": arguments})
 
     def print(self, text: str) -> None:
-        """Take output that a process of the connector printed; the answer to the step carries it."""
+        """Add output of a process of the connector to the answer to the step."""
         self._printed.note(text)
 
     def tell_about(self, about: Mapping[str, Any]) -> None:
-        """Report facts about the connector that show only during a step, in the form of those that `about` reports."""
+        """Report facts about the connector that are known only during a step, in the form of the host's `about`."""
         self._event({"event": "hello", "about": about})
 
     def _event(self, event: Mapping[str, Any]) -> None:
@@ -220,7 +220,7 @@ PROJECTS_VARIABLE = "SIGNET_CONFORMANCE_PROJECTS"
 
 
 class Projects:
-    """Real folders for the projects of scenarios, below the folder that the driver made and will remove."""
+    """Real folders for the projects of scenarios, below a folder that the driver made and removes."""
 
     def __init__(self, root: Path | None = None) -> None:
         self._root = root or Path(os.environ.get(PROJECTS_VARIABLE) or Path.home())
@@ -260,11 +260,11 @@ _TICK_S = 0.05
 
 
 class Lateness:
-    """A timer beside a hook, a request or a call of the connector: on a busy machine all programs are slow.
+    """Measures how long a busy machine delays a hook, a request or a call of the connector.
 
-    It has a thread of its own, so that a call of the connector in this program does not hold it up. A busy machine
-    wakes what sleeps soon enough and starves what works: so the connector's own processes are looked at too, where
-    `pid` is the first of them and the system says for how long each has wanted the processor and not got it.
+    A timer in a thread of its own measures how late the machine wakes it. A busy machine may wake sleeping threads in
+    time and still starve working ones. So where the system reports it, the time counts too for which the process `pid`
+    and its descendants queued for the processor.
     """
 
     def __init__(self, pid: int | None = None) -> None:

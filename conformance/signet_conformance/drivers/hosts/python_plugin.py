@@ -29,14 +29,14 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from signet_conformance.drivers.hosts.protocol import Lateness, NotLoadedError, Peer, Projects, Skipped, StepError
-from signet_conformance.drivers.hosts.registry import tools_taken
-from signet_conformance.drivers.hosts.tools import keep_back, use_tool
+from signet_conformance.drivers.hosts.registry import accept_tools
+from signet_conformance.drivers.hosts.tools import demand_no_own_command, use_tool
 
 MAX_REQUESTS = 100
 MAX_PLACES = 3
 _LINE = re.compile(rb"([A-Z]+) (/[^ ?]*)[^ ]* HTTP/1\.[01]\r\n")
-_OTHERS = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parents[2]), "<"})
-"""Where code is that is not the connector's: the interpreter, its packages, the kit."""
+_FOREIGN_CODE = tuple({*sysconfig.get_paths().values(), str(Path(__file__).parents[2]), "<"})
+"""Prefixes of paths whose code is not the connector's: the interpreter, its packages, the kit."""
 
 
 class SentRequests:
@@ -51,8 +51,8 @@ class SentRequests:
     def take(self) -> list[dict[str, Any]]:
         """Return and forget the requests since the last call, each with method, path and the places in the code."""
         with self._lock:
-            taken, self._requests = self._requests, []
-        return taken
+            requests, self._requests = self._requests, []
+        return requests
 
     def _note_request(self, event: str, args: tuple[Any, ...]) -> None:
         if event != "http.client.send" or not isinstance(data := args[1], bytes):
@@ -71,7 +71,7 @@ def _places(frame: FrameType | None) -> list[str]:
     places: list[str] = []
     while frame is not None and len(places) < MAX_PLACES:
         file = frame.f_code.co_filename
-        if not file.startswith(_OTHERS):
+        if not file.startswith(_FOREIGN_CODE):
             places.append(f"{file}:{frame.f_lineno}")
         frame = frame.f_back
     return places
@@ -83,7 +83,7 @@ PACKAGE = "hermes_user_memory_plugin"
 
 
 def load_provider(path: Path) -> Any:
-    """The provider that the package registers. Raises NotLoadedError when the package cannot be loaded."""
+    """Load the package and return the provider that it registers. Raises NotLoadedError if it cannot be loaded."""
     stand_in = types.ModuleType("agent.memory_provider")
     stand_in.__dict__["MemoryProvider"] = type("MemoryProvider", (), {})
     sys.modules["agent"] = types.ModuleType("agent")
@@ -121,8 +121,8 @@ class _Context:
 
 def _by_name(schemas: Any) -> Mapping[str, Any]:
     """Tools by name, as the harness reads them: bare, or wrapped in `function`."""
-    given = [each for each in schemas or () if isinstance(each, Mapping)]
-    bare = [each["function"] if isinstance(each.get("function"), Mapping) else each for each in given]
+    wrapped = [each for each in schemas or () if isinstance(each, Mapping)]
+    bare = [each["function"] if isinstance(each.get("function"), Mapping) else each for each in wrapped]
     return {str(each.get("name") or ""): each.get("parameters") for each in bare}
 
 
@@ -137,15 +137,15 @@ class OwnMemory:
         action = asked.get("action")
         content, old = (str(asked.get(name) or "").strip() for name in ("content", "old_text"))
         entries = self._entries.setdefault(_target_of(asked), [])
-        found = [place for place, entry in enumerate(entries) if old and old in entry]
+        places = [place for place, entry in enumerate(entries) if old and old in entry]
         if not content and action != "remove":
             return {"success": False, "error": "Content cannot be empty."}
-        if action != "add" and not found:
+        if action != "add" and not places:
             return {"success": False, "error": f"No entry matched '{old}'."}
         if action == "add":
             entries.append(content)
         else:
-            entries[found[0] : found[0] + 1] = [content] if action == "replace" else []
+            entries[places[0] : places[0] + 1] = [content] if action == "replace" else []
         return {"success": True, "done": True, "target": _target_of(asked), "entry_count": len(entries)}
 
 
@@ -167,12 +167,12 @@ class ProviderProgram:
         self._provider = load_provider(Path(options["module"]))
         self._calls: list[dict[str, Any]] = []
         self._projects = Projects()
-        self._session = self._left = ""
-        self._is_there = False
-        self._told = False
-        self._known: dict[str, Any] = {}
+        self._session = self._previous_session = ""
+        self._is_available = False
+        self._is_reported = False
+        self._tools: dict[str, Any] = {}
         self._messages: list[dict[str, Any]] = []
-        self._kept, self._compacting = 0, False
+        self._compacted_messages, self._compacting = 0, False
         self._turns = 0
         self._prompt_built = False
         """Whether the harness has built the session's system prompt, which it keeps."""
@@ -180,12 +180,12 @@ class ProviderProgram:
         self._memory = OwnMemory()
 
     def about(self) -> Mapping[str, Any]:
-        """Which harness is played, and what the provider offers."""
+        """The harness that is played, and the steps that it performs."""
         face = f"{self._face['harness']}-{self._face['version']}"
         return {"harness": self._face["harness"], "face": face, "steps": [*self._STEPS]}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step, then wait a moment for the provider's threads, as a user who reads the answer does."""
+        """Perform one step, then wait a moment for the provider's threads, as if the user read the answer."""
         kind = str(step.get("step"))
         performer = self._STEPS.get(kind)
         if performer is None:
@@ -199,16 +199,16 @@ class ProviderProgram:
                 self._end_turn()
             self._settle(SETTLE_S)
         calls, self._calls = self._calls, []
-        told = {"calls": calls, "sent": self._sent.take()}
-        return {"session": step.get("session"), "key": self._session, **result, **told}
+        records = {"calls": calls, "sent": self._sent.take()}
+        return {"session": step.get("session"), "key": self._session, **result, **records}
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the provider as the manager does: skip one that it lacks, note what it raises.
+        """Call a method of the provider as the manager does: skip a missing one, note an exception.
 
         A provider that was not available when the session began is not called in it.
         """
         method: Callable[..., Any] | None = getattr(self._provider, name, None)
-        called = self._is_there or name == "is_available"
+        called = self._is_available or name == "is_available"
         if method is None or not called or name not in self._face["calls"]:
             return None
         began = time.perf_counter()
@@ -235,12 +235,12 @@ class ProviderProgram:
         os.chdir(self._projects.folder(step.get("project")))
         home = Path.home() / ".hermes"
         home.mkdir(exist_ok=True)
-        self._is_there = bool(self._call("is_available"))
+        self._is_available = bool(self._call("is_available"))
         early = self._call("get_tool_schemas")
-        if self._is_there and "thrown" in self._calls[-1]:
+        if self._is_available and "thrown" in self._calls[-1]:
             # The harness asks for the tools first, and does not register a provider that fails there.
-            self._is_there = False
-        said = {
+            self._is_available = False
+        context = {
             "session_id": self._session,
             "platform": "cli",
             "hermes_home": str(home),
@@ -248,40 +248,40 @@ class ProviderProgram:
             "agent_identity": "default",
             "agent_workspace": "hermes",
         }
-        self._call("initialize", **said)
-        self._take_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
-        return {"opened": self._is_there}
+        self._call("initialize", **context)
+        self._accept_tools(_by_name(early), _by_name(self._call("get_tool_schemas")))
+        return {"opened": self._is_available}
 
     def _begin_anew(self) -> None:
-        self._messages, self._turns, self._kept, self._compacting = [], 0, 0, False
+        self._messages, self._turns, self._compacted_messages, self._compacting = [], 0, 0, False
         self._prompt_built = False
 
-    def _take_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
-        """Take the tools that the provider names before and after it is initialised; report once which are accepted."""
+    def _accept_tools(self, early: Mapping[str, Any], late: Mapping[str, Any]) -> None:
+        """Keep the usable ones of the tools that the provider lists before and after `initialize`; report them once."""
         rules = self._face.get("registry", {}).get("tools", {})
         routed = early if rules.get("asked") == "before-initialisation" else late
-        taken, told = tools_taken({**routed, **late}, self._face, self._names)
+        accepted, facts = accept_tools({**routed, **late}, self._face, self._names)
         rows = [
             {"file": f"the tool {name}", "accepted": False, "words": rules["not_asked_words"].replace("{name}", name)}
-            for name in taken
+            for name in accepted
             if name not in routed
         ]
-        self._known = {name: taken[name] for name in taken if name in routed}
-        if not self._is_there or self._told:
+        self._tools = {name: accepted[name] for name in accepted if name in routed}
+        if not self._is_available or self._is_reported:
             return
-        self._told = True
+        self._is_reported = True
         offered = [name for name in self._face["calls"] if callable(getattr(self._provider, name, None))]
-        numbers = {"handlers": len(offered), "tools": len(self._known), "refused": len(late) - len(self._known)}
-        self._peer.tell_about({"installed": [*told["installed"], *rows], "registered": [numbers]})
+        numbers = {"handlers": len(offered), "tools": len(self._tools), "refused": len(late) - len(self._tools)}
+        self._peer.tell_about({"installed": [*facts["installed"], *rows], "registered": [numbers]})
 
     def _prompt(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         text = str(step.get("text"))
-        keep_back(text)
+        demand_no_own_command(text)
         self._turns += 1
         block = None
         if not self._prompt_built:
             block = self._call("system_prompt_block")
-            self._keep_prompt()
+            self._mark_prompt_built()
         self._call("on_turn_start", self._turns, text)
         injected = self._call("prefetch", text, session_id=self._session)
         self._messages.append({"role": "user", "content": text})
@@ -296,11 +296,11 @@ class ProviderProgram:
         """Where the harness stores the session's system prompt, for a process that resumes the session."""
         return Path.home() / ".hermes" / "sessions" / f"{sha256(self._session.encode()).hexdigest()[:32]}.prompt"
 
-    def _keep_prompt(self) -> None:
+    def _mark_prompt_built(self) -> None:
         self._prompt_built = True
-        kept = self._prompt_file()
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.touch()
+        file = self._prompt_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
 
     def _end_turn(self) -> None:
         """End the model's turn; then the harness stores the turn and prefetches for the next one."""
@@ -323,10 +323,10 @@ class ProviderProgram:
     def _takes(self, method: str, name: str) -> bool:
         """Whether a method of the provider takes an argument of that name, by its signature, as the harness checks."""
         try:
-            taken = inspect.signature(getattr(self._provider, method)).parameters
+            parameters = inspect.signature(getattr(self._provider, method)).parameters
         except (AttributeError, TypeError, ValueError):
             return True
-        return name in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values())
+        return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
     def _tool(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if step.get("tool") in self._face.get("own_tools", ()):
@@ -334,12 +334,12 @@ class ProviderProgram:
 
         def run(name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
             text = self._call("handle_tool_call", name, arguments)
-            self._keep_call(name, arguments, str(text or ""))
+            self._add_tool_call(name, arguments, str(text or ""))
             return str(text or ""), text is None
 
-        return use_tool(step, self._known, self._names, run, self._peer.hand_over)
+        return use_tool(step, self._tools, self._names, run, self._peer.hand_over)
 
-    def _keep_call(self, name: str, arguments: Mapping[str, Any], text: str) -> None:
+    def _add_tool_call(self, name: str, arguments: Mapping[str, Any], text: str) -> None:
         """Add the model's tool call and its result to the conversation."""
         if self._turn is None:
             return
@@ -350,10 +350,10 @@ class ProviderProgram:
         self._messages.append({"role": "tool", "name": name, "content": text, "tool_call_id": call_id})
 
     def _use_own_memory(self, session: object, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Write with the harness's own tool, and tell the provider if that succeeded."""
+        """Write with the harness's own tool; notify the provider if that succeeded."""
         self._peer.hand_over(session, asked)
         result = self._memory.write(asked)
-        self._keep_call("memory", asked, json.dumps(result))
+        self._add_tool_call("memory", asked, json.dumps(result))
         if result["success"]:
             about = {
                 "write_origin": "assistant_tool",
@@ -370,7 +370,7 @@ class ProviderProgram:
         return {"text": json.dumps(result), "content": result, "is_error": not result["success"]}
 
     def _pre_compaction(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
-        if len(self._messages) <= self._kept:
+        if len(self._messages) <= self._compacted_messages:
             raise Skipped("nothing was said since the last compaction, so the harness compacts nothing")
         self._compacting = True
         text = self._call("on_pre_compress", list(self._messages)) or ""
@@ -383,16 +383,16 @@ class ProviderProgram:
         before, self._session = self._session, str(uuid.uuid4())
         self._call("on_session_end", list(self._messages))
         block = self._call("system_prompt_block")
-        self._keep_prompt()
+        self._mark_prompt_built()
         self._messages = [{"role": "user", "content": str(step.get("summary") or "")}]
-        self._kept, self._compacting = 1, False
+        self._compacted_messages, self._compacting = 1, False
         self._call("on_session_switch", self._session, parent_session_id=before, reset=False, reason="compression")
         return {"given": _model_texts("system_prompt_block compression", block)}
 
     def _compact(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        said = dict(self._pre_compaction(step))
-        self._peer.model_turn(step.get("session"), said.pop("given"))
-        return {**said, **self._compaction_complete(step)}
+        result = dict(self._pre_compaction(step))
+        self._peer.model_turn(step.get("session"), result.pop("given"))
+        return {**result, **self._compaction_complete(step)}
 
     def _clear(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         self._switch(str(uuid.uuid4()), "new_session", reset=True)
@@ -405,17 +405,17 @@ class ProviderProgram:
 
     def _reopen(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return to the session that was left by a clear, a branch or a compression."""
-        if not self._left:
+        if not self._previous_session:
             raise Skipped("this program has no earlier session to return to")
-        self._switch(self._left, "resume")
+        self._switch(self._previous_session, "resume")
         return {"opened": True}
 
     def _switch(self, session: str, reason: str, *, reset: bool = False) -> None:
-        self._left, self._session = self._session, session
+        self._previous_session, self._session = self._session, session
         self._call("on_session_end", list(self._messages))
         if reset:
             self._begin_anew()
-        self._call("on_session_switch", session, parent_session_id=self._left, reset=reset, reason=reason)
+        self._call("on_session_switch", session, parent_session_id=self._previous_session, reset=reset, reason=reason)
 
     def _close_window(self, _step: Mapping[str, Any]) -> Mapping[str, Any]:
         """End the session; the program and its provider keep running."""
@@ -426,7 +426,7 @@ class ProviderProgram:
     def _end(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         ended = self._close_window(step)
         self._call("shutdown")
-        self._is_there = False
+        self._is_available = False
         return ended
 
     def _settle(self, limit_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Registrations that a harness takes or refuses, by the registry of its face, in the harness's own words.
+"""Which registrations a harness accepts or refuses, by the registry of its face, in the harness's own words.
 
 Each refusal is a row for `installed` of the driver's answer.
 """
@@ -30,7 +30,7 @@ _WITH_FIELDS = (
     *("session_search", "secret_exec", "secret_exec_status", "agent_message_send"),
     *("knowledge_expand", "lcm_expand", "mcp_server_call"),
 )
-"""Tools of the contract without whose fields nothing can be asked."""
+"""Tools of the contract that cannot be used without an argument."""
 BARE = "its schema declares no field, so the model cannot know what to pass"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
@@ -39,7 +39,7 @@ _MOST = 200
 
 
 def operations_of(event: str, commands: Collection[str] = ()) -> Sequence[str]:
-    """The operations that hooks of an event call: those that their commands name, else what its name suggests."""
+    """The operations that hooks of an event call: those that their commands name, else those that its name suggests."""
     named = [name for name in _OPERATIONS if any(name in command for command in commands)]
     return named or next((operations for pattern, operations in _BY_NAME if pattern.match(event)), [])
 
@@ -65,33 +65,33 @@ def unknown_events(commands: Mapping[str, Collection[str]], face: Mapping[str, A
 
 
 def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | None:
-    """The harness's complaint about what a hook that ended well has printed; None for what it reads or passes over."""
+    """The harness's complaint about the output of a hook that ended well; None for output that it reads or ignores."""
     form = face.get("registry", {}).get("outputs", {}).get(event)
-    said = stdout.strip()
-    if form is None or not said:
+    output = stdout.strip()
+    if form is None or not output:
         return None
-    data = parse_value(said)
+    data = parse_value(output)
     if isinstance(data, dict):
         breach = breach_of(form["json"], data)
         fault = None if breach is None else ": ".join(filter(None, breach))[:_MOST]
-    elif said.startswith(("{", "[")):
-        fault = f"output that begins with {said[0]} must be valid JSON, and this is not: {said[:_SHOWN]!r}"
+    elif output.startswith(("{", "[")):
+        fault = f"output that begins with {output[0]} must be valid JSON, and this is not: {output[:_SHOWN]!r}"
     else:
-        fault = None if form["text"] != "refused" else f"it expects a JSON object, but gets {said[:_SHOWN]!r}"
+        fault = None if form["text"] != "refused" else f"it expects a JSON object, but gets {output[:_SHOWN]!r}"
     return None if fault is None else f"{form['words']} ({fault})"
 
 
 def reads_as_context(event: str, stdout: str, face: Mapping[str, Any]) -> bool:
-    """Whether the harness looks at all for something to tell its model in what a hook has printed."""
+    """Whether the harness looks for context for its model in the output of a hook."""
     form = face.get("registry", {}).get("outputs", {}).get(event)
     plain = not stdout.lstrip().startswith(("{", "["))
     return form is None or (output_objection(event, stdout, face) is None and (form["text"] == "taken" or not plain))
 
 
-def tools_taken(
+def accept_tools(
     tools: Mapping[str, Any], face: Mapping[str, Any], names: Mapping[str, str]
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The tools that the harness offers to its model, name to schema, and remarks on them.
+    """Return the tools that the harness accepts, name to schema, and a report on all of them for the kit.
 
     `names` is the target's own naming of the tools that scenarios use.
     """
@@ -99,18 +99,18 @@ def tools_taken(
     rows: list[Row] = []
     taken: dict[str, Any] = {}
     for name, schema in tools.items():
-        what = f"the tool {name or 'without a name'}"
+        title = f"the tool {name or 'without a name'}"
         words = _tool_objection(name, schema, rules)
         if words is not None:
-            rows.append({"file": what, "accepted": False, "words": words.replace("{name}", name)})
+            rows.append({"file": title, "accepted": False, "words": words.replace("{name}", name)})
             continue
         taken[name] = schema
         if _is_bare(schema) and name in (names.get(each, each) for each in _WITH_FIELDS):
-            rows.append({"file": what, "accepted": False, "minor": True, "words": BARE})
+            rows.append({"file": title, "accepted": False, "minor": True, "words": BARE})
         for keyword, words in rules.get("refused_keywords", {}).items():
             if fields := _fields_with(keyword, schema):
-                said = words.replace("{fields}", ", ".join(fields))
-                rows.append({"file": what, "accepted": False, "minor": True, "words": said})
+                fault = words.replace("{fields}", ", ".join(fields))
+                rows.append({"file": title, "accepted": False, "minor": True, "words": fault})
     return taken, {"installed": rows, "registered": [{"tools": len(taken), "refused": len(tools) - len(taken)}]}
 
 
@@ -130,7 +130,7 @@ def _is_object_schema(schema: Any) -> bool:
 
 
 def _is_bare(schema: Any) -> bool:
-    """Whether a tool has a schema in which no field stands."""
+    """Whether a tool has a schema without any field."""
     return isinstance(schema, dict) and schema.get("type") == "object" and not schema.get("properties")
 
 
@@ -153,7 +153,7 @@ def _has_keyword(keyword: str, schema: Any) -> bool:
 
 
 def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
-    """A row for each file that names the memory server, and that the harness does not read for one."""
+    """A row for each file that names the memory server, but in which the harness does not look for one."""
     where, name = face["mcp"]["file"], face["mcp"]["members"][-1]
     places = sorted(path for depth in range(_FOLDERS_DEEP) for path in home.glob(f"{'*/' * depth}*.[jt]*"))
     for path in places:

@@ -17,10 +17,10 @@ MOST_POLLS = 20
 POLL_S = 0.1
 
 
-_TAKES_MORE = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
-"""Members of a schema by which it may offer other members than its properties."""
+_OPEN_KEYWORDS = ("additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf")
+"""Keywords of a schema that may allow members beside its properties."""
 _MODIFY, _FORGET = "memory_modify", "memory_forget"
-_ASKS: Mapping[str, Sequence[str]] = {
+_MAIN_ARGUMENTS: Mapping[str, Sequence[str]] = {
     "memory_store": ("content",),
     "memory_search": ("query",),
     "memory_get": ("id",),
@@ -28,13 +28,13 @@ _ASKS: Mapping[str, Sequence[str]] = {
     _MODIFY: ("content", "type", "tags", "importance", "pinned"),
     _FORGET: ("id", "ids", "query", "type", "tags", "who", "source_type", "since", "until", "scope"),
 }
-"""The members of a step that say what it stores, looks for or changes, and which memories it forgets."""
-_OWN_COMMANDS = ("/status", "/help")
+"""The arguments that a tool is called for: without any of them the call would do nothing."""
+_HARNESS_COMMANDS = ("/status", "/help")
 
 
-def keep_back(text: object) -> None:
-    """Raise Skipped for a command of the harness itself, which never reaches a connector."""
-    if text in _OWN_COMMANDS:
+def demand_no_own_command(text: object) -> None:
+    """Raise Skipped for a command that the harness handles itself, so that it never reaches a connector."""
+    if text in _HARNESS_COMMANDS:
         raise Skipped(f"{text} is a command of the harness, which keeps it back")
 
 
@@ -50,7 +50,8 @@ def use_tool(
 ) -> Mapping[str, Any]:
     """Perform a tool step through `run(name, arguments)`, which returns a text and whether it is an error.
 
-    Scenarios speak of batches, most connectors have tools for one memory: several calls are answered by the last.
+    Scenarios name batches, but most connectors have tools for one memory: a batch becomes several calls, and the
+    result is that of the last.
     `schemas` are those of the connector's tools, `names` is the target's own naming; `hand_over` gets the session and
     all arguments before the first call. Raises Skipped when the connector has no such tool.
     """
@@ -62,7 +63,7 @@ def use_tool(
         if name == SECRET_EXEC and not failed and SECRET_STATUS in schemas:
             content = read_content(text)
             job = content.get("jobId", content.get("id"))
-            # A caller that gets no job has nothing to ask for.
+            # Without the id of a job there is nothing to poll.
             if isinstance(job, str):
                 status = schemas[SECRET_STATUS]
                 text, failed = _job_end({"jobId": job, **required_arguments(status, {"jobId": job})}, run)
@@ -71,15 +72,15 @@ def use_tool(
 
 
 def offered_members(schemas: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """The members that the schema of each tool names, by the scenarios' own names of tools."""
-    wanted = {own: name for name, own in names.items()}
-    return {wanted.get(own, own): [*(_properties(schema) or {})] for own, schema in schemas.items()}
+    """The members that each tool's schema names, by the name that scenarios have for the tool."""
+    scenario_names = {own: name for name, own in names.items()}
+    return {scenario_names.get(own, own): [*(_properties(schema) or {})] for own, schema in schemas.items()}
 
 
-def _job_end(asked: Mapping[str, Any], run: Run) -> tuple[str, bool]:
-    """Ask for a job until it has ended, as the tool's description tells a model to do."""
+def _job_end(arguments: Mapping[str, Any], run: Run) -> tuple[str, bool]:
+    """Poll a job until it has ended, as the tool's description asks of a model."""
     for attempt in range(MOST_POLLS):
-        text, failed = run(SECRET_STATUS, asked)
+        text, failed = run(SECRET_STATUS, arguments)
         if failed or read_content(text).get("status") not in ("queued", "running"):
             break
         time.sleep(POLL_S * (attempt + 1))
@@ -99,32 +100,32 @@ def tool_calls(
         raise Skipped(f"the connector has no tool {name}")
     schema = schemas[name]
     given = step.get("arguments")
-    asked = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
-    sensible = [each for each in asked if _is_sensible(wanted, each, schema)]
+    calls = _single_calls(given if isinstance(given, dict) else {}, _properties(schema) or {})
+    sensible = [each for each in calls if _is_sensible(wanted, each, schema)]
     if not sensible:
-        by = ", ".join(_asked_members(wanted, asked[0]))
-        raise Skipped(f"{name} offers nothing of what the step asks by: {by}")
+        members = ", ".join(_main_arguments(wanted, calls[0]))
+        raise Skipped(f"{name} takes none of the arguments that the step is about: {members}")
     return [(name, {**required_arguments(schema, each), **offered_arguments(schema, each)}) for each in sensible]
 
 
 def _is_sensible(wanted: str, given: Mapping[str, Any], schema: Any) -> bool:
-    """Whether the tool can do any of what a call asks for. No model calls it with what is left of the others.
+    """Whether the tool takes any of the arguments that the call is made for. Without them no model would call it.
 
     A tool may have another name for the one text that it requires, but not for what it changes.
     """
     offered = offered_arguments(schema, given)
-    if "patches" in offered or not _asked_members(wanted, given) or _asked_members(wanted, offered):
+    if "patches" in offered or not _main_arguments(wanted, given) or _main_arguments(wanted, offered):
         return True
     may_be_renamed = "id" in given if wanted == _FORGET else wanted != _MODIFY
     return may_be_renamed and bool(required_arguments(schema, given))
 
 
-def _asked_members(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:
-    return [name for name in _ASKS.get(wanted, ()) if name in arguments]
+def _main_arguments(wanted: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+    return [name for name in _MAIN_ARGUMENTS.get(wanted, ()) if name in arguments]
 
 
 def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:
-    """What all calls of a tool step hand to the connector, as the step would say it."""
+    """The arguments of all calls of a tool step, in the form of a step's arguments."""
     if len(calls) == 1:
         return calls[0][1]
     each = [arguments for _, arguments in calls]
@@ -135,25 +136,25 @@ def arguments_of(step: Mapping[str, Any], calls: Sequence[tuple[str, Mapping[str
 
 
 def offered_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments that a tool's schema offers, in its form; all of them if it names no members, or accepts any."""
+    """The arguments that a tool's schema knows, in its form; all of them if it names no members, or accepts any."""
     offered = _properties(schema)
     if offered is None:
         return arguments
-    takes_more = any(schema.get(name) for name in _TAKES_MORE)
+    takes_more = any(schema.get(name) for name in _OPEN_KEYWORDS)
     return {
         name: _in_form(value, offered.get(name)) for name, value in arguments.items() if takes_more or name in offered
     }
 
 
 def _in_form(value: Any, schema: Any) -> Any:
-    """A member's value as a model writes it: scenarios name tags with commas between, and a tool may want a list."""
+    """A member's value as a model writes it: scenarios separate tags by commas, and a tool may want a list."""
     if isinstance(value, str) and member_of(schema, "type") == "array":
         return [part.strip() for part in value.split(",")]
     return value
 
 
 def _single_calls(given: Mapping[str, Any], offered: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The arguments of each call: one for each memory, unless the tool offers to take several."""
+    """The arguments of each call: one call for each memory, unless the tool takes several."""
     if isinstance(given.get("patches"), list) and "patches" not in offered:
         return [patch for patch in given["patches"] if isinstance(patch, dict)]
     if isinstance(given.get("ids"), list) and "ids" not in offered:
@@ -167,7 +168,7 @@ def _properties(schema: Any) -> Mapping[str, Any] | None:
 
 
 def read_content(text: str) -> Mapping[str, Any]:
-    """The object that a tool's text is, with the id of a memory where the text tells one."""
+    """A tool's text as an object, with the id of a memory that the text contains."""
     content = parse_object(text)
     if not isinstance(content.get("id"), str) and (match := _UUID.search(text)) is not None:
         content = {**content, "id": match[0]}
@@ -183,6 +184,6 @@ def required_arguments(schema: Any, arguments: Mapping[str, Any]) -> Mapping[str
     missing = {
         name: member_of(schema, "properties", name) for name in schema.get("required", ()) if name not in arguments
     }
-    told = {name: plausible[kind] for name, each in missing.items() if (kind := member_of(each, "type")) in plausible}
+    plain = {name: plausible[kind] for name, each in missing.items() if (kind := member_of(each, "type")) in plausible}
     choices = {name: list_in(member_of(each, "enum")) for name, each in missing.items()}
-    return {**told, **{name: values[0] for name, values in choices.items() if values}}
+    return {**plain, **{name: values[0] for name, values in choices.items() if values}}

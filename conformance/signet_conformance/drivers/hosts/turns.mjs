@@ -238,7 +238,7 @@ function argumentsOfCalls({ tool, arguments: given = {} }, name, schema) {
   const sensible = calls.filter((call) => isSensible(tool, call, schema));
   if (sensible.length === 0) {
     const asked = ASKS[tool].filter((member) => calls[0][member] !== undefined);
-    throw new Skipped(`${name} offers nothing of what the step asks by: ${asked.join(", ")}`);
+    throw new Skipped(`${name} takes none of the arguments that the step is about: ${asked.join(", ")}`);
   }
   return sensible.map((call) => ({ ...required(schema, call), ...offered(schema, call) }));
 }

@@ -109,20 +109,20 @@ def _observe(name: str, method: Callable[..., Any], package: str) -> Callable[..
         if name != _ANSWERED:
             _write(name, members)
         before = set(threading.enumerate())
-        said: Any = None
-        held = _hold()
+        result: Any = None
+        lock = _hold()
         _within.provider = True
         try:
-            said = method(*args, **kwargs)
-            return said
+            result = method(*args, **kwargs)
+            return result
         finally:
             _within.provider = False
             own = [thread for thread in threading.enumerate() if thread not in before and _runs(thread, package)]
-            _release(held, (lambda: _join(own)) if own else None)
+            _release(lock, (lambda: _join(own)) if own else None)
             if name == _ANSWERED:
-                _write(name, members, [str(bool(said))])
+                _write(name, members, [str(bool(result))])
 
-    # Marks it, so that it is not wrapped twice.
+    # A mark, so that it is not wrapped twice.
     observed.__dict__["observed"] = True
     return observed
 
@@ -131,11 +131,11 @@ def _busy_until_flushed(method: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(method)
     def wrapper(manager: Any, *args: Any, **kwargs: Any) -> None:
         # Take the lock before the call: otherwise the work looks finished before it begins.
-        held = _hold()
+        lock = _hold()
         try:
             method(manager, *args, **kwargs)
         finally:
-            _release(held, manager.flush_pending)
+            _release(lock, manager.flush_pending)
 
     return wrapper
 
@@ -156,36 +156,36 @@ def _join(threads: Iterable[threading.Thread]) -> None:
 def _hold() -> int | None:
     """Take the lock, which also ends with the process; None if it cannot be taken."""
     try:
-        held = os.open(FOLDER / "busy", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(FOLDER / "busy", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:
         return None
     try:
-        fcntl.flock(held, fcntl.LOCK_SH)
+        fcntl.flock(lock, fcntl.LOCK_SH)
     except OSError:
-        os.close(held)
+        os.close(lock)
         return None
-    return held
+    return lock
 
 
-def _release(held: int | None, await_work: Callable[[], Any] | None) -> None:
+def _release(lock: int | None, await_work: Callable[[], Any] | None) -> None:
     """Release the lock: at once, or in a thread after `await_work` has returned."""
-    if held is None:
+    if lock is None:
         return
     if await_work is None:
-        os.close(held)
+        os.close(lock)
         return
 
     def wait() -> None:
         try:
             await_work()
         finally:
-            os.close(held)
+            os.close(lock)
 
     try:
         threading.Thread(target=wait, name="signet-conformance-observer", daemon=True).start()
     except RuntimeError:
         # The program is ending and starts no more threads.
-        os.close(held)
+        os.close(lock)
 
 
 def _write(event: str, members: Iterable[str], args: Sequence[str] = ()) -> None:

@@ -31,14 +31,14 @@ from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
 from signet_conformance.drivers.hosts.real.process import EndedError, end_with_us
 from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError, Refusal, thrown_by
 from signet_conformance.drivers.hosts.real.watch import Watch
-from signet_conformance.drivers.hosts.tools import keep_back, tool_calls
+from signet_conformance.drivers.hosts.tools import demand_no_own_command, tool_calls
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE
 from signet_conformance.errors import KitError
 from signet_conformance.files.json_values import fill_in, list_in, member_of, merge
 
 TURN_S = 200.0
 LATE_S = 5.0
-"""How long a program that has answered a compaction may take to ask its model for the summary, if it does."""
+"""How long after its answer to a compaction a program may still ask its model for the summary."""
 _LOOK_S = 0.1
 _REGISTERS_S = 60.0
 _NOWHERE = "http://127.0.0.1:1"
@@ -47,10 +47,10 @@ _BY_SIGNAL = 128
 _OURS = "SIGNET_CONFORMANCE_"
 """Prefix of our own variables. A program gets only one of them: the mark by which the watchdog of the run finds
 processes that left its group."""
-_UNSEEN = "strace is not installed: requests to other machines are seen only at the proxy"
+_NO_STRACE = "strace is not installed: requests to other machines are seen only at the proxy"
 _SUMMARY = "The user asked for the billing pipeline."
 STRAY = "a promise or timer of its own"
-"""Stands for the handler where an error came from none, as in `strays.mjs`."""
+"""The event of an error that came from no handler, as in `strays.mjs`."""
 _HALVES = ("pre_compaction", "compaction_complete")
 _CONVERSATIONS: Mapping[str, Open] = {
     "pi-rpc": PiRpc,
@@ -63,17 +63,17 @@ _CONVERSATIONS: Mapping[str, Open] = {
 
 
 def unheard_in(command: Sequence[str], env: Mapping[str, str]) -> Sequence[str]:
-    """Return why the program passes events of a run to no handler of the connector, if it does not.
+    """Return the reasons why the program passes events of a run to no handler of the connector.
 
-    `command` is the kit's host of that release, which registers the connector as the program does, in a process of its
-    own where nothing of it is started and no daemon listens; empty where a program has one registration alone.
+    `command` is the kit's host of that release, which registers the connector as the program does, but in a process of
+    its own that starts no service and reaches no daemon. It is empty for a program that registers a plugin only once.
     """
     if not command:
         return []
     with tempfile.TemporaryDirectory(prefix=".signet-conformance-registers-", dir=env["HOME"]) as home:
-        given = {"PATH": env["PATH"], "HOME": home, "SIGNET_DAEMON_URL": _NOWHERE}
+        host_env = {"PATH": env["PATH"], "HOME": home, "SIGNET_DAEMON_URL": _NOWHERE}
         try:
-            with LineProcess("the host", command, env=given, cwd=home) as host:
+            with LineProcess("the host", command, env=host_env, cwd=home) as host:
                 answer = host.ask({"id": 1, "op": "hello", "events": []}, _REGISTERS_S)
         except KitError:
             return []
@@ -89,9 +89,9 @@ class RealHarness:
         self._ended: set[str] = set()
         self._projects = Projects()
         self._sessions: dict[str, ProgramConversation] = {}
-        self._asked: dict[str, ModelRequest] = {}
+        self._requests: dict[str, ModelRequest] = {}
         self._replies: dict[str, str] = {}
-        self._told: list[Refusal] = []
+        self._reported_refusals: list[Refusal] = []
         self._services = Services()
         self._address = os.environ[MODEL_VARIABLE]
         self._model = Model(os.environ[CONTROL_VARIABLE])
@@ -110,9 +110,9 @@ class RealHarness:
             "daemon": os.environ["SIGNET_DAEMON_URL"],
             "nowhere": self._watch.proxy.address,
         }
-        # What the kit writes before the connector's installer comes and after it, which stands over the connector's.
+        # The settings that the kit writes before and after the connector's installer; they override the connector's.
         self._settings: Mapping[str, Any] = fill_in(merge(options["settings"], options["setup"]["then"]), self._known)
-        # What programs leave in the temporary folder of their user is much: it goes with the home.
+        # Programs leave many temporary files: here they are removed with the home.
         temporary = home / ".tmp"
         temporary.mkdir(exist_ok=True)
         self._env = {
@@ -128,23 +128,23 @@ class RealHarness:
         self._installed_for = self._env.get("SIGNET_AGENT_ID")
 
     def about(self) -> Mapping[str, Any]:
-        """Which program runs."""
-        remarks = [*self._options["notes"], *([] if self._watch.has_strace else [_UNSEEN])]
+        """The program and its release, with remarks."""
+        remarks = [*self._options["notes"], *([] if self._watch.has_strace else [_NO_STRACE])]
         unheard = unheard_in(self._options["registers"], self._env)
         about = {"host": self._options["program"], "release": self._options["release"], "remarks": remarks}
-        # The program hands the arguments of a tool over by itself: nothing tells of it before its hooks run.
+        # The program itself passes arguments to tools: no event precedes its hooks.
         return {**about, "unheard": unheard, "tells": []}
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Perform one step, and report what the program did with the connector's commands meanwhile."""
+        """Perform one step, and report the runs of the connector's commands in it."""
         try:
             return self._perform(step)
         except EndedError as ended:
-            return self._ended_by_its_connector(step, ended)
+            return self._answer_connector_crash(step, ended)
         finally:
             if runs := self._observed.new_runs():
                 self._peer.tell_about({"observed": runs})
-            self._tell_refused()
+            self._report_refused_hosts()
 
     def _perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         kind, name = str(step.get("step")), str(step.get("session"))
@@ -176,7 +176,7 @@ class RealHarness:
             return {"ended": True}
         if kind in _HALVES:
             raise Skipped(
-                f"{self._options['program']} compacts in one step: what stands between its halves is played only"
+                f"{self._options['program']} compacts in one step: its halves are performed only in a played harness"
             )
         raise Skipped(f"{self._options['program']} has no counterpart for {kind}")
 
@@ -205,47 +205,47 @@ class RealHarness:
             del self._sessions[name]
             raise Skipped(str(refused)) from None
         finally:
-            # Also what a program refuses that does not even begin because of it.
-            self._tell_refusals(conversation)
+            # Also the refusals of a program that did not start because of them.
+            self._report_refusals(conversation)
         return {"opened": True, **self._key(conversation)}
 
-    def _ended_by_its_connector(self, step: Mapping[str, Any], ended: EndedError) -> Mapping[str, Any]:
+    def _answer_connector_crash(self, step: Mapping[str, Any], ended: EndedError) -> Mapping[str, Any]:
         """Answer a step in which an error of the connector ended the program; raise `ended` for any other end.
 
-        A person would have lost the turn, and starts the program again when the session is resumed.
+        A user would have lost the turn, and would start the program again to resume the session.
         """
         name = str(step.get("session"))
         conversation = self._sessions.get(name)
         home, place, observer = Path.home(), self._options["setup"]["place"], self._options["observer"]
         folders = [Path(self._options["module"]).parent, *([] if place is None else [(home / place).parent])]
         ours = [OBSERVERS, *([] if observer is None else [home / observer["place"]])]
-        # What a signal or an abort ended did not end over an error, even if it logged one before.
+        # A program that a signal or an abort ended did not end because of an error, even if it logged one before.
         threw = 0 < ended.status < _BY_SIGNAL
         thrown = thrown_by(ended.words, folders, ours, self._known["daemon"]) if threw else None
         if thrown is None or conversation is None:
             raise ended
         self._ended.add(name)
-        if (asked := self._asked.pop(name, None)) is not None:
-            self._model.say(asked, self._replies[name])
+        if (request := self._requests.pop(name, None)) is not None:
+            self._model.say(request, self._replies[name])
         with contextlib.suppress(StepError):
             conversation.end()
         return {"ended": True, "calls": [{"event": STRAY, "thrown": thrown, "lost": True}]}
 
-    def _tell_refusals(self, conversation: ProgramConversation) -> None:
-        """Tell the kit what the program refuses of the connector's installation, each file once."""
-        told = [refusal for refusal in conversation.refusals if refusal not in self._told]
-        self._told += told
-        if told:
-            self._peer.tell_about({"installed": [refusal.row(self._options["formerly"]) for refusal in told]})
+    def _report_refusals(self, conversation: ProgramConversation) -> None:
+        """Report the files of the connector's installation that the program refuses, each once."""
+        new = [refusal for refusal in conversation.refusals if refusal not in self._reported_refusals]
+        self._reported_refusals += new
+        if new:
+            self._peer.tell_about({"installed": [refusal.row(self._options["formerly"]) for refusal in new]})
 
     def _prompt(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        keep_back(step.get("text"))
+        demand_no_own_command(step.get("text"))
         self._end_turn(name, conversation)
         conversation.say(str(step.get("text")))
-        asked = self._next(conversation)
-        if asked is None:
+        request = self._next(conversation)
+        if request is None:
             return {"turn": False, "words": [*conversation.words][-3:]}
-        self._asked[name] = asked
+        self._requests[name] = request
         self._replies[name] = str(step.get("reply") or "Understood.")
         self._peer.model_turn(step.get("session"))
         if not step.get("more"):
@@ -253,8 +253,8 @@ class RealHarness:
         return {"turn": True, **self._key(conversation)}
 
     def _tool(self, name: str, conversation: ProgramConversation, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked = self._asked.get(name)
-        if asked is None:
+        request = self._requests.get(name)
+        if request is None:
             raise Skipped("the model calls tools only in a user's turn")
         wanted = str(step.get("tool"))
         uncalled = self._options["cannot_call"].get(wanted)
@@ -265,12 +265,12 @@ class RealHarness:
         try:
             if uncalled is not None:
                 raise Skipped(f"{self._options['program']}: {uncalled}")
-            tool = next((each for each in names if each in asked.tools), None)
+            tool = next((each for each in names if each in request.tools), None)
             tool = tool or self._search(name, conversation, names[-1])
             if tool is None:
                 raise Skipped(f"{wanted} is not offered to the model")
-            for called, arguments in tool_calls(step, {tool: None}, {wanted: tool}):
-                answer = self._call(name, conversation, called, arguments)
+            for tool_name, arguments in tool_calls(step, {tool: None}, {wanted: tool}):
+                answer = self._call(name, conversation, tool_name, arguments)
         finally:
             if not step.get("more"):
                 self._end_turn(name, conversation)
@@ -279,35 +279,35 @@ class RealHarness:
     def _call(
         self, name: str, conversation: ProgramConversation, tool: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Have the model call a tool, and return its result."""
-        self._model.call(self._asked[name], tool, arguments)
-        again = self._next(conversation)
-        if again is None:
-            del self._asked[name]
+        """Let the model call a tool, and return its result."""
+        self._model.call(self._requests[name], tool, arguments)
+        request = self._next(conversation)
+        if request is None:
+            del self._requests[name]
             raise StepError(f"the program ended its turn with a tool's call{_last(conversation)}")
-        self._asked[name] = again
-        return again.tool_result()
+        self._requests[name] = request
+        return request.tool_result()
 
     def _search(self, name: str, conversation: ProgramConversation, tool: str) -> str | None:
-        """Have the model ask the program for a tool that is not offered yet; its name once it is, else None."""
+        """Let the model load a tool that is not offered yet; return its name if it is offered then, else None."""
         search = self._options["search"]
-        if search is None or search["tool"] not in self._asked[name].tools:
+        if search is None or search["tool"] not in self._requests[name].tools:
             return None
         result = self._call(name, conversation, search["tool"], fill_in(search["arguments"], {"tool": tool}))
-        return tool if tool in result["text"] or tool in self._asked[name].tools else None
+        return tool if tool in result["text"] or tool in self._requests[name].tools else None
 
     def _compact(self, name: str, conversation: ProgramConversation, summary: str) -> Mapping[str, Any]:
         self._end_turn(name, conversation)
         conversation.compact()
-        # A program may answer before it asks, as OpenClaw 2026.6.1 did once in ten runs: taken for a compaction of
-        # nothing, its question would be the next turn's.
+        # A program may answer before it asks its model, as OpenClaw 2026.6.1 did once in ten runs. Without this
+        # wait, its request would count for the next turn.
         answered, may_be_late = False, True
         while True:
             in_time = self._next(conversation)
-            asked = self._model.await_request(LATE_S) if in_time is None and may_be_late else in_time
-            if asked is None:
+            request = self._model.await_request(LATE_S) if in_time is None and may_be_late else in_time
+            if request is None:
                 break
-            self._model.say(asked, summary)
+            self._model.say(request, summary)
             answered, may_be_late = True, in_time is None
         if not answered:
             raise Skipped(f"{self._options['program']} asked its model for no summary: it compacted nothing")
@@ -316,26 +316,26 @@ class RealHarness:
     def _next(self, conversation: ProgramConversation) -> ModelRequest | None:
         """The program's next request to the model; None when its turn ends. Raises StepError after TURN_S."""
         deadline = time.monotonic() + TURN_S
-        while (asked := self._model.await_request(_LOOK_S)) is None:
+        while (request := self._model.await_request(_LOOK_S)) is None:
             if conversation.is_over():
-                # The last look: what was asked just before the end.
+                # A last look for a request from just before the end.
                 return self._model.await_request(0)
             if time.monotonic() > deadline:
                 raise StepError(f"the program did not ask its model within {TURN_S:g} s{_last(conversation)}")
-        return asked
+        return request
 
     def _end_turn(self, name: str, conversation: ProgramConversation) -> None:
-        asked = self._asked.pop(name, None)
-        while asked is not None:
-            # What it asks once more in the turn, such as after an answer that it did not understand, gets the same.
-            self._model.say(asked, self._replies[name])
-            asked = self._next(conversation)
+        request = self._requests.pop(name, None)
+        while request is not None:
+            # Further requests of the turn, such as after an answer that it did not understand, get the same answer.
+            self._model.say(request, self._replies[name])
+            request = self._next(conversation)
 
     def _key(self, conversation: ProgramConversation) -> Mapping[str, Any]:
         return {} if conversation.key is None else {"key": conversation.key}
 
-    def _tell_refused(self) -> None:
-        """Report which of the hosts that its profile names the program asked for, at a proxy that sent nothing on."""
+    def _report_refused_hosts(self) -> None:
+        """Report the hosts of its profile that the program asked the proxy for, which refused the requests."""
         hosts = sorted(self._watch.proxy.refused - self._refused)
         self._refused.update(hosts)
         if hosts:

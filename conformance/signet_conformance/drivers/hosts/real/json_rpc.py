@@ -17,18 +17,18 @@ ANSWER_S = 200.0
 
 
 class JsonRpc(ProgramProcess):
-    """One program that speaks it. `told` gets unasked messages; a question of the program's is granted."""
+    """A program that speaks JSON-RPC. `on_message` gets its notifications; each request of the program is granted."""
 
     def __init__(
-        self, title: str, command: Sequence[str], launch: Launch, told: Callable[[Mapping[str, Any]], None]
+        self, title: str, command: Sequence[str], launch: Launch, on_message: Callable[[Mapping[str, Any]], None]
     ) -> None:
         super().__init__(command, launch.env, launch.cwd)
         self._title = title
-        self._told = told
+        self._on_message = on_message
         self._next = 0
 
     def ask(self, method: str, params: Mapping[str, Any], timeout_s: float | None = None) -> Mapping[str, Any]:
-        """The result of a method, within ANSWER_S unless more is said.
+        """Call a method and return its result, by default within ANSWER_S.
 
         Raises StepError with the program's words when it refuses, or does not answer.
         """
@@ -42,26 +42,26 @@ class JsonRpc(ProgramProcess):
         return object_in(said.get("result"))
 
     def begin(self, method: str, params: Mapping[str, Any]) -> int:
-        """Ask without waiting: the answer is heard, under the number that this returns."""
+        """Send a request without waiting; its answer is a message with the number that this returns."""
         self._next += 1
         self.send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
         return self._next
 
     def tell(self, method: str) -> None:
-        """Say what needs no answer."""
+        """Send a notification."""
         self.send({"jsonrpc": "2.0", "method": method})
 
     def listen(self) -> None:
-        """Take what has come so far."""
-        while (said := self.receive(0)) is not None:
-            self._hear(said)
+        """Handle the messages that have arrived."""
+        while (message := self.receive(0)) is not None:
+            self._hear(message)
 
     def _hear(self, said: Mapping[str, Any]) -> None:
         if "method" in said and "id" in said:
             answer = {"decision": "accept", "action": "accept", "content": {}}
             self.send({"jsonrpc": "2.0", "id": said["id"], "result": answer})
         else:
-            self._told(said)
+            self._on_message(said)
 
 
 class RpcSession(OneProcess[JsonRpc]):
@@ -75,12 +75,12 @@ class RpcSession(OneProcess[JsonRpc]):
         return self._process
 
     def _hear(self, said: Mapping[str, Any]) -> None:
-        """Take in what the program says unasked."""
+        """Handle a message of the program that answers no waiting call."""
         raise NotImplementedError
 
 
 class AcpSession(RpcSession):
-    """A session of a program that speaks the Agent Client Protocol; a subclass says how it is resumed and cleared."""
+    """A session of a program that speaks the Agent Client Protocol; a subclass defines how to resume and clear it."""
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
@@ -97,7 +97,7 @@ class AcpSession(RpcSession):
         self.say("/compact")
 
     def _begin(self, rpc: JsonRpc) -> str:
-        """Make a session, or take up the one that the command names; its id."""
+        """Make a session, or open the one that the command names; return its id."""
         params: dict[str, Any] = {"cwd": str(self._launch.cwd), "mcpServers": []}
         return str(rpc.ask("session/new", params).get("sessionId"))
 
@@ -112,7 +112,7 @@ class AcpSession(RpcSession):
 
 
 BUSY_S = 60.0
-"""How long a provider's own work is waited for after a turn's answer: a user who reads waits too."""
+"""How long to wait for a provider's own work after a turn's answer, as a reading user would."""
 
 
 class HermesAcp(AcpSession):
@@ -131,9 +131,9 @@ class HermesAcp(AcpSession):
         super().say(text)
 
     def is_over(self) -> bool:
-        """Whether the prompt was answered, and the provider has stored the turn and asked for the next one's memory.
+        """Whether the prompt was answered, and the provider has stored the turn and prefetched for the next one.
 
-        The program leaves that to threads, which the next step's fault would else meet or miss by chance.
+        Threads do that work; without the wait, the next step's fault might meet it by chance.
         """
         if not super().is_over():
             return False
@@ -153,7 +153,7 @@ class HermesAcp(AcpSession):
 
 _FIRST_S, _SERVERS_S = 2.0, 30.0
 _REFUSES = re.compile(r"\b(fail|invalid|skip|ignor|unknown|unsupported|not supported)", re.IGNORECASE)
-"""Words of a warning that says that a hook is refused. Other warnings, such as of a shortened timeout, are not."""
+"""Words of warnings that a hook is refused. Others, such as about a shortened timeout, lack them."""
 _ASKED_ABOUT = ("untrusted", "modified")
 _FREE = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 
@@ -204,7 +204,7 @@ class CodexAppServer(RpcSession):
         return rpc
 
     def _trust_hooks(self, rpc: JsonRpc) -> None:
-        """Record what Codex refuses of its hooks, and trust the hooks that it would ask its user about."""
+        """Record the hooks that Codex refuses, and trust those about which it would ask its user."""
         listed = rpc.ask("hooks/list", {"cwds": [str(self._launch.cwd)]}).get("data")
         asked_about: dict[str, Mapping[str, str]] = {}
         for row in list_in(listed):
@@ -220,7 +220,7 @@ class CodexAppServer(RpcSession):
             rpc.ask("config/batchWrite", {"edits": [edit], "reloadUserConfig": True})
 
     def _await_servers(self, rpc: JsonRpc) -> None:
-        """Wait until its memory servers run, as they do by the time that a user has typed a prompt."""
+        """Wait until its memory servers run, as they would before a user has typed a prompt."""
         begun, deadline = deadline_in(_FIRST_S), deadline_in(_SERVERS_S)
         while time.monotonic() < (deadline if "starting" in self._servers.values() else begun):
             rpc.listen()

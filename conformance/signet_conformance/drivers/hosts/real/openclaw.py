@@ -1,4 +1,4 @@
-"""OpenClaw: a gateway for all sessions of a home, and `openclaw acp` beside it, with which an editor speaks to it."""
+"""OpenClaw: a gateway for all sessions of a home, and its bridge `openclaw acp`, by which editors reach it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from signet_conformance.drivers.hosts.real.refusals import (
     OBSERVER,
     ConnectorRefusedError,
     Refusal,
+    has_first_member,
     is_of_the_kit,
-    stands_in,
 )
 
 _SYSTEM_FOLDER = Path("/tmp")  # noqa: S108 - where the program itself puts them
@@ -31,7 +31,7 @@ _DIGITS = 8
 
 
 class LockFiles:
-    """Those of the databases below `state`: an OpenClaw of the user's own has others, in the same folder."""
+    """The lock files of the databases below `state`. Those of the user's own OpenClaw are in the same folder."""
 
     def __init__(self, state: Path, system_folder: Path | None = None) -> None:
         self._state = state
@@ -39,9 +39,9 @@ class LockFiles:
         self._was_there = self._folder.is_dir()
 
     def remove(self) -> None:
-        """Remove the files that are not held any more, and their folder if it was made for them."""
+        """Remove the files, and their folder if it was made for them."""
         for database in self._state.rglob("*.sqlite"):
-            # The program names them so: for the database that each is about, by its whole path.
+            # The program derives each name from the whole path of the database.
             name = hashlib.sha256(os.fsencode(database.resolve())).hexdigest()[:_DIGITS]
             for file in self._folder.glob(f"*.{name}.lock.sqlite"):
                 file.unlink(missing_ok=True)
@@ -51,10 +51,10 @@ class LockFiles:
 
 
 GATEWAY_START_S = 300.0
-"""It takes some ten seconds of a processor, which it may have to share."""
+"""A start takes some ten seconds of CPU time, on a processor that may be shared."""
 GATEWAY_QUIT_S = 200.0
 DECIDED_S = 3.0
-"""How long after its first answer the gateway may take to report how a plugin's first look for its daemon ended."""
+"""How long after it is ready the gateway may take to report the result of a plugin's first probe of its daemon."""
 _LOOK_S = 0.05
 _LOOK_AGAIN_S = 0.5
 _READY = re.compile(r"\[gateway\] ready$")
@@ -66,29 +66,29 @@ _COMPLAINT = re.compile(r"^(?:\W )?(?:(?P<file>\S+\.json)\S* — )?(?P<words>(?P
 _CONFIGURATION = "openclaw.json"
 _NO_MORE = 'Run "openclaw'
 _NOT_THE_CONNECTOR = ("memory-core", OBSERVER)
-"""Plugins of OpenClaw's own and of the kit's: what is said of them is not said of the connector."""
+"""Plugins of OpenClaw and of the kit: messages about them are not about the connector."""
 _REFUSES = ("must declare", "manifest not found", "blocked because", "ignored", "failed", "invalid", "missing")
 
-Heard = Callable[[Mapping[str, Any]], None]
+Listener = Callable[[Mapping[str, Any]], None]
 
 
 class Gateway:
-    """A running gateway with its bridge; `refusals` are what it refused of the connector's installation so far.
+    """A running gateway with its bridge; `refusals` lists the parts of the connector's installation that it refused.
 
-    It serves the sessions that have joined, and goes on without any: people leave it running.
+    It serves the sessions that have joined. It keeps running without any, as users leave it running.
     """
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
         self._port = free_port()
-        self._sessions: list[Heard] = []
+        self._sessions: list[Listener] = []
         self._bridge: JsonRpc | None = None
         self._closes = False
         self._since = time.monotonic()
         self.refusals: list[Refusal] = []
         self._invalid: str | None = None
         self._ready = threading.Event()
-        self._lacks = False
+        self._lacks_daemon = False
         self._settled = False
         self._locks = LockFiles(Path(launch.env["HOME"], ".openclaw"))
         remove_at_the_end(self._locks.remove)
@@ -106,56 +106,56 @@ class Gateway:
         """Whether one of its processes has ended."""
         return self.process.has_ended or (self._bridge is not None and self._bridge.has_ended)
 
-    def join(self, heard: Heard) -> JsonRpc:
-        """Serve one session more, which hears what the bridge says; the bridge, once gateway and bridge are ready.
+    def join(self, listener: Listener) -> JsonRpc:
+        """Add a session, whose `listener` gets the bridge's messages. Return the bridge once both are ready.
 
-        Raises StepError with their own words when they do not come so far.
+        Raises StepError with their own words if they do not become ready.
         """
         self._await_ready()
         if self._bridge is None:
             address = f"ws://127.0.0.1:{self._port}"
             command = [*self._launch.command, "acp", "--no-prefix-cwd", "--url", address]
-            self._bridge = JsonRpc("OpenClaw", command, self._launch, self._tell)
+            self._bridge = JsonRpc("OpenClaw", command, self._launch, self._pass_on)
             can = self._bridge.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}}, GATEWAY_START_S)
             sessions = can.get("agentCapabilities", {}).get("sessionCapabilities", {})
             self._closes = isinstance(sessions, dict) and "close" in sessions
-        self._sessions.append(heard)
+        self._sessions.append(listener)
         return self._bridge
 
-    def leave(self, heard: Heard, name: str | None) -> None:
+    def leave(self, listener: Listener, name: str | None) -> None:
         """Close a session, as an editor does. Raises StepError when the bridge refuses that."""
-        self._sessions.remove(heard)
+        self._sessions.remove(listener)
         if self._closes and name is not None and self._bridge is not None and not self.has_ended:
             self._bridge.ask("session/close", {"sessionId": name}, GATEWAY_START_S)
 
     def decide(self) -> None:
-        """Wait for the end of the connector's first probe of its daemon; send only what the gateway answers itself."""
+        """Wait until the connector's first probe of its daemon has probably ended."""
         if self._launch.settles is not None:
             time.sleep(max(0.0, self._since + DECIDED_S - time.monotonic()))
 
     def settle(self) -> None:
-        """Wait while the connector says that it lacks a daemon that listens, for as long as the profile says.
+        """Wait while the connector reports a listening daemon as lost, for as long as the profile allows.
 
-        Once, before the first session: what later becomes of the daemon is what its users meet too.
+        Only before the first session: users meet later losses of the daemon too.
         """
         if self._settled:
             return
         self._settled = True
         settles, daemon = self._launch.settles, self._launch.env.get("SIGNET_DAEMON_URL", "")
         deadline = deadline_in(0.0 if settles is None else settles["at_most_s"])
-        while self._lacks and not self.has_ended and time.monotonic() < deadline and listens(daemon):
+        while self._lacks_daemon and not self.has_ended and time.monotonic() < deadline and listens(daemon):
             time.sleep(_LOOK_AGAIN_S)
 
     def end(self) -> None:
-        """Ask both to end, as who supervises a service does. Raises StepError when one does not."""
+        """Terminate both, as a service supervisor does. Raises StepError if one does not end."""
         bridge, self._bridge = self._bridge, None
         processes = {"gateway": self.process, **({} if bridge is None else {"bridge": bridge})}
         try:
             for name in reversed(processes):
                 if not processes[name].terminate(GATEWAY_QUIT_S):
-                    told = processes[name].last_words
+                    last_words = processes[name].last_words
                     raise StepError(
-                        f"the {name} of OpenClaw did not end within {GATEWAY_QUIT_S:g} s after it was asked to{told}"
+                        f"the {name} of OpenClaw did not end within {GATEWAY_QUIT_S:g} s after SIGTERM{last_words}"
                     )
         finally:
             for process in processes.values():
@@ -166,7 +166,7 @@ class Gateway:
         deadline = deadline_in(GATEWAY_START_S)
         while not self._ready.wait(_LOOK_S):
             if self.process.has_ended:
-                # Its last words are heard by then.
+                # Its last lines have been read by then.
                 failure = self.process.failure("the gateway of OpenClaw ended before it accepted a session")
                 raise ConnectorRefusedError(str(failure)) if self.refusals else failure
             if time.monotonic() > deadline:
@@ -174,18 +174,18 @@ class Gateway:
                     f"the gateway of OpenClaw accepted no session within {GATEWAY_START_S:g} s{self.process.last_words}"
                 )
 
-    def _tell(self, said: Mapping[str, Any]) -> None:
-        for heard in self._sessions:
-            heard(said)
+    def _pass_on(self, message: Mapping[str, Any]) -> None:
+        for listener in self._sessions:
+            listener(message)
 
     def _hear(self, word: str) -> None:
-        """Called by the threads that read it."""
+        """Read a line of output, in one of the reading threads."""
         if _READY.search(word):
             self._since = time.monotonic()
             self._ready.set()
         settles = self._launch.settles
         if settles is not None and (settles["lacks"] in word or settles["has"] in word):
-            self._lacks = settles["lacks"] in word
+            self._lacks_daemon = settles["lacks"] in word
         refusal = self._complaint_in(word) or refusal_in(word)
         if refusal is not None and refusal not in self.refusals:
             self.refusals.append(refusal)
@@ -198,30 +198,30 @@ class Gateway:
         if word.startswith(_NO_MORE):
             self._invalid = None
         home, settings = Path(self._launch.env["HOME"]), self._launch.settings
-        told, file = _BLOCKED.search(word), _CONFIGURATION
-        if told is None:
-            told = _COMPLAINT.search(word.strip())
-            if told is None:
+        complaint, file = _BLOCKED.search(word), _CONFIGURATION
+        if complaint is None:
+            complaint = _COMPLAINT.search(word.strip())
+            if complaint is None:
                 return None
-            file = Path(told["file"] or self._invalid or "").name
-            # Words that name no file are about the one that was called invalid, or they are an error of the program.
+            file = Path(complaint["file"] or self._invalid or "").name
+            # A message without a file is about the file just reported as invalid, or is an error of the program.
             if file not in (_CONFIGURATION, self._invalid) or not (
-                told["file"] or stands_in(settings, home, file, told["member"])
+                complaint["file"] or has_first_member(settings, home, file, complaint["member"])
             ):
                 return None
-        ours = is_of_the_kit(settings, home, file, told["member"], told["words"])
-        return None if ours else Refusal(file, told["words"])
+        ours = is_of_the_kit(settings, home, file, complaint["member"], complaint["words"])
+        return None if ours else Refusal(file, complaint["words"])
 
 
 def refusal_in(word: str) -> Refusal | None:
     """Read the refusal of a foreign plugin from a line of the gateway's log."""
-    told = _PLUGIN.search(word)
-    if told is None or not any(each in told["words"] for each in _REFUSES) or told["plugin"] in _NOT_THE_CONNECTOR:
+    match = _PLUGIN.search(word)
+    if match is None or not any(each in match["words"] for each in _REFUSES) or match["plugin"] in _NOT_THE_CONNECTOR:
         return None
-    manifest = "contracts." in told["words"] or "manifest" in told["words"]
-    unknown = _UNKNOWN_EVENT.search(told["words"])
+    manifest = "contracts." in match["words"] or "manifest" in match["words"]
+    unknown = _UNKNOWN_EVENT.search(match["words"])
     event = None if unknown is None else unknown["event"]
-    return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", told["words"], event)
+    return Refusal("openclaw.plugin.json" if manifest else "openclaw.json", match["words"], event)
 
 
 CLEAR_S = 200.0
@@ -237,7 +237,7 @@ class OpenclawAcp(AcpSession):
         agent = launch.env.get("SIGNET_AGENT_ID") or "main"
         self._session = f"agent:{agent}:conversation-{uuid.uuid4().hex[:12]}"
         self._gateway: Gateway | None = None
-        self._told: list[Refusal] = []
+        self._seen_refusals: list[Refusal] = []
 
     @property
     def key(self) -> str | None:
@@ -246,15 +246,15 @@ class OpenclawAcp(AcpSession):
 
     @property
     def words(self) -> Sequence[str]:
-        """What gateway and bridge say."""
+        """The last words of gateway and bridge."""
         return [*(self._gateway.process.words if self._gateway is not None else ()), *super().words]
 
     @property
     def refusals(self) -> Sequence[Refusal]:
         """The gateway's refusals so far."""
         if self._gateway is not None:
-            self._told = [*self._gateway.refusals]
-        return self._told
+            self._seen_refusals = [*self._gateway.refusals]
+        return self._seen_refusals
 
     def open(self) -> None:
         """Start the gateway and the bridge, unless they run, and tell the bridge the key of the session."""
@@ -270,10 +270,10 @@ class OpenclawAcp(AcpSession):
         self.open()
 
     def is_over(self) -> bool:
-        """Whether the prompt was answered. Without its gateway the bridge answers with what became of it."""
+        """Whether the prompt was answered. Raises EndedError if the gateway has ended."""
         self._demand_gateway()
         over = super().is_over()
-        # It may have ended since: the bridge answers for that reason then.
+        # Look again: the bridge also answers because the gateway has ended.
         self._demand_gateway()
         return over
 
@@ -291,7 +291,7 @@ class OpenclawAcp(AcpSession):
             time.sleep(_LOOK_S)
 
     def end(self, *, for_good: bool = True) -> None:
-        """Close it in the bridge, as an editor does; the session stays in a file, and the gateway goes on."""
+        """Close it in the bridge, as an editor does; the session stays in a file, and the gateway keeps running."""
         del for_good
         gateway, bridge = self._gateway, self._process
         self._gateway, self._process, self._over = None, None, True

@@ -1,4 +1,4 @@
-"""OpenCode: `opencode serve`, a server for each session, spoken to over HTTP with its events beside."""
+"""OpenCode: `opencode serve`, a server for each session, with requests over HTTP and a stream of events."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from signet_conformance.files.json_values import object_in
 START_S = 200.0
 IDLE_S = 60.0
 """How long OpenCode may take to report that a session is idle after a compaction, or that it is deleted."""
-_HEARD_S = 1.0
+_PLUGINS_S = 1.0
 _LISTENS = re.compile(r"listening on (http://\S+)")
 _INVALID = re.compile(r"Configuration is invalid at (?P<file>\S+\.jsonc?)")
 _COMPLAINS = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MODEL = {"providerID": "scripted", "modelID": "scripted"}
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""It is asked on loopback, and to load the store of certificates takes each client 20 ms."""
+"""The server is on loopback, and loading the certificate store takes each client 20 ms."""
 
 
 class OpencodeServer(OneProcess[ProgramProcess]):
-    """A session of OpenCode. Left for good it is deleted, which is what the program tells of an end."""
+    """A session of OpenCode. When it ends for good it is deleted: the program reports no other end."""
 
     title = "OpenCode"
 
@@ -43,11 +43,11 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         self._http: httpx.Client | None = None
         self._idle = threading.Event()
         self._idle.set()
-        self._idle_at = -_HEARD_S
+        self._idle_at = -_PLUGINS_S
         self._busy = False
         self._summarized = threading.Event()
         self._summarized.set()
-        self._heard = threading.Event()
+        self._connected = threading.Event()
         self._deleted = threading.Event()
 
     def open(self) -> None:
@@ -63,10 +63,10 @@ class OpencodeServer(OneProcess[ProgramProcess]):
     def say(self, text: str) -> None:
         """Prompt it.
 
-        Its plugins hear of the end of a turn after the client does: typed in that instant, a prompt may reach them
-        before it, by chance. A person reads the answer first.
+        Plugins learn of the end of a turn later than the client. So wait a moment first, as a reading user would:
+        otherwise the prompt might reach them before the end.
         """
-        time.sleep(max(0.0, self._idle_at + _HEARD_S - time.monotonic()))
+        time.sleep(max(0.0, self._idle_at + _PLUGINS_S - time.monotonic()))
         self._idle.clear()
         body = {"model": _MODEL, "parts": [{"type": "text", "text": text}]}
         self._ask("POST", f"/session/{self._id}/prompt_async", body)
@@ -78,7 +78,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         return self._idle.is_set() and self._summarized.is_set()
 
     def compact(self) -> None:
-        """Have the session summarized, in a thread: the answer comes when that is done.
+        """Let the server summarize the session, in a thread, since it answers only when that is done.
 
         The event that the session is idle comes separately: after the answer, it would end the turn that follows.
         """
@@ -110,10 +110,9 @@ class OpencodeServer(OneProcess[ProgramProcess]):
             if for_good:
                 self._ask("DELETE", f"/session/{self._id}")
                 self._deleted.wait(IDLE_S)
-            # Its plugins hear of a deletion, and of the end of a turn, after the answer, and nothing tells when they
-            # are done. Nobody leaves in the instant of the answer: whether the plugins had their say was chance. Where
-            # the machine is so busy that the program needed longer than that, its plugins get that long too.
-            time.sleep(max(_HEARD_S, time.monotonic() - began))
+            # Plugins learn of a deletion, and of the end of a turn, after the answer, and nothing shows when they are
+            # done. So they get a second, or as long as the deletion took on a busy machine.
+            time.sleep(max(_PLUGINS_S, time.monotonic() - began))
         finally:
             if self._http is not None:
                 self._http.close()
@@ -140,14 +139,14 @@ class OpencodeServer(OneProcess[ProgramProcess]):
     def _start(self) -> None:
         launch = self._launch
         command = [*launch.command, "serve", "--hostname", "127.0.0.1", "--port", "0"]
-        self._heard.clear()
+        self._connected.clear()
         self._process = process = ProgramProcess(command, launch.env, launch.cwd)
         deadline = deadline_in(START_S)
         while not process.has_ended and time.monotonic() < deadline:
             if address := next((listening[1] for word in process.words if (listening := _LISTENS.search(word))), None):
                 self._http = httpx.Client(base_url=address, trust_env=False, timeout=60.0, verify=_NO_CERTIFICATES)
                 threading.Thread(target=self._follow_events, args=(address,), daemon=True).start()
-                self._heard.wait(START_S)
+                self._connected.wait(START_S)
                 return
             time.sleep(0.05)
         if not process.has_ended:
@@ -156,7 +155,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         raise ConnectorRefusedError(str(failure)) if self._refuses(process.words) else failure
 
     def _refuses(self, words: Iterable[str]) -> bool:
-        """Whether it ended over a file of its configuration, and over what the connector's installer wrote there."""
+        """Whether it ended because of an entry of its configuration that the connector's installer wrote."""
         file, complaints = "", []
         for word in (_COLOURS.sub("", each).strip() for each in words):
             if (invalid := _INVALID.search(word)) is not None:
@@ -169,7 +168,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         return bool(of_others)
 
     def _follow_events(self, address: str) -> None:
-        """The thread that takes the server's events."""
+        """Handle the server's events, in a thread of its own."""
         events = f"{address}/event"
         with (
             contextlib.suppress(httpx.HTTPError),
@@ -184,7 +183,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
         about = object_in(event.get("properties"))
         match event.get("type"):
             case "server.connected":
-                self._heard.set()
+                self._connected.set()
             case "session.status" if about.get("sessionID") == self._id:
                 self._busy = object_in(about.get("status")).get("type") == "busy"
             case "session.idle" if about.get("sessionID") == self._id:
@@ -193,7 +192,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
                 self._deleted.set()
             case "session.error":
                 self._words.append(str(about.get("error"))[:300])
-                # A turn that a plugin loses before it begins ends with this; of any other the end is told besides.
+                # This ends a turn that a plugin lost before it began; any other turn has an end of its own.
                 if about.get("sessionID") == self._id and not self._busy:
                     self._end_turn()
 
@@ -203,7 +202,7 @@ class OpencodeServer(OneProcess[ProgramProcess]):
 
 
 def _lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield whole lines. Only a line feed ends one: JSON may hold U+2028 and its like, at which httpx splits too."""
+    """Yield whole lines, ended by line feeds only: httpx also splits at U+2028 and the like, which JSON may hold."""
     rest = b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,4 +1,4 @@
-"""A program under way: lines of JSON on its streams, and its process group, which ends with the host."""
+"""A running program: lines of JSON on its streams, in a process group that ends with the host."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TAIL_LINES = 30
 _LOOK_S = 0.1
 QUIT_S = 40.0
 LAST_S = 2.0
-"""How long a program may take to end that reads no input any more."""
+"""How long a program that no longer reads its input may take to end."""
 _running: set[ProgramProcess] = set()
-_left: list[Callable[[], None]] = []
+_removals: list[Callable[[], None]] = []
 
 
 class EndedError(StepError):
@@ -41,7 +41,7 @@ class EndedError(StepError):
 class ProgramProcess:
     """One process of a program, in a group of its own.
 
-    Its output that is not a JSON object is called its words: the last ones are kept, and `heard` gets each.
+    Its `words` are the last lines of output that are not JSON objects; `on_words` gets each such line.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class ProgramProcess:
         command: Sequence[str],
         env: Mapping[str, str],
         cwd: Path,
-        heard: Callable[[str], None] = lambda _words: None,
+        on_words: Callable[[str], None] = lambda _words: None,
     ) -> None:
-        self._heard = heard
+        self._on_words = on_words
         self._name = Path(command[0]).name
         self._process = subprocess.Popen(
             [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -59,7 +59,7 @@ class ProgramProcess:
         )  # fmt: skip
         self._stdin = cast("IO[bytes]", self._process.stdin)
         _running.add(self)
-        self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.words: deque[str] = deque(maxlen=_TAIL_LINES)
         self._readers = [
             threading.Thread(target=self._read_stream, args=(stream,), daemon=True)
@@ -88,9 +88,9 @@ class ProgramProcess:
             raise self.failure(f"{self._name} reads no input any more") from None
 
     def receive(self, timeout_s: float) -> dict[str, Any] | None:
-        """The next object that it writes; None when none comes in time."""
+        """Return the next object that it writes; None if none comes in time."""
         with contextlib.suppress(queue.Empty):
-            return self._said.get(timeout=timeout_s) if timeout_s > 0 else self._said.get_nowait()
+            return self._messages.get(timeout=timeout_s) if timeout_s > 0 else self._messages.get_nowait()
         return None
 
     def await_message(
@@ -99,27 +99,27 @@ class ProgramProcess:
         take: Callable[[Mapping[str, Any]], None],
         timeout_s: float,
     ) -> dict[str, Any] | None:
-        """The next object that is wanted; `take` gets those before it. None when it ends, or none comes in time."""
+        """Return the next wanted object; `take` gets those before it. None if it ends, or none comes in time."""
         deadline = deadline_in(timeout_s)
         while time.monotonic() < deadline:
-            said = self.receive(_LOOK_S)
-            if said is None and self.has_ended:
+            message = self.receive(_LOOK_S)
+            if message is None and self.has_ended:
                 break
-            if said is not None and is_wanted(said):
-                return said
-            if said is not None:
-                take(said)
+            if message is not None and is_wanted(message):
+                return message
+            if message is not None:
+                take(message)
         return None
 
     def failure(self, what: str) -> StepError:
-        """The error that says what failed, with its last words: EndedError where it has ended."""
-        status, told = self.status, self.last_words
-        message = f"{what}{told}"
+        """The error for a failure, with the program's last words: an EndedError if it has ended."""
+        status, last_words = self.status, self.last_words
+        message = f"{what}{last_words}"
         return StepError(message) if status is None else EndedError(message, status, [*self.words])
 
     @property
     def last_words(self) -> str:
-        """Its last words, to be added to a message about it."""
+        """Its status and last words, to be appended to a message."""
         if self.has_ended:
             for reader in self._readers:
                 reader.join(1.0)
@@ -127,18 +127,18 @@ class ProgramProcess:
         return how + (": " + " | ".join([*self.words][-6:]) if self.words else "")
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it ends within that time."""
+        """Return True if it ends within that time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
         return self.has_ended
 
     def close_input(self) -> None:
-        """Tell it that no more comes."""
+        """Close its input."""
         with contextlib.suppress(OSError):
             self._stdin.close()
 
     def end(self, timeout_s: float) -> bool:
-        """Close its input, then ask it to end, then kill it with all that it started; whether it ended by itself."""
+        """Close its input, then terminate it, then kill it with its group. Return True if it ended by itself."""
         self.close_input()
         willingly = self.wait(timeout_s)
         if not willingly:
@@ -148,17 +148,17 @@ class ProgramProcess:
         return willingly
 
     def quit(self, title: str) -> None:
-        """Close its input and wait for its end. Raises StepError, which calls it by that title, when it goes on."""
+        """Close its input and wait for its end. Raises StepError, which names it by `title`, if it keeps running."""
         if not self.end(QUIT_S):
             raise StepError(f"{title} did not end within {QUIT_S:g} s after its input had ended{self.last_words}")
 
     def terminate(self, timeout_s: float) -> bool:
-        """Ask it and all that it started to end, as a supervisor does; whether it does within that time."""
+        """Send SIGTERM to its group, as a supervisor does. Return True if it ends within that time."""
         signal_group(self._process.pid, signal.SIGTERM)
         return self.wait(timeout_s)
 
     def kill(self) -> None:
-        """Kill it with all that it started in its group."""
+        """Kill its whole group."""
         self.close_input()
         signal_group(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -171,21 +171,21 @@ class ProgramProcess:
                 self._take(line.decode("utf-8", "replace").strip())
 
     def _take(self, text: str) -> None:
-        said = parse_value(text) if text.startswith("{") else None
-        if isinstance(said, dict):
-            self._said.put(said)
+        message = parse_value(text) if text.startswith("{") else None
+        if isinstance(message, dict):
+            self._messages.put(message)
         elif text:
             self.words.append(text[:500])
-            self._heard(text)
+            self._on_words(text)
 
 
 def end_with_us() -> None:
-    """From now on SIGTERM ends this process and every program that it runs, at once."""
+    """Let SIGTERM end this process and every program that it runs, at once."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         for process in [*_running]:
             process.kill()
-        for leave in [*_left]:
+        for leave in [*_removals]:
             with contextlib.suppress(OSError):
                 leave()
         os._exit(143)
@@ -194,8 +194,8 @@ def end_with_us() -> None:
 
 
 def remove_at_the_end(remove: Callable[[], None]) -> None:
-    """Have what programs leave elsewhere removed also when this process is ended before it could."""
-    _left.append(remove)
+    """Call `remove`, which deletes files that a program leaves elsewhere, also if SIGTERM ends this process."""
+    _removals.append(remove)
 
 
 def deadline_in(timeout_s: float) -> float:

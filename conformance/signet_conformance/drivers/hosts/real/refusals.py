@@ -1,4 +1,4 @@
-"""Tell whether a program complains of its connector: of what was installed, or of an error that the connector threw."""
+"""Find out whether a program's complaint is about its connector: its installation, or an error that it threw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.files.json_values import ABSENT, pointer, value_at
 
 OBSERVER = "signet-conformance-observer"
-"""The name of the kit's own plugin inside a program: what is said of it is not said of the connector."""
+"""The name of the kit's own plugin inside a program: messages about it are not about the connector."""
 _UNKNOWN = re.compile(r"[Uu]nrecognized key[^\"':]*: (?P<keys>.+)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 
@@ -23,7 +23,7 @@ _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 class Refusal:
     """A file of the connector's installation that the program refuses, and its own words about it.
 
-    `event`: what is refused is a handler of it.
+    `event`: the event whose handler is refused, if it is about one.
     """
 
     file: str
@@ -32,18 +32,18 @@ class Refusal:
 
     def row(self, formerly: Collection[str]) -> Mapping[str, Any]:
         """Describe it as the answer to hello does; `formerly` are events that earlier releases of the program know."""
-        told = {"accepted": False, "words": self.words}
+        objection = {"accepted": False, "words": self.words}
         if self.event in formerly:
-            return {"file": f"a handler of {self.event}", **told, "event": self.event, "formerly": True}
-        return {"file": Path(self.file).name, **told}
+            return {"file": f"a handler of {self.event}", **objection, "event": self.event, "formerly": True}
+        return {"file": Path(self.file).name, **objection}
 
 
 class ConnectorRefusedError(StepError):
-    """Raised when a program does not start, and says that what the connector's installer wrote is the reason."""
+    """Raised when a program does not start because of something that the connector's installer wrote."""
 
 
 def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: str, words: str) -> bool:
-    """Whether a complaint about a member of a file is about what the kit itself wrote into it.
+    """Whether a complaint about a member of a file is about an entry that the kit itself wrote.
 
     `settings` are the kit's own, by their path below the home; `member` is a path such as `agents.defaults`, empty or
     `<root>` for the whole file. A member is the kit's if it still has the kit's value, even if the connector wrote the
@@ -53,14 +53,14 @@ def is_of_the_kit(settings: Mapping[str, Any], home: Path, file: str, member: st
         return True
     ours, now = _both(settings, home, file)
     path = [part for part in member.removeprefix("<root>").split(".") if part]
-    told = _UNKNOWN.search(words)
-    keys = [] if told is None else [one or other for one, other in _QUOTED.findall(told["keys"])]
+    unknown = _UNKNOWN.search(words)
+    keys = [] if unknown is None else [one or other for one, other in _QUOTED.findall(unknown["keys"])]
     places = [pointer(*path, key) for key in keys] or [pointer(*path)]
     values = ((value_at(ours, place), value_at(now, place)) for place in places)
     return all(kit is not ABSENT and kit == there for kit, there in values)
 
 
-def stands_in(settings: Mapping[str, Any], home: Path, file: str, member: str) -> bool:
+def has_first_member(settings: Mapping[str, Any], home: Path, file: str, member: str) -> bool:
     """Whether a file, as it is now or as the kit wrote it, has the first member of such a path."""
     first = member.partition(".")[0]
     place = pointer(first)
@@ -99,7 +99,7 @@ def thrown_by(words: Sequence[str], folders: Sequence[Path], but: Sequence[Path]
     shown = next(filter(None, (_shown_to_the_end(words[begin:]) for begin in begins)), None)
     if shown is None:
         return None
-    innermost = next((Path(unquote(told["path"])) for line in shown if (told := _PLACE.search(line)) is not None), None)
+    innermost = next((Path(unquote(place["path"])) for line in shown if (place := _PLACE.search(line))), None)
     if innermost is None:
         port = urlsplit(daemon).port
         is_ours = any(re.search(rf"(?:127\.0\.0\.1:|localhost:|[pP]ort: ){port}\b", line) for line in shown)

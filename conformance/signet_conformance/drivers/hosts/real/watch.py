@@ -57,7 +57,7 @@ class Proxy:
         return {**proxies, **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1")}
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listener.close()
 
     def _serve(self) -> None:
