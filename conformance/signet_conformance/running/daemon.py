@@ -229,16 +229,18 @@ class _PromptConnection(http.client.HTTPConnection):
 
     def getresponse(self) -> http.client.HTTPResponse:
         """Wait for the head of the answer. Raises TimeoutError."""
-        late = threading.Timer(self.timeout or READY_TIMEOUT_S, self._hang_up, (self.sock,))
-        late.start()
+        timeout_s = self.timeout or READY_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
+        timer = threading.Timer(timeout_s, self._hang_up, (self.sock,))
+        timer.start()
         try:
             return super().getresponse()
         except (OSError, http.client.HTTPException):
-            if late.finished.is_set():
+            if time.monotonic() >= deadline:
                 raise TimeoutError("no answer began in time") from None
             raise
         finally:
-            late.cancel()
+            timer.cancel()
 
     @staticmethod
     def _hang_up(sock: socket.socket) -> None:
