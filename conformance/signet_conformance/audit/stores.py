@@ -27,6 +27,7 @@ TRIES = 5
 FIRST_PAUSE_S = 0.1
 MOST_PAUSE_S = 10.0
 _PERMANENT = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
+"""Errors that another try does not mend. The package of a store raises the last for what the store cannot do."""
 _SETTING = re.compile(r"[\w-]+=")
 """The beginning of a query, as it follows a question mark: sig=…"""
 _PART_BYTES = 8 * 1024 * 1024

@@ -102,7 +102,7 @@ def end_marked(mark: str) -> None:
 
 def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Process]:
     """Return the living processes of this user whose environment carries `mark`, without those `besides`."""
-    # Usually there is none. psutil takes five times as long, so it looks only at processes that may carry the mark.
+    # Usually no process carries the mark. psutil takes five times as long, so it examines only those that may.
     may_carry = carriers(f"{MARK}={mark}".encode(), besides) if sys.platform == "linux" else None
     if may_carry == []:
         return []

@@ -172,7 +172,8 @@ class DriverProcess:
         leaves = step.get("step") in (StepName.CLOSE, StepName.END) and self.mark
         before = process_ids() if leaves else ()
         answer = self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
-        # The user goes on later: an end that is left to another process has been told by then.
+        # A user goes on later, when a process that the connector left the end to has sent it. That process need not be
+        # our child: only another look shows that it has ended.
         deadline = time.monotonic() + _LEAVING_S
         while leaves and marked_ids(self.mark, besides=before) and time.monotonic() < deadline:
             time.sleep(0.02)

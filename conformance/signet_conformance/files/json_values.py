@@ -144,7 +144,7 @@ def put(document: Any, pointer: str, value: Any) -> None:
 
 
 def take(document: Any, pointer: str) -> Any:
-    """Remove the value at a pointer and return it; ABSENT if there is none."""
+    """Remove the value at a pointer and return it; return ABSENT if the pointer leads to no value."""
     holder, name = _holder(document, pointer)
     if isinstance(holder, dict):
         return holder.pop(name, ABSENT)

@@ -126,7 +126,7 @@ def _known_failures(config: pytest.Config, *, writing: bool = True) -> KnownFail
 
     named = KnownOptions(**{name: text_option(name) for name in KnownOptions.__struct_fields__})
     known = KnownFailures.parse(named, "--signet-")
-    # With --runxfail known failures count as failures; a baseline is written nevertheless.
+    # With --runxfail, known failures count as failures, but a baseline is still written.
     return msgspec.structs.replace(known, files=()) if config.getoption("runxfail", default=False) else known
 
 

@@ -66,7 +66,7 @@ def _file_beside(home: Path) -> Path:
 
 
 def _note(home: str, mark: StrayMark) -> None:
-    # The file is not created: if it is missing, there is no such run.
+    # Open an existing file only: if it is missing, no such run exists.
     line = json.dumps(mark.data).encode() + b"\n"
     with contextlib.suppress(OSError):
         file = os.open(_file_beside(Path(home)), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)

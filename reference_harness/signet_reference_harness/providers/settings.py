@@ -242,7 +242,7 @@ GROUP: Final = "signet_reference_harness.providers"
 
 
 def make_provider(settings: ProviderSettings) -> Provider:
-    """The provider that `settings` names. Raises ConfigError if there is none of that name, or it cannot be made."""
+    """Make the provider that `settings` name. Raises ConfigError for an unknown name, or if it cannot be made."""
     name = settings.provider
     if name in KINDS and settings.api is not None:
         return _make(CLASSES[settings.api], name, settings)

@@ -295,7 +295,7 @@ def test_a_new_session_that_does_not_begin_is_not_awaited_for_ever(
     ],
 )
 def test_a_line_of_the_log_about_a_plugin_of_others_is_a_refusal(word: str, file: str | None) -> None:
-    """A line about the gateway itself is none."""
+    """A line about the gateway itself is not a refusal."""
     refusal = refusal_in(word)
     assert (None if refusal is None else refusal.file) == file
 

@@ -193,7 +193,7 @@ def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], t
 
 
 def test_an_embedded_daemon_of_no_known_version_is_wrong_usage(tmp_path: Path) -> None:
-    """It is no assertion of the suite that failed: the refusal names the versions that there are."""
+    """An unknown version is wrong usage, not a failed assertion of the suite; the error names the known versions."""
     with pytest.raises(ConfigError, match=r"--subject embedded:9: .*'9' is not one of '0.58'") as raised:
         run(hut_lines(1), tmp_path / "out", subject="embedded:9")
     assert raised.value.remedy == "name a version that it knows, or leave it out"

@@ -24,6 +24,7 @@ START_S = 200.0
 IDLE_S = 60.0
 """How long OpenCode may take to report that a session is idle after a compaction, or that it is deleted."""
 _PLUGINS_S = 1.0
+"""Plugins learn of an end after the client does, and no event tells when they are done: they get this many seconds."""
 _LISTENS = re.compile(r"listening on (http://\S+)")
 _INVALID = re.compile(r"Configuration is invalid at (?P<file>\S+\.jsonc?)")
 _COMPLAINS = "\N{DOWNWARDS ARROW WITH TIP RIGHTWARDS}"
