@@ -132,7 +132,8 @@ def as_carried(body: KeptBody) -> dict[str, Any] | None:
     if body.size > _SURELY_SHALLOW and _openings(data) > MAX_JSON_DEPTH:
         return None
     try:
-        data.decode("utf-8")
+        if not data.isascii():
+            data.decode("utf-8")  # the decoder below does not check it
         return {"json": _RAW_JSON.decode(data)}
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -17,6 +17,7 @@ from signet_recording_proxy.trace_file import Headers
 from signet_recording_proxy.upstream import Upstream
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_SENT_BY_BROWSERS = frozenset({"origin", "sec-fetch-site"})
 _MOST_ORIGINS_REPORTED = 20
 _MOST_CHARS = 2000
 PAGE_REFUSED = MadeUpAnswer(403, json={"error": "origin not allowed"}, headers=(("connection", "close"),))
@@ -109,12 +110,11 @@ class Listener:
 
         Any page can make a browser send requests to this machine, and a daemon runs commands.
         """
-        origins, sites = [], set()
-        for name, value in headers:
-            if name == "origin":
-                origins.append(value)
-            elif name == "sec-fetch-site":
-                sites.add(value.strip().lower())
+        sent_by_browsers = [header for header in headers if header[0] in _SENT_BY_BROWSERS]
+        if not sent_by_browsers:
+            return False
+        origins = [value for name, value in sent_by_browsers if name == "origin"]
+        sites = {value.strip().lower() for name, value in sent_by_browsers if name != "origin"}
         if "cross-site" in sites or any(self.origin_for(origin) != self.upstream.url for origin in origins):
             return True
         # An image or a script of a page on another port of this machine names no origin.

@@ -182,7 +182,10 @@ class SentMessage(Struct, eq=False):
 
     def header(self, name: str) -> str | None:
         """The first value of the header with this lower-case name."""
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
     def body_json(self, *, closely: bool) -> dict[str, Any] | None:
         """The `body` member of the trace line. JSON stays as it was carried, undecoded, unless `closely` is set."""

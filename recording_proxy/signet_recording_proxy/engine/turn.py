@@ -26,6 +26,7 @@ from signet_recording_proxy.upstream import Upstream
 
 STREAMED_FROM = 8 * 1024 * 1024
 """Requests with larger bodies are passed on while they arrive; smaller ones when they are complete."""
+_CHANGED_HEADERS = frozenset({"host", "origin", "expect"})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -192,11 +193,13 @@ class RequestTurn:
         request, listener = self.request, self.client.listener
         fields = []
         for field, (name, value) in zip(request.fields, request.headers, strict=True):
-            if name == "host":
+            if name not in _CHANGED_HEADERS:
+                fields.append(field)
+            elif name == "host":
                 fields.append((field[0], listener.host_for(value).encode("utf-8", "surrogateescape")))
             elif name == "origin":
                 fields.append((field[0], listener.origin_for(value).encode("utf-8", "surrogateescape")))
-            elif name != "expect" or value.lower() != "100-continue":
+            elif value.lower() != "100-continue":
                 fields.append(field)
         first = b"%b %b HTTP/%b" % (request.method.encode(), request.target, request.version.encode())
         return wire.head(first, fields)

@@ -13,24 +13,25 @@ Fields = list[tuple[bytes, bytes]]
 
 LAST_CHUNK = b"0\r\n\r\n"
 _OFFER = (b"upgrade", b"http2-settings")
-_MOST_NAMES = 4096
-_names: dict[bytes, str] = {}
+_MOST_KNOWN, _LONGEST_KNOWN = 4096, 256
+_known_fields: dict[tuple[bytes, bytes], tuple[str, str]] = {}
+"""Fields that were decoded before: most messages repeat them."""
 
 
 def headers(fields: Fields) -> Headers:
     """The fields as the recorder keeps them: names in lower case."""
-    known = _names
-    kept = []
-    for name, value in fields:
-        kept.append((known.get(name) or _lower_case(name), value.decode("utf-8", "surrogateescape")))
-    return kept
+    known = _known_fields
+    return [known.get(field) or _decode(field) for field in fields]
 
 
-def _lower_case(name: bytes) -> str:
-    lowered = name.decode("utf-8", "surrogateescape").lower()
-    if len(_names) < _MOST_NAMES and len(name) < 64:
-        _names[name] = lowered
-    return lowered
+def _decode(field: tuple[bytes, bytes]) -> tuple[str, str]:
+    name, value = field
+    header = name.decode("utf-8", "surrogateescape").lower(), value.decode("utf-8", "surrogateescape")
+    if len(name) + len(value) <= _LONGEST_KNOWN:
+        if len(_known_fields) == _MOST_KNOWN:
+            _known_fields.clear()
+        _known_fields[field] = header
+    return header
 
 
 def without_blanks(name: bytes, value: bytes) -> bytes:
