@@ -13,8 +13,6 @@ from signet_conformance.reports.evidence import evidence_of, source_of
 
 from .conftest import FIXTURES, Made, Recorded
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def line_with(file: Path, text: str) -> int:
     """The number of the first line of a file that holds a text."""
@@ -60,9 +58,3 @@ def test_a_mark_is_bounded() -> None:
     assert len(mark.requests) == MAX_REQUESTS
     assert len(mark.requests[0]) == 2 + MAX_PLACES
     assert len(mark.requests[0][1]) < 600
-
-
-def test_the_package_for_npm_watches_with_the_same_code() -> None:
-    """The host of the kit and `createDriver` are two programs with one file in common."""
-    host = ROOT / "conformance" / "signet_conformance" / "drivers" / "hosts" / "sent.mjs"
-    assert (ROOT / "conformance" / "npm" / "src" / "sent.mjs").read_bytes() == host.read_bytes()

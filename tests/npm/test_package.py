@@ -215,9 +215,9 @@ def test_a_source_that_was_named_once_is_kept(tmp_path: Path, shell: dict[str, s
     assert run(*words, cwd=tmp_path, **shell).endswith("/a/wheel.whl, called by npx\n")
 
 
-def test_the_timer_is_that_of_the_hosts() -> None:
-    """A package of npm holds no file of another folder, so it has a copy: `npm run types` renews it."""
-    name = "lateness.mjs"
+@pytest.mark.parametrize("name", ["lateness.mjs", "sent.mjs"])
+def test_shared_modules_are_those_of_the_hosts(name: str) -> None:
+    """An npm package cannot hold a file from outside its folder, so it has copies: `npm run types` renews them."""
     assert (PACKAGE / "src" / name).read_bytes() == (ROOT / HOSTS / name).read_bytes()
 
 

@@ -1,5 +1,5 @@
-// Makes the types of types/ from the kit's JSON Schemas, and copies what the package shares with the kit's own hosts;
-// with --check only tells whether both are up to date.
+// Generates the types in types/ from the kit's JSON Schemas, and copies the modules that the package shares with the
+// kit's own hosts. With --check it only reports what is out of date.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -11,7 +11,7 @@ const SCHEMAS = fileURLToPath(new URL("../../../schemas", import.meta.url));
 const HOSTS = fileURLToPath(new URL("../../signet_conformance/drivers/hosts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../src", import.meta.url));
 const TYPES = fileURLToPath(new URL("../types", import.meta.url));
-/** File of types to the schema it is made from, and the name of its outermost type. */
+/** For each file of types, its schema and the name of its outermost type. */
 const TABLE = {
   driver: ["driver/signet-driver-1", "Line"],
   adapter: ["driver/signet-adapter-1", "Call"],
@@ -19,8 +19,8 @@ const TABLE = {
   scenario: ["scenario/signet-scenario", "Scenario"],
   settings: ["settings/signet-settings", "Settings"],
 };
-/** A package of npm holds no file of another folder. */
-const SHARED = "lateness.mjs";
+/** Copied because an npm package cannot hold a file from outside its folder. */
+const SHARED = ["lateness.mjs", "sent.mjs"];
 const check = process.argv.includes("--check");
 let stale = 0;
 
@@ -31,7 +31,7 @@ function renew(path, text, origin) {
   else writeFileSync(path, text);
 }
 
-renew(join(SOURCES, SHARED), readFileSync(join(HOSTS, SHARED), "utf8"), `drivers/hosts/${SHARED}`);
+for (const name of SHARED) renew(join(SOURCES, name), readFileSync(join(HOSTS, name), "utf8"), `drivers/hosts/${name}`);
 for (const [name, [schema, type]] of Object.entries(TABLE)) {
   const document = JSON.parse(readFileSync(join(SCHEMAS, `${schema}.schema.json`), "utf8"));
   const bannerComment = `// Made from schemas/${schema}.schema.json by \`npm run types\`; not to be changed by hand.`;

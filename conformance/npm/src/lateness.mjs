@@ -1,59 +1,58 @@
-// By how much the machine kept this program waiting while a handler of the connector ran (SIG-FAIL-002).
+// Measures how long a busy machine delayed this program while a handler of the connector ran (SIG-FAIL-002).
 
 import { readFileSync } from "node:fs";
 
 const TICK_MS = 50;
 
 /**
- * A timer that runs beside a handler. Programs of others run beside the driver, so a late timer there tells of the
- * machine; a plugin shares this program's thread, and may hold the timer up by itself. Time in which the program had
- * the processor is therefore the plugin's, and so is time in which the thread did not want it, as in a synchronous
- * request. Where the system does not say what a thread wanted, such a plugin cannot be told from a busy machine: the
- * timer counts as late, and the handler is only told of.
+ * A timer that ticks while a handler runs. If it fires late, either the machine was busy, or the plugin, which shares
+ * this program's thread, blocked it. Time in which the program had the processor is the plugin's. So is time in which
+ * the thread did not wait for the processor, as in a synchronous request. Only Linux says how long a thread waited for
+ * the processor; elsewhere such a request counts as the machine's delay, and a slow handler is only a note.
  */
 export class Lateness {
-  #most = 0;
-  #began;
-  #ran;
-  #queued;
-  #stop;
-  #wait;
+  #longestMs = 0;
+  #startMs;
+  #startProcessorMs;
+  #startQueuedMs;
+  #cancel;
+  #schedule;
 
-  /** `wait` calls a function in so many milliseconds of real time, and returns what calls it off. */
-  constructor(wait = waitInRealTime) {
-    this.#wait = wait;
-    this.#tick();
+  /** `schedule(callback, ms)` calls back after that real time, and returns a function that cancels it. */
+  constructor(schedule = scheduleInRealTime) {
+    this.#schedule = schedule;
+    this.#startTick();
   }
 
-  #tick() {
-    this.#began = performance.now();
-    this.#ran = processorMs();
-    this.#queued = queuedMs();
-    this.#stop = this.#wait(() => {
-      this.#look();
-      this.#tick();
+  #startTick() {
+    this.#startMs = performance.now();
+    this.#startProcessorMs = processorMs();
+    this.#startQueuedMs = queuedMs();
+    this.#cancel = this.#schedule(() => {
+      this.#measureTick();
+      this.#startTick();
     }, TICK_MS);
   }
 
-  #look() {
-    const took = performance.now() - this.#began;
-    const late = Math.min(took - TICK_MS, took - (processorMs() - this.#ran));
-    if (late <= this.#most) return;
+  #measureTick() {
+    const tookMs = performance.now() - this.#startMs;
+    const lateMs = Math.min(tookMs - TICK_MS, tookMs - (processorMs() - this.#startProcessorMs));
+    if (lateMs <= this.#longestMs) return;
     const queued = queuedMs();
-    this.#most = queued === undefined ? late : Math.max(this.#most, Math.min(late, queued - this.#queued));
+    this.#longestMs = queued === undefined ? lateMs : Math.max(this.#longestMs, Math.min(lateMs, queued - this.#startQueuedMs));
   }
 
-  /** Stop the timer; return the most milliseconds that it was late. */
+  /** Stop the timer, and return how late its latest tick was, in milliseconds. */
   end() {
-    this.#stop();
-    // A handler that never gave the thread back let no timer run.
-    this.#look();
-    return Math.round(this.#most * 10) / 10;
+    this.#cancel();
+    // No timer fired if the handler kept the thread all the time.
+    this.#measureTick();
+    return Math.round(this.#longestMs * 10) / 10;
   }
 }
 
-function waitInRealTime(done, ms) {
-  const timer = setTimeout(done, ms);
+function scheduleInRealTime(callback, ms) {
+  const timer = setTimeout(callback, ms);
   return () => clearTimeout(timer);
 }
 
@@ -62,7 +61,7 @@ function processorMs() {
   return (user + system) / 1000;
 }
 
-/** For how long this thread has wanted the processor and not got it; undefined where the system does not say. */
+/** How long this thread has waited for the processor so far; undefined if the system does not say. */
 function queuedMs() {
   try {
     const [ran, queued] = readFileSync("/proc/thread-self/schedstat", "utf8").split(" ");

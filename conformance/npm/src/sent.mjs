@@ -1,4 +1,4 @@
-// Where in the code of a connector its requests are sent: `sent` of an answer to a step (docs/driver-protocol.md).
+// Finds where in a connector's code its requests are sent: `sent` in the answer to a step (docs/driver-protocol.md).
 
 const MOST_REQUESTS = 100;
 const MOST_PLACES = 3;
@@ -6,10 +6,10 @@ const FRAMES = 30;
 const FRAME = /(?:^|[\s(])(?:file:\/\/)?(\/[^()]+?:\d+(?::\d+)?)\)?$/;
 
 /**
- * Watch what `fetch` sends to the daemon from now on; what is sent stays as it is. The result takes the requests since
- * it was last called.
+ * Note from now on which requests `fetch` sends to the daemon, without changing them. Return a function that takes the
+ * requests noted since its last call.
  *
- * Code in the folder `own` is the driver's and no place in the connector.
+ * Places in the folder `own` are left out: that code is the driver's.
  */
 export function watchSent(own) {
   const original = globalThis.fetch;
@@ -22,39 +22,39 @@ export function watchSent(own) {
   };
   globalThis.fetch = Object.assign(watched, original);
   return () => {
-    const taken = sent;
+    const requests = sent;
     sent = [];
-    return taken;
+    return requests;
   };
 }
 
-/** The port of an address, by whatever name its machine is called; nothing for what is none. */
+/** The port of an address; undefined if it is not an address. Hosts are not compared: a machine has several names. */
 const portOf = (address) => (URL.canParse(address ?? "") ? new URL(address).port : undefined);
 
-/** Method and path; nothing for what fetch itself will refuse, and for what goes elsewhere. */
-function requestOf([what, how]) {
+/** Method and path of a call of fetch; undefined if it goes elsewhere, or if fetch itself will refuse it. */
+function requestOf([resource, options]) {
   try {
-    const given = what instanceof Request ? what : { url: what, method: "GET" };
+    const request = resource instanceof Request ? resource : { url: resource, method: "GET" };
     const port = portOf(process.env.SIGNET_DAEMON_URL);
-    if (port !== undefined && portOf(given.url) !== port) return undefined;
-    return { method: String(how?.method ?? given.method).toUpperCase(), path: new URL(given.url).pathname };
+    if (port !== undefined && portOf(request.url) !== port) return undefined;
+    return { method: String(options?.method ?? request.method).toUpperCase(), path: new URL(request.url).pathname };
   } catch {
     return undefined;
   }
 }
 
-/** The places that lead to a call of `caller`, the innermost first. */
-function placesOf(caller, own) {
-  const told = {};
+/** The places from which the function `callee` was called, innermost first. */
+function placesOf(callee, own) {
+  const holder = {};
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = FRAMES;
-  Error.captureStackTrace(told, caller);
+  Error.captureStackTrace(holder, callee);
   Error.stackTraceLimit = limit;
-  const places = String(told.stack).split("\n").map((line) => FRAME.exec(line)?.[1]);
+  const places = String(holder.stack).split("\n").map((line) => FRAME.exec(line)?.[1]);
   return places.filter((place) => place && !place.startsWith(own)).map(decoded).slice(0, MOST_PLACES);
 }
 
-/** A file address has its spaces and foreign letters encoded. */
+/** A place with its spaces and non-ASCII letters decoded, as file addresses encode them. */
 function decoded(place) {
   try {
     return decodeURI(place);

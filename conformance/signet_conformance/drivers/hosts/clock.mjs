@@ -1,14 +1,15 @@
-// The clock of this program, which a step can put forward: what a plugin does by a timer is seen without waiting for it.
+// Replaces this program's clock and timers, so that a step can advance them: a plugin's timers then run without waiting.
 
 const { setTimeout: startTimeout, setInterval: startInterval, clearTimeout: stopTimeout, clearInterval: stopInterval } = globalThis;
-const { now: tell } = Date;
+const { now: realNow } = Date;
 const LONGEST_MS = 10_000;
 const timers = new Map();
 let ahead = 0;
 
-Date.now = () => tell() + ahead;
+Date.now = () => realNow() + ahead;
 
-function counted(start, repeats) {
+/** A replacement of setTimeout or setInterval that notes each timer and when it is due. */
+function tracked(start, repeats) {
   const make = (handler, ms = 0, ...args) => {
     if (typeof handler !== "function") return start(handler, ms, ...args);
     const timer = { run: () => handler(...args), due: Date.now() + ms, every: repeats ? Math.max(ms, 1) : undefined };
@@ -20,53 +21,54 @@ function counted(start, repeats) {
     timers.set(handle, timer);
     return handle;
   };
-  // node's own promise of a timeout is made by a member of the function.
+  // node's promisify of a timeout uses a symbol member of the function.
   for (const symbol of Object.getOwnPropertySymbols(start)) make[symbol] = start[symbol];
   return make;
 }
 
-const uncounted = (stop) => (handle) => {
+/** A replacement of clearTimeout or clearInterval that forgets the timer too. */
+const forgetting = (stop) => (handle) => {
   timers.delete(handle);
   stop(handle);
 };
 
-globalThis.setTimeout = counted(startTimeout, false);
-globalThis.setInterval = counted(startInterval, true);
-globalThis.clearTimeout = uncounted(stopTimeout);
-globalThis.clearInterval = uncounted(stopInterval);
+globalThis.setTimeout = tracked(startTimeout, false);
+globalThis.setInterval = tracked(startInterval, true);
+globalThis.clearTimeout = forgetting(stopTimeout);
+globalThis.clearInterval = forgetting(stopInterval);
 
-/** Call `done` in so many milliseconds of real time, whatever becomes of the clock; the result calls it off. */
-export function waitBeside(done, ms) {
-  const handle = startTimeout(done, ms);
+/** Call back after so many milliseconds of real time, even if the clock is advanced. Return a function that cancels it. */
+export function afterRealTime(callback, ms) {
+  const handle = startTimeout(callback, ms);
   return () => stopTimeout(handle);
 }
 
-/** Put the clock forward: each timer that is due by then runs at its time, one after the other. */
+/** Advance the clock. Each timer that becomes due runs at its time, one after the other. */
 export async function advance(ms) {
   const until = Date.now() + ms;
   for (;;) {
     const [handle, timer] = [...timers].filter(([, each]) => each.due <= until).sort(([, a], [, b]) => a.due - b.due)[0] ?? [];
     if (timer === undefined) break;
-    ahead = Math.max(ahead, timer.due - tell());
+    ahead = Math.max(ahead, timer.due - realNow());
     if (timer.every === undefined) {
       timers.delete(handle);
       stopTimeout(handle);
     } else timer.due += timer.every;
-    await ran(timer);
+    await run(timer);
   }
-  ahead = Math.max(ahead, until - tell());
+  ahead = Math.max(ahead, until - realNow());
 }
 
-/** One run of a timer, awaited for some seconds where it gives a promise; what it throws is as uncaught as ever. */
-async function ran(timer) {
-  let late;
+/** Run a timer once. If it returns a promise, wait for that, at most LONGEST_MS. Its errors stay uncaught. */
+async function run(timer) {
+  let limit;
   try {
-    await Promise.race([timer.run(), new Promise((resolve) => (late = startTimeout(resolve, LONGEST_MS)))]);
+    await Promise.race([timer.run(), new Promise((resolve) => (limit = startTimeout(resolve, LONGEST_MS)))]);
   } catch (error) {
     startTimeout(() => {
       throw error;
     }, 0);
   } finally {
-    stopTimeout(late);
+    stopTimeout(limit);
   }
 }

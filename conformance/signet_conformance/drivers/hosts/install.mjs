@@ -1,4 +1,4 @@
-// Runs the installer of a connector as its setup does: `install.mjs MODULE AGENTS_FOLDER [OPTIONS]`.
+// Runs the installer of a connector as its setup command does: `install.mjs MODULE AGENTS_FOLDER [OPTIONS]`.
 
 import { pathToFileURL } from "node:url";
 

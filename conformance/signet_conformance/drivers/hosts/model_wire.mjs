@@ -1,36 +1,36 @@
-// What becomes of a request to the model's vendor on its way out of the host's process, where a connector has put a
-// function of its own in the place of `fetch`. Nothing leaves this machine.
+// Plays the host's request to the model's vendor, since a connector may replace `fetch` and change that request. Nothing
+// leaves this machine.
 
 const VENDOR = "https://api.anthropic.com/v1/messages";
 
-/** The host's request that is about to arrive, with its body when it has. */
-let sending;
+/** The host's request that is under way, with its body once that has arrived here. */
+let underWay;
 
-/** Keep such requests from the vendor from now on; what a connector puts over `fetch` later gets them first. */
-export function keepFromVendor() {
+/** Answer the host's requests to the vendor here from now on. A `fetch` that the connector installs later sees them first. */
+export function interceptVendor() {
   const original = globalThis.fetch;
-  const kept = async (...args) => {
-    if (sending === undefined || urlOf(args[0]) !== VENDOR) return original(...args);
-    sending.body = await new Request(...args).text();
+  const intercepting = async (...args) => {
+    if (underWay === undefined || urlOf(args[0]) !== VENDOR) return original(...args);
+    underWay.body = await new Request(...args).text();
     return Response.json({ type: "message", role: "assistant", content: [] });
   };
-  globalThis.fetch = Object.assign(kept, original);
+  globalThis.fetch = Object.assign(intercepting, original);
 }
 
-const urlOf = (what) => String(what instanceof Request ? what.url : what);
+const urlOf = (resource) => String(resource instanceof Request ? resource.url : resource);
 
-/** What the vendor gets of the user's words `said`; the words themselves where the request does not tell. */
-export async function asSent(said, model) {
-  sending = {};
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: said }] });
+/** The user's text as the vendor gets it; `text` itself if the request does not show it. */
+export async function textAtVendor(text, model) {
+  underWay = {};
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: text }] });
   try {
     await globalThis.fetch(VENDOR, { method: "POST", headers: { "content-type": "application/json" }, body });
-    const [message] = JSON.parse(sending.body).messages;
-    return typeof message.content === "string" ? message.content : said;
+    const [message] = JSON.parse(underWay.body).messages;
+    return typeof message.content === "string" ? message.content : text;
   } catch (error) {
     console.error("the request to the model:", error);
-    return said;
+    return text;
   } finally {
-    sending = undefined;
+    underWay = undefined;
   }
 }

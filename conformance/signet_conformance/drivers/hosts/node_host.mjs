@@ -1,14 +1,14 @@
 // A plugin host for node and bun: `node_host.mjs FACE.json MODULE OPTIONS.json`.
 //
-// FACE.json says what a release of a harness fires, in which order and with which members; the module of the
-// same folder that it names knows how that harness treats a plugin. MODULE is the connector, loaded as it is.
+// FACE.json describes a release of a harness: its events, their order and members. Its `code` names the module of this
+// folder that plays the harness. MODULE is the connector, loaded unchanged.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 
-// First of all: it counts every timer that a connector starts.
+// Imported first, so that it tracks every timer that the connector starts.
 import "./clock.mjs";
 import { NotLoaded, serve } from "./protocol.mjs";
 
@@ -16,34 +16,34 @@ const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?:\d+(?::\d+)?)\)?$/m;
 
 const [facePath, modulePath, optionsText = "{}"] = process.argv.slice(2);
 
-/** Where a module is broken, as `file:line`; nothing where the runtime does not say. */
+/** The place of the error in a module that cannot be loaded, as `file:line:column`; undefined if the runtime does not say. */
 function placeOf(error, url) {
-  // bun gives the place of a syntax error apart, or one error for each of several.
+  // bun gives the place of a syntax error as a member, and has a list of errors if there are several.
   const { position } = error?.errors?.[0] ?? error ?? {};
   if (position) return `${position.file}:${position.line}:${position.column}`;
-  // A stack that begins in this host says where it was loaded, not what is wrong with it.
+  // A stack that begins in this host only shows where the module was loaded.
   const own = fileURLToPath(import.meta.url);
   const found = PLACE.exec(error?.stack ?? "")?.[1];
   if (found && !found.startsWith(own)) return decodeURI(found);
   if (!(error instanceof SyntaxError) || process.versions.bun) return undefined;
-  // node tells the place of a syntax error only when nobody catches it. Nothing runs: the module does not parse.
+  // node prints the place of a syntax error only if it is uncaught. No code of the module runs, since it does not parse.
   const load = ["--input-type=module", "--eval", `await import(${JSON.stringify(url)})`];
   const { stderr } = spawnSync(process.execPath, load, { encoding: "utf8", timeout: 10_000, env: {} });
-  const told = PLACE.exec(stderr ?? "")?.[1];
-  return told && decodeURI(told);
+  const printed = PLACE.exec(stderr ?? "")?.[1];
+  return printed && decodeURI(printed);
 }
 
 function cannotBeLoaded(error, url) {
-  const said = error?.errors?.[0] ?? error;
-  // bun's own kinds of message name themselves and not the error.
-  const kind = said instanceof Error && !said.name.endsWith("Message") ? `${said.name}: ` : "";
-  const text = `${kind}${said?.message ?? said}`;
+  const first = error?.errors?.[0] ?? error;
+  // bun's errors of the classes BuildMessage and ResolveMessage have no useful name.
+  const kind = first instanceof Error && !first.name.endsWith("Message") ? `${first.name}: ` : "";
+  const text = `${kind}${first?.message ?? first}`;
   const place = placeOf(error, url);
   return new NotLoaded(`the connector ${modulePath} cannot be loaded: ${text}${place ? `, at ${place}` : ""}`);
 }
 
-// node parses HTTP in WebAssembly. A host lives for a moment: making that faster meanwhile costs a quarter of its CPU time.
-// Set here, not on the command line, where a flag makes node drop the code cache of its own modules.
+// node parses HTTP in WebAssembly. In a process as short as a host, optimising that code would take a quarter of the CPU
+// time. The flag is set here because one on the command line makes node drop the code cache of its own modules.
 if (!process.versions.bun) setFlagsFromString("--liftoff-only");
 
 const face = JSON.parse(readFileSync(facePath, "utf8"));

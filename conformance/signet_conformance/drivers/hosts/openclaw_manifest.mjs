@@ -1,17 +1,17 @@
-// The manifest that OpenClaw wants of a plugin: where it is found, and when it is refused.
+// The manifest that OpenClaw requires of a plugin: finds it, and checks it as OpenClaw does.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export const MANIFEST = "openclaw.plugin.json";
 
-/** The plugin's own manifest: openclaw.plugin.json beside the module, or in a folder above it; undefined without one. */
+/** The text of openclaw.plugin.json beside the module, or in the nearest folder above it; undefined if there is none. */
 export function manifestOf(module) {
   const folder = foldersOf(module).find((each) => existsSync(join(each, MANIFEST)));
   return folder === undefined ? undefined : readFileSync(join(folder, MANIFEST), "utf8");
 }
 
-/** Whether a module without a manifest above it is in a package for OpenClaw that keeps none to be packed either. */
+/** Whether a module without a manifest above it is in a package for OpenClaw that has none in a subfolder either. */
 export function lacksManifest(module) {
   const root = foldersOf(module).find((folder) => {
     const about = packageIn(folder);
@@ -20,7 +20,7 @@ export function lacksManifest(module) {
   return root !== undefined && !readdirSync(root).some((name) => existsSync(join(root, name, MANIFEST)));
 }
 
-/** What a folder's package.json says; undefined without one that can be read. */
+/** The contents of a folder's package.json; undefined if it cannot be read. */
 function packageIn(folder) {
   try {
     return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -35,7 +35,7 @@ function foldersOf(file) {
   return folder === file ? [] : [folder, ...foldersOf(folder)];
 }
 
-/** A manifest as `{data}`, or as `{words}` with which the host refuses it for a plugin that calls itself `id`. */
+/** Parse the manifest of a plugin whose module exports `id`: `{data}`, with `{words}` of refusal if the host refuses it. */
 export function readManifest(text, id) {
   let data;
   try {

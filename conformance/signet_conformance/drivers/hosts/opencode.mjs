@@ -6,9 +6,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { givenFor, modelTurn, NotLoaded, Skipped, tellAbout } from "./protocol.mjs";
+import { givenRows, modelTurn, NotLoaded, Skipped, reportAbout } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, keepBack, listed, OWN_CALL, performerOf, PIXEL, pick, Sessions, toolText, useTool } from "./turns.mjs";
+import { Calls, compaction, skipHarnessCommand, stepNames, HOST_TOOL_CALL, performerOf, PIXEL, pick, Sessions, toolText, useTool } from "./turns.mjs";
 
 const MODEL = { providerID: "scripted", modelID: "scripted-model" };
 const SYSTEM_PROMPT = "You are opencode, an interactive CLI tool.";
@@ -72,7 +72,7 @@ class Server {
 
   get about() {
     // A message that the user stops is kept, and no model hears of it until the next one.
-    const steps = [...listed(STEPS), "stopped_prompt", ...(this.#face.attachments ? ["attached_prompt"] : [])];
+    const steps = [...stepNames(STEPS), "stopped_prompt", ...(this.#face.attachments ? ["attached_prompt"] : [])];
     return { harness: "opencode", face: `opencode-${this.#face.version}`, steps };
   }
 
@@ -107,7 +107,7 @@ class Server {
     }
     const doubled = loaded.slice(1).some((hooks) => Object.keys(hooks).some((name) => name in loaded[0]));
     if (doubled) this.#registry.refuse("a second plugin", "each function that the module exports is a plugin: their hooks run one after the other");
-    await tellAbout({ installed: this.#registry.refused, registered: [taken] });
+    await reportAbout({ installed: this.#registry.refused, registered: [taken] });
   }
 
   #input(directory) {
@@ -192,7 +192,7 @@ class Server {
 
   async prompt(step) {
     const session = this.#sessions.of(step);
-    keepBack(step);
+    skipHarnessCommand(step);
     const { id: sessionID } = session;
     const message = { id: identifier("msg"), role: "user", sessionID, time: { created: Date.now() }, agent: "build", model: MODEL };
     const attached = (step.attached ?? []).flatMap((kind) => partsOf(kind, session.directory));
@@ -202,14 +202,14 @@ class Server {
     const bag = { sessionID, model: MODEL, messageID: message.id };
     const heard = await this.#hook(session, "chat.message", bag, { message, parts }, { ofTurn: true });
     if (heard === undefined) {
-      await this.#fail(session, this.#calls.words());
+      await this.#fail(session, this.#calls.lastError());
       return { turn: false };
     }
     this.#messages.get(sessionID).push({ info: message, parts });
     const texts = parts.filter((part) => !own.has(part)).map((part) => part?.text);
     const said = texts.filter((text) => typeof text === "string").join("\n\n");
     session.changed = said === step.text ? undefined : said;
-    session.said = (session.said ?? 0) + 1;
+    session.uncompacted = (session.uncompacted ?? 0) + 1;
     await this.#event(session, "message.updated", { info: message });
     await this.#busy(session);
     if (step.stopped) {
@@ -240,7 +240,7 @@ class Server {
 
   /** What the kit writes into the recording of the request: the plugin's system texts, also those for the title. */
   #told(session, system) {
-    const given = (texts) => givenFor({ "experimental.chat.system.transform": texts.filter((text) => text !== SYSTEM_PROMPT) });
+    const given = (texts) => givenRows({ "experimental.chat.system.transform": texts.filter((text) => text !== SYSTEM_PROMPT) });
     const { titled, changed } = session;
     Object.assign(session, { titled: undefined, changed: undefined });
     const beside = titled === undefined ? {} : { beside: [{ for: "title", given: given(titled) }] };
@@ -262,7 +262,7 @@ class Server {
     const messages = structuredClone(this.#messages.get(session.id));
     const heard = await this.#hook(session, "experimental.chat.messages.transform", {}, { messages }, { ofTurn });
     if (heard === undefined) {
-      const words = this.#calls.words();
+      const words = this.#calls.lastError();
       await this.#idle(session);
       await this.#fail(session, words);
       await this.#title(session);
@@ -272,7 +272,7 @@ class Server {
     await this.#busy(session);
     const system = await this.#system(session, ofTurn);
     if (system === undefined && ofTurn) {
-      await this.#fail(session, this.#calls.words());
+      await this.#fail(session, this.#calls.lastError());
       // Once for the call of the model, once for the turn.
       await this.#idle(session);
       await this.#idle(session);
@@ -366,7 +366,7 @@ class Server {
     } catch (trouble) {
       if (!(trouble instanceof Skipped)) throw trouble;
       // The model calls a tool of the host instead.
-      this.#keepCall(session, OWN_CALL.name, identifier("call"), OWN_CALL.input, OWN_CALL.text);
+      this.#keepCall(session, HOST_TOOL_CALL.name, identifier("call"), HOST_TOOL_CALL.input, HOST_TOOL_CALL.text);
       answer = { skipped: trouble.message };
     }
     // The turn continues with another call of the model, which gets the tool's answer.
@@ -396,7 +396,7 @@ class Server {
   async compactionComplete(step) {
     const session = this.#sessions.of(step);
     compaction.end(session);
-    const given = givenFor({ "experimental.session.compacting": session.guidance ?? [] });
+    const given = givenRows({ "experimental.session.compacting": session.guidance ?? [] });
     await this.#callModel(session, step.session, { ofTurn: false, given });
     await this.#answer(session, step.summary ?? "", { summary: true, mode: "compaction" });
     if (step.by_itself) this.#askToGoOn(session);

@@ -1,12 +1,11 @@
-// The driver protocol signet-driver/1 for a host in JavaScript: reads requests from standard input, one JSON
-// object a line, performs them one after the other, answers on standard output. docs/driver-protocol.md is
-// the specification.
+// The driver protocol signet-driver/1 for a host in JavaScript: reads requests from standard input, one JSON object per
+// line, performs them one after the other, and answers on standard output. docs/driver-protocol.md specifies it.
 
 import { writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format } from "node:util";
 
-import { keepFromVendor } from "./model_wire.mjs";
+import { interceptVendor } from "./model_wire.mjs";
 import { watchSent } from "./sent.mjs";
 import { watchStrays } from "./strays.mjs";
 
@@ -15,65 +14,69 @@ const SETTLE_MS = 400;
 const FLUSH_MS = 25_000;
 const QUIET_MS = 10;
 
-/** A request that this host cannot perform; its message is for the reader of the kit's error. */
+/** Thrown if this host cannot perform a request; its message is for the reader of the kit's error. */
 export class StepError extends Error {
   name = "StepError";
 }
 
-/** A connector that its harness cannot load: what was wrong, in the harness's or the runtime's words. */
+/** Thrown if a harness cannot load the connector; the message is that of the harness or the runtime. */
 export class NotLoaded extends Error {
-  /** What became of loading it: `load()`, and everything it throws counts as the connector's. */
-  static async guard(what, load) {
+  /** Return what `load()` returns; anything that it throws becomes a NotLoaded that begins with `problem`. */
+  static async guard(problem, load) {
     try {
       return await load();
     } catch (error) {
       if (error instanceof NotLoaded) throw error;
-      throw new NotLoaded(`${what}: ${String(error?.stack ?? error).split("\n").slice(0, 2).join(" ").replace(/\s+/g, " ")}`);
+      throw new NotLoaded(`${problem}: ${String(error?.stack ?? error).split("\n").slice(0, 2).join(" ").replace(/\s+/g, " ")}`);
     }
   }
 }
 
-/** A step that the connector or its harness has no counterpart for: answered with `skipped`, never an error. */
+/** Thrown if the connector or its harness has no counterpart for a step: answered with `skipped`, not an error. */
 export class Skipped extends Error {}
 
-let tells = [];
+/** The events that the kit has asked for in its `hello`. */
+let wantedEvents = [];
+/** The functions that let the host continue, one per event whose `go` has not come. */
 const awaitingGo = [];
 
-/** Tell the kit of an event, if it has asked for such, and wait until it lets the host go on. */
-function tell(event, session, more = {}) {
-  if (!tells.includes(event)) return Promise.resolve();
-  write({ event, session, ...more });
+/** Send an event, and wait for the kit's `go`. */
+function send(event) {
+  write(event);
   return new Promise((resolve) => awaitingGo.push(resolve));
 }
 
-/** The texts that a connector gave for the model, as the kit takes them: `sources` maps names of the face to texts. */
-export function givenFor(sources) {
+/** Send an event of a session, if the kit has asked for it, and wait for its `go`. */
+async function sendIfWanted(event, session, more) {
+  if (wantedEvents.includes(event)) await send({ event, session, ...more });
+}
+
+/** The member `given` of the event `model`: a row for each text. `sources` maps the face's names of sources to texts. */
+export function givenRows(sources) {
   const rows = Object.entries(sources).flatMap(([source, texts]) => [texts].flat().map((text) => ({ source, text })));
   return rows.filter(({ text }) => typeof text === "string" && text !== "");
 }
 
 /**
- * Say that the model's turn of a session begins.
+ * Report that the host would now call its model.
  *
- * `more` is what the kit writes the host's request from: what was `given` for it, what the user `said` where the
- * connector changed it, and the requests that go `beside` it.
+ * `more` is for the kit's record of that request: the texts `given` for it, what the user `said` if the connector
+ * changed it, and the requests sent `beside` it.
  */
-export const modelTurn = (session, more = {}) => tell("model", session, more);
+export const modelTurn = (session, more = {}) => sendIfWanted("model", session, more);
 
-/** Say which arguments a tool of the connector is about to be given. */
-export const handOver = (session, given) => tell("handover", session, { arguments: given });
+/** Report the arguments that a tool of the connector is about to get. */
+export const handOver = (session, args) => sendIfWanted("handover", session, { arguments: args });
 
-/** Say what shows of the connector only while a step is performed, as `about` says it at first. */
-export function tellAbout(about) {
-  if (!tells.includes("model")) return Promise.resolve();
-  write({ event: "hello", about });
-  return new Promise((resolve) => awaitingGo.push(resolve));
+/** Report, during a step, what the answer to `hello` could not say about the connector yet. */
+export async function reportAbout(about) {
+  if (wantedEvents.includes("model")) await send({ event: "hello", about });
 }
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-function write(answer) {
-  const line = Buffer.from(`${JSON.stringify(answer)}\n`);
+function write(message) {
+  const line = Buffer.from(`${JSON.stringify(message)}\n`);
   let sent = 0;
   while (sent < line.length) {
     try {
@@ -89,34 +92,34 @@ function write(answer) {
 const MOST_PRINTED = 16_000;
 let printed = "";
 
-/** What the connector has printed since it was last asked, up to a limit; as a member of an answer. */
+/** Return and forget what the connector has printed so far, up to a limit, as a member of an answer. */
 function takePrinted() {
-  const told = printed;
+  const text = printed;
   printed = "";
-  return told === "" ? {} : { printed: told };
+  return text === "" ? {} : { printed: text };
 }
 
-/** Standard output is for answers: whatever a connector prints goes to standard error, and is told to the kit. */
-function keepStandardOutput() {
+/** Reserve standard output for answers: what a connector prints goes to standard error, and is kept for the answer. */
+function redirectOutput() {
   const write = process.stderr.write.bind(process.stderr);
   process.stderr.write = (chunk, ...rest) => {
     if (printed.length < MOST_PRINTED) printed += (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString()).slice(0, MOST_PRINTED);
     return write(chunk, ...rest);
   };
-  const complain = (...parts) => process.stderr.write(`${format(...parts)}\n`);
-  for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = complain;
+  const log = (...parts) => process.stderr.write(`${format(...parts)}\n`);
+  for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = log;
   process.stdout.write = (...args) => process.stderr.write(...args);
 }
 
 let inFlight = 0;
-let began = 0;
+let begun = 0;
 
-/** Count requests under way, so that 'all background work is done' can be told; what is sent stays as it is. */
+/** Count the requests of `fetch`, so that `settle` knows whether any is under way. */
 function countRequests() {
   const original = globalThis.fetch;
   const counted = async (...args) => {
     inFlight += 1;
-    began += 1;
+    begun += 1;
     try {
       return await original(...args);
     } finally {
@@ -126,19 +129,19 @@ function countRequests() {
   globalThis.fetch = Object.assign(counted, original);
 }
 
-/** Wait until no request has been under way for a moment, at most `limit` ms. */
+/** Wait until no request has been under way for QUIET_MS, at most `limit` ms. */
 export async function settle(limit = SETTLE_MS) {
   const deadline = performance.now() + limit;
   for (;;) {
-    const seen = began;
+    const before = begun;
     await sleep(QUIET_MS);
-    if ((inFlight === 0 && began === seen) || performance.now() > deadline) return;
+    if ((inFlight === 0 && begun === before) || performance.now() > deadline) return;
   }
 }
 
 const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?:\d+)(?::\d+)?\)?$/gm;
 
-/** Where in the host's code an error arose; nothing if code outside its folder was involved. */
+/** Where in the host's own code an error arose; undefined if code outside its folder was involved. */
 function ownPlace(error, own) {
   const places = [...String(error?.stack).matchAll(PLACE)].map(([, place]) => place);
   if (!places.every((place) => place.startsWith(own))) return undefined;
@@ -148,17 +151,17 @@ function ownPlace(error, own) {
 /**
  * Serve standard input until `exit` or its end.
  *
- * `open()` loads the connector and returns `{about, perform(step), close()}`; it is called by the first
- * `hello`, so nothing reaches the daemon before. After each step the host waits for requests that the
- * connector left in the background, as a user who reads the answer does, but never longer than SETTLE_MS.
- * `face` tells whether an error that nobody catches ends the harness.
+ * `open()` loads the connector and returns `{about, perform(step), close()}`. It is called at the first `hello`, so
+ * nothing reaches the daemon before. After each step the host waits until the connector's background requests have
+ * ended, at most SETTLE_MS, as a user reads the answer before writing again. `face.ends_on_stray_errors` says that an
+ * uncaught error ends the harness.
  */
 export async function serve(open, face) {
-  keepStandardOutput();
+  redirectOutput();
   const own = fileURLToPath(new URL(".", import.meta.url));
   const takeSent = watchSent(own);
   countRequests();
-  keepFromVendor();
+  interceptVendor();
   const takeStrays = watchStrays(own, face?.ends_on_stray_errors === true);
   let host;
   const answer = async (request) => {
@@ -175,7 +178,7 @@ export async function serve(open, face) {
   };
   const perform = async (request) => {
     if (request.op === "hello") {
-      tells = Array.isArray(request.events) ? request.events : [];
+      wantedEvents = Array.isArray(request.events) ? request.events : [];
       try {
         host ??= await open();
       } catch (error) {
@@ -183,7 +186,8 @@ export async function serve(open, face) {
         return { protocol: PROTOCOL, loaded: false, words: error.message };
       }
       await settle();
-      return { protocol: PROTOCOL, tells: tells.filter((event) => event === "handover"), ...host.about, ...takePrinted() };
+      const tells = wantedEvents.filter((event) => event === "handover");
+      return { protocol: PROTOCOL, tells, ...host.about, ...takePrinted() };
     }
     if (host === undefined) throw new StepError("say hello first");
     if (request.op === "flush") {
@@ -210,7 +214,7 @@ export async function serve(open, face) {
     }
   };
   const leave = async (request) => {
-    tells = [];
+    wantedEvents = [];
     for (const go of awaitingGo.splice(0)) go();
     await queue;
     try {
@@ -223,11 +227,11 @@ export async function serve(open, face) {
     process.exit(0);
   };
   let queue = Promise.resolve();
-  let rest = "";
+  let incomplete = "";
   process.stdin.setEncoding("utf8");
   for await (const chunk of process.stdin) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop();
+    const lines = (incomplete + chunk).split("\n");
+    incomplete = lines.pop();
     for (const line of lines) {
       if (line.trim() === "") continue;
       let request;

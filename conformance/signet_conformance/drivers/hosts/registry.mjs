@@ -1,4 +1,5 @@
-// What a harness takes of a plugin and what it refuses, by the registry of its face, in the harness's own words.
+// Decides which handlers and tools of a plugin a harness takes, by the `registry` of its face. What it refuses is noted
+// with the harness's own message.
 
 const OPERATIONS = [
   [/compact/i, /after|post|complete|end|done/i, ["compaction-complete"]],
@@ -10,11 +11,12 @@ const OPERATIONS = [
   [/session|agent|turn/i, /start|create|begin|open/i, ["session-start"]],
 ];
 
-/** The operations of the daemon that a handler of an event of that name is most likely for. */
+/** The daemon's operations that a handler of an event with this name most likely calls. */
 export function operationsOf(event) {
-  return OPERATIONS.find(([what, when]) => what.test(event) && when.test(event))?.[2] ?? [];
+  return OPERATIONS.find(([subject, moment]) => subject.test(event) && moment.test(event))?.[2] ?? [];
 }
 
+/** The scenarios' tools that take arguments. */
 const WITH_FIELDS = [
   ...["memory_store", "memory_search", "memory_get", "memory_modify", "memory_forget", "memory_feedback"],
   ...["session_search", "secret_exec", "secret_exec_status", "agent_message_send"],
@@ -22,15 +24,14 @@ const WITH_FIELDS = [
 ];
 const BARE = "its schema declares no field, so the model cannot know what to pass";
 
-/** The words of a face with a name in them. */
-const filled = (words, name) => words.replaceAll("{name}", name);
+const withName = (words, name) => words.replaceAll("{name}", name);
 
 export class Registry {
   #rules;
   #names;
   #rows = new Map();
 
-  /** `names` is the target's own naming of the tools that scenarios use. */
+  /** `names` maps the scenarios' names of tools to the target's own. */
   constructor(face, names = {}) {
     this.#rules = face.registry ?? {};
     this.#names = names;
@@ -65,18 +66,18 @@ export class Registry {
     this.#rows.set(`${file} ${words}`, { file, accepted: false, words, ...more });
   }
 
-  /** Whether the harness calls a handler for that event; `all` are the events that the plugin has handlers for. */
+  /** Whether the harness calls a handler of an event. `all` has the events for which the plugin has handlers. */
   knows(event, all = []) {
     const { events, formerly = [], unknown_event: words = "never called" } = this.#rules;
     if (events === undefined || events.includes(event)) return true;
     const operations = operationsOf(event);
-    const elsewhere = all.find((one) => events.includes(one) && operationsOf(one).some((each) => operations.includes(each)));
-    const told = { event, operations, ...(elsewhere === undefined ? {} : { elsewhere }) };
-    this.refuse(`a handler of ${event}`, filled(words, event), { ...told, ...(formerly.includes(event) ? { formerly: true } : {}) });
+    const elsewhere = all.find((name) => events.includes(name) && operationsOf(name).some((each) => operations.includes(each)));
+    const more = { event, operations, ...(elsewhere === undefined ? {} : { elsewhere }) };
+    this.refuse(`a handler of ${event}`, withName(words, event), { ...more, ...(formerly.includes(event) ? { formerly: true } : {}) });
     return false;
   }
 
-  /** What registers a plugin, from its module's default export; undefined where it has none of the harness's forms. */
+  /** The function that registers a plugin, from its module's default export; undefined if the harness finds none. */
   registrar(exported) {
     const forms = this.#rules.exports ?? ["function", "register", "activate"];
     if (typeof exported === "function") return forms.includes("function") ? exported : undefined;
@@ -87,18 +88,18 @@ export class Registry {
     return this.#rules.no_export;
   }
 
-  /** Whether the harness offers a tool of that name to its model; `known` are those that it has taken. */
+  /** Whether the harness offers a tool to its model. `known` has the names of the tools that it has taken already. */
   takesTool(name, tool, known) {
     const rules = this.#rules.tools ?? {};
     const words = this.#objection(name, tool, known, rules);
-    if (words !== undefined) this.refuse(`the tool ${name || "without a name"}`, filled(words, name || "?"));
+    if (words !== undefined) this.refuse(`the tool ${name || "without a name"}`, withName(words, name || "?"));
     else if (this.#isBare(name, tool)) this.refuse(`the tool ${name}`, BARE, { minor: true });
     return words === undefined;
   }
 
-  /** Whether a tool that scenarios ask something of declares no field to say it in. */
+  /** Whether a tool to which scenarios pass arguments declares no field for them. */
   #isBare(name, tool) {
-    if (typeof tool !== "object" || !WITH_FIELDS.some((one) => (this.#names[one] ?? one) === name)) return false;
+    if (typeof tool !== "object" || !WITH_FIELDS.some((known) => (this.#names[known] ?? known) === name)) return false;
     const fields = "args" in tool ? tool.args : tool.parameters?.type === "object" ? (tool.parameters.properties ?? {}) : undefined;
     return typeof fields === "object" && fields !== null && Object.keys(fields).length === 0;
   }
@@ -107,7 +108,7 @@ export class Registry {
     if (typeof name !== "string" || (rules.pattern !== undefined && !new RegExp(`^(?:${rules.pattern})$`).test(name))) return rules.ill_formed;
     if ((rules.reserved ?? []).includes(name)) return rules.reserved_words;
     if (rules.twice === "ignored" && known.has(name)) return rules.twice_words;
-    // What a function makes of a tool is known only when it is called.
+    // The host calls a function only later to get the tool.
     if (typeof tool === "function") return undefined;
     if (rules.needs_execute !== undefined && typeof tool?.execute !== "function") return rules.needs_execute;
     const schema = tool?.parameters;

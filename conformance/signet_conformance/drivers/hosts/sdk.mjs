@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 
 import { handOver, modelTurn, NotLoaded, Skipped, sleep } from "./protocol.mjs";
-import { Calls, compaction, listed, performerOf, Sessions, toolAnswer } from "./turns.mjs";
+import { Calls, compaction, stepNames, performerOf, Sessions, toolAnswer } from "./turns.mjs";
 
 const MOST_POLLS = 20;
 const POLL_MS = 100;
@@ -31,7 +31,7 @@ class Application {
   }
 
   get about() {
-    return { harness: "sdk", face: `sdk-${this.#face.version}`, steps: listed(STEPS) };
+    return { harness: "sdk", face: `sdk-${this.#face.version}`, steps: stepNames(STEPS) };
   }
 
   /** Call a method of the client; what it throws is noted, and the application goes on without an answer. */
@@ -72,20 +72,20 @@ class Application {
   }
 
   start(step) {
-    const session = { key: randomUUID(), agent: step.agent ?? "default", project: step.project, said: [], turns: { said: 0 }, unsaved: new Map() };
+    const session = { key: randomUUID(), agent: step.agent ?? "default", project: step.project, lines: [], turns: { uncompacted: 0 }, unsaved: new Map() };
     this.#sessions.set(step.session, session);
     return this.#open(session);
   }
 
   async prompt(step) {
     const session = this.#sessions.of(step);
-    const { key: sessionKey, project, said, turns } = session;
+    const { key: sessionKey, project, lines, turns } = session;
     if (session.unopened) await this.#open(session);
     const answer = await this.#hook(session, "userPromptSubmit", { sessionKey, prompt: step.text, project });
     await modelTurn(step.session);
     // As lines of JSON, since a user's own text may look like a turn.
-    said.push(turnLine("user", step.text), turnLine("assistant", step.reply ?? "Understood."));
-    turns.said += 1;
+    lines.push(turnLine("user", step.text), turnLine("assistant", step.reply ?? "Understood."));
+    turns.uncompacted += 1;
     return { turn: true, injected: answer?.inject ?? "" };
   }
 
@@ -101,7 +101,7 @@ class Application {
   async preCompaction(step) {
     const session = this.#sessions.of(step);
     compaction.begin(session.turns);
-    const context = session.said.join("\n");
+    const context = session.lines.join("\n");
     const answer = await this.#hook(session, "preCompaction", { sessionKey: session.key, context, project: session.project });
     return { text: answer?.summaryPrompt ?? "" };
   }
@@ -123,7 +123,7 @@ class Application {
   async #close(session, reason) {
     const { key: sessionKey, agent: agentId, project } = session;
     const about = { sessionKey, sessionId: sessionKey, project, cwd: project, harness: "sdk", agentId, reason };
-    const transcript = session.said.join("\n");
+    const transcript = session.lines.join("\n");
     await this.#hook(session, "sessionEndFireAndForget", { ...about, transcript, runtimePath: "plugin" });
   }
 

@@ -1,17 +1,17 @@
-// What a connector throws where nobody catches it: a promise that it does not await, a timer of its own.
+// Catches a connector's errors outside of any handler call: in a promise that it does not await, or in a timer.
 
 import { inspect } from "node:util";
 
-/** Stands for the handler where an error came from none. */
+/** Stands in the place of the handler's name. */
 const STRAY = "a promise or timer of its own";
 const MOST_STRAYS = 20;
 const MOST_TEXT = 2000;
 const PLACE = /(?:^|[\s(])(?:file:\/\/)?(\/[^\s()]+?):\d+(?::\d+)?\)?$/m;
 
 /**
- * Catch such errors from now on. The result takes those since it was last called, as calls of a handler in an answer.
+ * Catch such errors from now on. Return a function that takes those since its last call, in the form of handler calls.
  *
- * `ends` tells that one would end the harness. Code in the folder `own` is the driver's: what it throws ends the driver.
+ * `ends` says that the harness would end with such an error. An error from the folder `own` is the driver's, and ends it.
  */
 export function watchStrays(own, ends) {
   let strays = [];
@@ -24,11 +24,11 @@ export function watchStrays(own, ends) {
   };
   const rejected = new WeakMap();
   process.on("unhandledRejection", (error, promise) => rejected.set(promise, note(error)));
-  // A harness that lives on has somebody who catches it after all.
+  // If the harness does not end, the connector has caught this error after all, only later.
   process.on("rejectionHandled", (promise) => {
     if (!ends) strays = strays.filter((each) => each !== rejected.get(promise));
   });
-  // Not asked of a promise: the driver's own functions stand in the stack of a request that the connector does not await.
+  // Not checked for rejections: the stack of a request that the connector does not await holds functions of the driver.
   process.on("uncaughtException", (error) => {
     const place = PLACE.exec(textOf(error))?.[1];
     if (place === undefined || !decoded(place).startsWith(own)) return void note(error);
@@ -36,13 +36,13 @@ export function watchStrays(own, ends) {
     process.exit(1);
   });
   return () => {
-    const taken = strays;
+    const calls = strays;
     strays = [];
-    return taken;
+    return calls;
   };
 }
 
-/** An error with its stack; anything else that is thrown as one would write it down. */
+/** An error's stack; for any other value that is thrown, its inspection. */
 function textOf(error) {
   try {
     if (typeof error?.stack === "string" && error.stack !== "") return error.stack;

@@ -35,7 +35,7 @@ _HARNESS_COMMANDS = ("/status", "/help")
 def demand_no_own_command(text: object) -> None:
     """Raise Skipped for a command that the harness handles itself, so that it never reaches a connector."""
     if text in _HARNESS_COMMANDS:
-        raise Skipped(f"{text} is a command of the harness, which keeps it back")
+        raise Skipped(f"{text} is a command of the harness, which does not pass it on")
 
 
 Run = Callable[[str, Mapping[str, Any]], tuple[str, bool]]

@@ -1,4 +1,4 @@
-// A plugin of OpenClaw that changes nothing and writes down what it is told.
+// A plugin for OpenClaw that only writes down the events it gets.
 
 import { events, tools, write } from "./written.mjs";
 
@@ -7,7 +7,7 @@ export default {
   register(api) {
     const execute = async () => ({ content: [{ type: "text", text: "Nothing." }] });
     for (const name of tools) api.registerTool({ name, label: name, description: name, parameters: {}, execute });
-    // No folder is told: a session works in the workspace of its agent, and not in a project.
+    // There is no folder to write: a session works in the workspace of its agent, not in a project.
     for (const name of events) api.on(name, (given) => write(name, given));
   },
 };

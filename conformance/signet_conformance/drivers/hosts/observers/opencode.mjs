@@ -1,4 +1,4 @@
-// A plugin of OpenCode that changes nothing and writes down what it is told: each hook, and each event of the server.
+// A plugin for OpenCode that only writes down what it gets: each hook, and each event of the server.
 
 import { events, tools, write } from "./written.mjs";
 

@@ -1,4 +1,4 @@
-// An extension of pi and oh-my-pi that changes nothing and writes down what it is told.
+// An extension for pi and oh-my-pi that only writes down the events it gets.
 
 import { events, tools, write } from "./written.mjs";
 
