@@ -19,10 +19,11 @@ from signet_conformance.rules.outcome import breach_of
 DESCRIBED = {(name, kind): breach for name, entry in catalogue().items() for kind, breach in entry.breaches.items()}
 OPTIONS = {name for name, told in inspect.signature(breach_of).parameters.items() if told.kind is told.KEYWORD_ONLY}
 
-FINDERS = {"breach_of": 0, "lost_state": 1}
+FINDERS = {"breach_of": 0, "lost_state": 1, "_silence_after": 1}
 """The functions that make a finding of a breach, to the place of the requirement among their arguments."""
 OF_STEPS = "SIG-MEM-006"
 """The requirement whose breaches the method of a tool's step makes, which gives the number of the step."""
+FINDERS_OF_STEPS = ("step.breach", "self.breach")
 
 
 def texts_in(node: ast.expr, scope: ast.AST, module: ast.Module) -> Iterator[str]:
@@ -59,15 +60,15 @@ def found() -> Sequence[tuple[str, str, frozenset[str]]]:
         module = ast.parse(inspect.getsource(import_module(each.name)))
         for scope, call in ((top, node) for top in module.body for node in ast.walk(top)):
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
-            if not isinstance(call, ast.Call) or name not in (*FINDERS, "step.breach"):
+            if not isinstance(call, ast.Call) or name not in (*FINDERS, *FINDERS_OF_STEPS):
                 continue
             facts = frozenset(str(keyword.arg) for keyword in call.keywords) - OPTIONS
-            if name == "step.breach":
+            if name in FINDERS_OF_STEPS:
                 breaches += [(OF_STEPS, text, facts | {"step"}) for text in texts_in(call.args[0], scope, module)]
                 continue
             requirement, kind = call.args[FINDERS[name] : FINDERS[name] + 2]
-            if isinstance(requirement, ast.Constant):
-                breaches += [(str(requirement.value), text, facts) for text in texts_in(kind, scope, module)]
+            for identifier in texts_in(requirement, scope, module):
+                breaches += [(identifier, text, facts) for text in texts_in(kind, scope, module)]
     return breaches
 
 

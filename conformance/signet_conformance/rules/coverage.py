@@ -10,7 +10,7 @@ from signet_conformance.contract import contract_version_of
 from signet_conformance.contract.routes import contract_set
 from signet_conformance.facts import FIRST_CALLS, Recording
 from signet_conformance.facts.whole_run import WholeRun
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.trace.marks import StepMark
 
 IMPLIED = frozenset({"secrets-exec-job"})
@@ -60,11 +60,15 @@ def observed_operations_are_the_declared_ones(run: WholeRun) -> Iterator[Outcome
         yield from [PASS] * (len(observed) - len(extra))
     if absent:
         # The cause, where the driver knows one, before its effects: a message may be cut.
-        message = "; ".join([*run.causes_of(absent)[:3], f"declared but never seen: {', '.join(absent)}"])
-        yield fail(message=message, expected=expected, received=received, fold="never called", elements=absent)
+        causes = "".join(f"{cause}; " for cause in run.causes_of(absent)[:3])
+        yield breach_of(
+            "SIG-COV-001", "never called", elements=absent, received=received, expected=expected, causes=causes,
+            names=", ".join(absent),
+        )  # fmt: skip
     if extra:
-        message = f"DRIFT: seen but not declared: {', '.join(extra)}"
-        yield warn(message=message, expected=expected, received=received, fold="not declared", elements=extra)
+        yield breach_of(
+            "SIG-COV-001", "not declared", elements=extra, received=received, expected=expected, names=", ".join(extra)
+        )
 
 
 def was_tested(recording: Recording) -> bool:

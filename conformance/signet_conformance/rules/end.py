@@ -10,7 +10,7 @@ from signet_conformance.facts import END, OPENING, PROMPT, START, Call, Recordin
 from signet_conformance.finding import Verdict
 from signet_conformance.rules.excuses import BOUNDARY_REASONS, is_boundary
 from signet_conformance.rules.fields import check_fields
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.rules.start import ABSOLUTE, is_folder, restarts_after, was_always_refused
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -158,27 +158,21 @@ def _judge_cwd(recording: Recording, end: Call, started: str | None, project_of_
     cwd, timeline = end.body.get("cwd"), recording.timeline
     folder = timeline.folder_of(end) if timeline.steps else None
     if not isinstance(cwd, str) or not cwd.strip():
-        message, expected, fold = "session-end without cwd", "cwd: the project of the session", "no cwd"
-    elif folder is not None:
-        if is_folder(cwd, folder):
-            return PASS
-        message, expected, fold = "cwd is not the user's working folder", folder, "another folder"
-    elif started is not None and not (is_folder(cwd, started) if timeline.steps else cwd == started):
+        return breach_of("SIG-END-004", "no cwd", end)
+    if folder is not None:
+        return pass_if(is_folder(cwd, folder)) or breach_of("SIG-END-004", "another folder", end, folder=folder)
+    if started is not None and not (is_folder(cwd, started) if timeline.steps else cwd == started):
         # In a driven run the host may have passed on another spelling of the folder.
-        message, expected, fold = "cwd is not the project of the session's start", started, "another cwd"
-    elif not timeline.steps:
+        return breach_of("SIG-END-004", "another cwd", end, started=started)
+    if not timeline.steps:
         return PASS
-    elif (project := timeline.project_of(end.key)) is None:
+    if (project := timeline.project_of(end.key)) is None:
         return undecided(end, message="no mark says in which folder the user worked")
-    elif started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
-        message = "cwd is not an absolute path, so it does not show the user's working folder"
-        expected, fold = f"the folder of {project}", "no absolute path"
-    elif project_of_cwd.setdefault(cwd, project) != project:
-        message = "cwd is the folder of a session that the user opened in another project"
-        expected, fold = f"the folder of {project}", "another project"
-    else:
-        return undecided(end, message="no mark says in which folder the host ran, or which folder it passed on")
-    return warn(end, message=message, pointer=in_body("cwd"), expected=expected, fold=fold)
+    if started is None and ABSOLUTE.match(project) and not ABSOLUTE.match(cwd):
+        return breach_of("SIG-END-004", "no absolute path", end, project=project)
+    if project_of_cwd.setdefault(cwd, project) != project:
+        return breach_of("SIG-END-004", "another project", end, project=project)
+    return undecided(end, message="no mark says in which folder the host ran, or which folder it passed on")
 
 
 def started_key_is_ended(recording: Recording) -> Iterator[Outcome]:

@@ -34,7 +34,7 @@ def judge_forget(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     executed = [call for call in step.calls if call.accepted and (ids_forgotten(call) or is_executed(call))]
     changing = next((call for call in step.calls if call.operation in CHANGES and past.unasked_ids(call)), None)
     if changing is not None:
-        return step.not_asked(changing, "a memory is changed by a tool that should forget one")
+        return step.breach("changed instead of forgotten", changing, tool=step.mark.tool)
     if mode == "preview":
         if all(ids_forgotten(call) and ids_forgotten(call) <= past.forgets for call in executed):
             return _preview_of_others(step, asked) or PASS

@@ -10,7 +10,7 @@ from msgspec import Struct
 from signet_conformance.facts import FIRST_CALLS, LIFECYCLE, OPENING, START, Call, Recording
 from signet_conformance.facts.whole_run import registers_nothing
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, no_subject, pass_if
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, no_subject, pass_if
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import FAILED, THROWN, HandlerMark, StepMark, StepName, Switch
 
@@ -23,7 +23,7 @@ _AFTER_THE_START = frozenset(
 
 
 class LostTurn(Struct, frozen=True):
-    """A step that a handler lost: the marks of both, and the calls between them.
+    """A step that a handler lost: the marks of both, and the calls between them, those with a fault first.
 
     `faults` are the kinds of fault that were on; `away` is true if one of them made the daemon unreachable or slow.
     """
@@ -32,7 +32,16 @@ class LostTurn(Struct, frozen=True):
     handler: HandlerMark
     faults: frozenset[str]
     away: bool
-    calls: tuple[Call, ...]
+    calls: Sequence[Call]
+
+    @property
+    def loss(self) -> str:
+        """What the handler did, for the reader of a report."""
+        if _ended_the_harness(self.step, self.handler):
+            return f"{self.handler.event} ended the harness"
+        if self.handler.lost is None:
+            return f"{self.handler.event} blocked the user's turn"
+        return f"the user's turn was lost in {self.handler.event}"
 
 
 def lost_turns(recording: Recording) -> Iterator[LostTurn]:
@@ -43,8 +52,9 @@ def lost_turns(recording: Recording) -> Iterator[LostTurn]:
     for step, handler, faults in _failed_handlers(recording):
         if step is not None and (handler.lost is True or (step.step == StepName.PROMPT and handler.lost_the_turn)):
             away = any(kind == OUTAGE or kind in fault_kinds.AWAY or kind in fault_kinds.SLOW for kind in faults)
-            calls = tuple(c for c in recording.calls if step.seq < c.seq < handler.seq)
-            yield LostTurn(step, handler, faults, away, calls)
+            calls = (call for call in recording.calls if step.seq < call.seq < handler.seq)
+            ranked = sorted(calls, key=lambda call: (call.fault is None, -call.seq))
+            yield LostTurn(step, handler, faults, away, ranked)
 
 
 def survived_clears(recording: Recording, session: str, before: float) -> Sequence[StepMark]:
@@ -84,26 +94,6 @@ def _fault_of_a_turn(mark: Switch) -> str:
     if path is not None and not any(fnmatchcase(hook, str(path)) for hook in _HOOK_PATHS):
         return ""
     return OUTAGE if mark.is_restart else str(mark.kind)
-
-
-def breach_of_lost_turn(turn: LostTurn, why: str) -> Finding:
-    """The finding for a user turn that a handler lost."""
-    event = turn.handler.event
-    if _ended_the_harness(turn.step, turn.handler):
-        what = f"{event} ended the harness"
-    elif turn.handler.lost is None:
-        what = f"{event} blocked the user's turn"
-    else:
-        what = f"the user's turn was lost in {event}"
-    # Calls with a fault come first.
-    calls = sorted(turn.calls, key=lambda call: (call.fault is None, -call.seq))
-    return fail(
-        *calls,
-        message=f"step {turn.step.index}: {why}, and {what}",
-        expected="the turn continues without memory",
-        received=turn.handler.text,
-        fold=f"blocked {event}",
-    )
 
 
 def connector_loads(recording: Recording) -> Iterator[Outcome]:
@@ -213,19 +203,16 @@ def nothing_goes_on_after_the_host(recording: Recording) -> Iterator[Outcome]:
         yield pass_if(mark.command is None) or breach_of("SIG-LOAD-004", "left", mark=mark, after=after, memory=memory)
 
 
-_SENT_TOO = "; the program that listens there has got the token, too"
-
-
 def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
     """The connector calls the daemon address that it was given."""
     strays = recording.marks(marks.StrayMark)
     for mark in strays[:20]:
-        yield fail(
-            message=f"{mark.method or 'a request'} {mark.path or ''} went to {mark.address or 'the default port'},"
-            f" not to the daemon address that the connector was given{_SENT_TOO if mark.token else ''}",
-            expected="requests to the address in SIGNET_DAEMON_URL",
-            received=f"{mark.method} {mark.path}",
-            fold="stray",
+        yield breach_of(
+            "SIG-LOAD-003",
+            "stray with its token" if mark.token else "stray",
+            mark=mark,
+            request=f"{mark.method or 'a request'} {mark.path or ''}",
+            address=mark.address or "the default port",
         )
     unheard = next(iter(recording.marks(marks.UnheardPortMark)), None)
     if unheard is not None and not strays:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from signet_conformance.contract import MUST, requirements
 from signet_conformance.facts import LIFECYCLE, SAVES, Call, Recording, once_a_recording
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body
 from signet_conformance.rules.transcripts import said_in_lines
 from signet_conformance.trace.marks import StepMark
 
@@ -70,13 +70,9 @@ def injected_text_stays_out(recording: Recording) -> Iterator[Outcome]:
             yield PASS
         else:
             field, injected_by = hit
-            finding = (fail if must else warn)(
-                call,
-                message=f"text that the daemon injected comes back in {field}",
-                pointer=in_body(field),
-                expected="the conversation without injected text",
-                received=f"the inject of #{injected_by}",
-                fold=field,
+            name = "comes back" if must else "comes back while that is no MUST"
+            finding = breach_of(
+                "SIG-PROMPT-007", name, call, field=field, place=in_body(field), injected_by=injected_by
             )
             yield replace(finding, exchanges=(call.seq, injected_by))
 

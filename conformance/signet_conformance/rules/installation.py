@@ -10,7 +10,7 @@ from math import inf
 from signet_conformance.errors import counted
 from signet_conformance.facts import COMPLETE, END, LIFECYCLE, PRE, PROMPT, START, Call, Recording
 from signet_conformance.rules.excuses import sent_twice
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.trace import marks
 from signet_conformance.trace.marks import StepName
 
@@ -121,15 +121,9 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
         elif mark.event is not None:
             yield _unknown_event(recording, mark, host)
         else:
-            breach, problem = (fail, f"{host} does not accept {what}")
-            if mark.minor:
-                breach, problem = (warn, f"{host} accepts {what}, with a flaw")
-            yield breach(
-                message=problem + (f": {mark.words}" if mark.words else "") + recording.host_age,
-                expected=f"something that {host} accepts",
-                received=mark.words,
-                fold=f"{mark.file}",
-            )
+            name = "flaw" if mark.minor else "not accepted"
+            why = (f": {mark.words}" if mark.words else "") + recording.host_age
+            yield breach_of("SIG-LOAD-002", name, received=mark.words, mark=mark, host=host, what=what, why=why)
     yield from (PASS for mark in recording.marks(marks.RegisteredMark) if mark.refused == 0)
     # A handler of an event that an earlier release knew keeps no other one from being called.
     if not any(mark.accepted is False and not mark.formerly for mark in recording.marks(marks.InstalledMark)):
@@ -139,7 +133,7 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
 def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -> Outcome:
     """Judge a handler of an event that the host does not know; its operation may be called all the same."""
     problem = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
-    operations = " or ".join(mark.operations)
+    needed = " or ".join(mark.operations)
     called = recording.of(*mark.operations, cut=True)
     given = {step.step for step in recording.timeline.performed}
     if mark.formerly and (mark.elsewhere is not None or called or not mark.operations):
@@ -147,23 +141,18 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
         return PASS
     if mark.formerly and not recording.of(*LIFECYCLE, cut=True):
         return undecided(message=f"{problem}: no hook of the connector was called, so it is silent for another reason")
-    breach = warn
     if mark.elsewhere is not None:
-        why = f"the handler of {mark.elsewhere} takes its place"
+        name = "replaced event"
     elif called or not mark.operations:
-        why = f"{operations} reached the daemon anyway" if called else "its purpose is unknown"
+        name = "made up event" if called else "needless event"
     elif not recording.timeline.switches.any_between(-inf, inf) and any(
         _OCCASIONS.get(name, _NEVER) <= given for name in mark.operations
     ):
-        breach, why = fail, f"the daemon never got {operations}{recording.host_age}"
+        name = "unknown event"
     else:
-        return undecided(message=f"{problem}: no undisturbed step of this recording needs {operations}")
-    return breach(
-        *called[:1],
-        message=f"{problem}: {why}",
-        expected=f"an event that {host} knows",
-        received=mark.event,
-        fold=f"event {mark.event}",
+        return undecided(message=f"{problem}: no undisturbed step of this recording needs {needed}")
+    return breach_of(
+        "SIG-LOAD-002", name, *called[:1], recording=recording, mark=mark, host=host, problem=problem, needed=needed
     )
 
 

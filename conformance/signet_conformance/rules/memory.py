@@ -15,7 +15,6 @@ from signet_conformance.rules.outcome import (
     PASS,
     Outcome,
     breach_of,
-    fail,
     in_body,
     judge_cut,
     pass_if,
@@ -47,13 +46,8 @@ def _has_text(call: Call, name: str, members: Mapping[str, Any]) -> Outcome:
     missing = next((each for each in wanted if text_or_none(members.get(each)) is None), None)
     if missing is None:
         return PASS
-    return fail(
-        call,
-        message=f"{call.operation} without {missing} is refused",
-        pointer="/request/query" if call.operation == facts.MEMORY_SEARCH else in_body(missing),
-        expected="a non-blank string",
-        received=members.get(missing),
-    )
+    place = "/request/query" if call.operation == facts.MEMORY_SEARCH else in_body(missing)
+    return breach_of("SIG-REC-001", "without text", call, received=members.get(missing), missing=missing, place=place)
 
 
 def recall_carries_the_open_key(recording: Recording) -> Iterator[Outcome]:
@@ -188,12 +182,11 @@ def memory_id_is_a_segment(recording: Recording) -> Iterator[Outcome]:
         if len(segments) == 2 and (segments[0] == "jobs" or segments[1] in ("history", "recover")):
             continue
         identifier = call.memory_id.strip()
-        reserved = identifier.lower() in NO_IDS
-        is_one_id = len(segments) == 1 and not reserved and not re.search(r"[\s?#]", identifier)
-        problem = f"{identifier[:60]!r} is not a memory id" if len(segments) == 1 else "the id is not encoded"
-        yield pass_if(is_one_id) or breach_of(
-            "SIG-MEM-001", "reserved" if reserved else "not encoded", call, problem=problem
-        )
+        name = "reserved" if identifier.lower() in NO_IDS else "not encoded"
+        if len(segments) > 1:
+            name = "several segments"
+        is_one_id = name == "not encoded" and not re.search(r"[\s?#]", identifier)
+        yield pass_if(is_one_id) or breach_of("SIG-MEM-001", name, call, identifier=identifier[:60])
 
 
 def mutation_has_a_reason(recording: Recording) -> Iterator[Outcome]:

@@ -52,8 +52,6 @@ A rule that knows several kinds of breach at one pointer names each by `fold`: a
 """
 warn = partial(_finding, Verdict.WARN)
 """A breach of a SHOULD, or of the part of a MUST that the catalogue marks so; otherwise as :func:`fail`."""
-warn_harness = partial(_finding, Verdict.WARN, side=Side.HARNESS)
-"""A breach by the harness; the first of the requests to the model, `asked`, is the breaching one."""
 unclear = partial(_finding, Verdict.INCONCLUSIVE, side=Side.HARNESS)
 """An undecided finding on the harness: neither the daemon's nor the model's recording shows whether it is a breach."""
 pass_harness = partial(_finding, Verdict.PASS, side=Side.HARNESS)

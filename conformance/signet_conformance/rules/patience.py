@@ -81,7 +81,7 @@ def _judge_in_time(slow: _Slow, held_s: float, *, unused: bool) -> Iterator[Outc
     if slow.asked_s > limit_s * _LATE_REQUEST:
         yield undecided(call, message=f"{text}: it was sent {slow.asked_s:.1f} s after the step began")
     elif call.error == "client_closed" and slow.lasted_s < held_s - _CLOCK_S:
-        yield _breach(slow, f"{text}, was given up after {slow.lasted_s:.1f} s", f"left after {slow.lasted_s:.1f} s")
+        yield breach_of("SIG-FAIL-006", "given up", call, slow=slow, text=text)
     elif slow.lasted_s < held_s - _CLOCK_S:
         yield undecided(call, message=f"{text}: the fault ended after {slow.lasted_s:.1f} s, when the step was over")
     elif slow.lasted_s > limit_s * _LATE_ANSWER:
@@ -91,12 +91,11 @@ def _judge_in_time(slow: _Slow, held_s: float, *, unused: bool) -> Iterator[Outc
         if after_s - slow.asked_s - slow.lasted_s < max(2 * slow.asked_s, limit_s * _LATE_REQUEST):
             yield undecided(call, message=f"{text}: the machine was too busy to show why the host stopped {event}")
         else:
-            yield _breach(slow, f"{text}, was lost: the host stopped {event} after {after_s:.1f} s", "stopped")
+            yield breach_of("SIG-FAIL-006", "stopped", call, slow=slow, text=text, event=event, after_s=after_s)
     elif call.error == "client_closed":
         yield undecided(call, message=f"{text}: the connector gave up at the moment when it came")
     else:
-        problem = f"{text}, was not used: the model does not get what it injected, as it does elsewhere"
-        yield pass_if(not unused) or _breach(slow, problem, "not used")
+        yield pass_if(not unused) or breach_of("SIG-FAIL-006", "not used", call, slow=slow, text=text)
 
 
 def _judge_stopped(slow: _Slow) -> Iterator[Outcome]:
@@ -111,18 +110,9 @@ def _judge_stopped(slow: _Slow) -> Iterator[Outcome]:
                 slow.call, message=f"{slow.call.operation} was sent {slow.asked_s:.1f} s after its step began"
             )
             continue
-        yield _breach(
-            slow,
-            f"the host stopped {handler.event} after {after_s:.0f} s, the timeout in the installed settings,"
-            f" while the connector itself waits {slow.bound_s:g} s for {slow.call.operation}: a later answer is lost",
-            f"stopped after {after_s:.0f} s",
-        )
+        event = handler.event
+        yield breach_of("SIG-FAIL-006", "stopped by its timeout", slow.call, slow=slow, event=event, after_s=after_s)
         return
-
-
-def _breach(slow: _Slow, message: str, received: str) -> Outcome:
-    code = received.partition(" after")[0]
-    return breach_of("SIG-FAIL-006", "not awaited", slow.call, received=received, what=message, slow=slow, code=code)
 
 
 def _unused_answers(recording: Recording) -> AbstractSet[int]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from signet_conformance.facts import PROMPT, START, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.rules.transcripts import pairs_of
 from signet_conformance.trace.marks import StepName
 
@@ -25,8 +25,7 @@ def one_submission_before_the_model(recording: Recording) -> Iterator[Outcome]:
         if is_in_its_turn(recording, late):
             continue
         judged.add(late.seq)
-        message = "submitted late: a transcript shows that the model had already answered this text"
-        yield _late_prompt(late, transcript, message=message, pointer=in_body("lastAssistantMessage"))
+        yield breach_of("SIG-PROMPT-003", "after its answer", late, transcript, received=late.text)
     repeats = frozenset(judged)
     for turn in recording.timeline.turns:
         for outcome in _judge_turn(recording, turn):
@@ -52,17 +51,7 @@ def repeated_prompts(recording: Recording) -> Iterator[Finding]:
             first, second = said_in.get(before.seq), said_in.get(call.seq)
             said_again = first is not None and second is not None and first is not second
             if before.operation == call.operation == PROMPT and call.says_again(before) and not said_again:
-                yield _repeat(call, before, "the same prompt is submitted twice with no hook between")
-
-
-def _repeat(call: Call, first: Call, message: str) -> Finding:
-    pointer, expected = in_body("userMessage"), "one submission per user turn"
-    return warn(call, first, message=message, pointer=pointer, expected=expected, received=call.text, fold="twice")
-
-
-def _late_prompt(call: Call, *evidence: Call, message: str, pointer: str = "/request/path") -> Finding:
-    expected = "user-prompt-submit before the model's turn"
-    return warn(call, *evidence, message=message, pointer=pointer, expected=expected, received=call.text, fold="late")
+                yield breach_of("SIG-PROMPT-003", "twice in a row", call, before, received=call.text)
 
 
 @once_a_recording
@@ -103,12 +92,11 @@ def _judge_turn(recording: Recording, turn: Turn) -> Iterator[Outcome]:
         if (own := _submission_in_own_session(recording, turn, call)) is not None:
             yield breach_of("SIG-PROMPT-003", "two sessions", call, own, received=call.key)
         elif accepted is not None and accepted.key == call.key and _same_text(accepted, call):
-            yield _repeat(call, accepted, "two submissions for one user turn")
+            yield breach_of("SIG-PROMPT-003", "twice", call, accepted, received=call.text)
         elif (earlier := _earlier_turn(recording, turn, call)) is not None:
-            said = f"its text is that of step {earlier.step.index}"
-            yield _late_prompt(call, message=f"submitted after the model's turn had begun: {said}")
+            yield breach_of("SIG-PROMPT-003", "late words", call, received=call.text, earlier=earlier)
         elif turn.model_seq is not None and call.seq > turn.model_seq:
-            yield _late_prompt(call, message="submitted after the model's turn had begun")
+            yield breach_of("SIG-PROMPT-003", "late", call, received=call.text)
         elif turn.model_seq is None:
             yield undecided(call, message="no mark says when the model's turn began")
         else:

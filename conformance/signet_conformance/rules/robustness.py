@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from signet_conformance.facts import BOUNDS, END, LIFECYCLE, PROMPT, START, Call, Recording, plain
 from signet_conformance.finding import Finding
-from signet_conformance.rules.handlers import breach_of_lost_turn, lost_turns
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, fail, no_subject, pass_if, undecided, warn
+from signet_conformance.rules.handlers import lost_turns
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, no_subject, pass_if, undecided
 from signet_conformance.trace import fault_kinds, marks
 from signet_conformance.trace.marks import StepMark, StepName
 
@@ -24,9 +24,7 @@ _TURNS = 2
 """This many undisturbed turns without a hook show that a connector does not work again."""
 
 
-def _silence_after(
-    recording: Recording, seq: int, message: str, *calls: Call, breach: Callable[..., Finding] = fail
-) -> Finding | None:
+def _silence_after(recording: Recording, requirement: str, name: str, seq: int, *calls: Call) -> Finding | None:
     """The breach by silence after a fault at `seq`; None if something else explains the silence, or nothing shows it.
 
     The kit's marks must say that every fault was switched off, and that the user then continued a session that had been
@@ -57,13 +55,8 @@ def _silence_after(
         return None
     if not any(c.seq <= seq for c in hooks):
         return None
-    return breach(
-        *(calls or hooks[-1:]),
-        message=message,
-        expected="the hooks of the turns after the fault was switched off",
-        received=f"none in {sum(map(len, steps.values()))} steps",
-        fold="silent",
-    )
+    received = f"none in {sum(map(len, steps.values()))} steps"
+    return breach_of(requirement, name, *(calls or hooks[-1:]), received=received)
 
 
 def _may_be_silent(recording: Recording, calls: Iterable[Call]) -> bool:
@@ -81,7 +74,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     """The user's next turn takes place while the daemon cannot be reached."""
     for turn in lost_turns(recording):
         if turn.away:
-            yield breach_of_lost_turn(turn, "the daemon was unreachable")
+            yield breach_of("SIG-FAIL-001", "turn lost", *turn.calls, received=turn.handler.text, turn=turn)
     away = [
         c.seq
         for c in recording.calls
@@ -100,8 +93,7 @@ def turn_takes_place_without_daemon(recording: Recording) -> Iterator[Outcome]:
     if any(p.seq > min(away) for p in prompts):
         yield PASS
     else:
-        message = "the daemon was unreachable for a while, and no hook was sent since"
-        silence = _silence_after(recording, min(away), message)
+        silence = _silence_after(recording, "SIG-FAIL-001", "silent", min(away))
         yield silence or undecided(message="the daemon was unreachable, and no prompt follows to show the next turn")
 
 
@@ -171,7 +163,9 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
     """A 5xx, or an answer that cannot be read, does not stop the hooks after it."""
     for turn in lost_turns(recording):
         if turn.faults and not turn.away:
-            yield breach_of_lost_turn(turn, f"a fault changed the daemon's answers ({', '.join(sorted(turn.faults))})")
+            faults = ", ".join(sorted(turn.faults))
+            received = turn.handler.text
+            yield breach_of("SIG-FAIL-003", "turn lost", *turn.calls, received=received, turn=turn, faults=faults)
     bad = [c for c in recording.calls if c.is_hook and c.delivered and _is_unusable(c)]
     if not bad:
         return
@@ -181,8 +175,7 @@ def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
         if last_hook > call.seq:
             yield PASS
         else:
-            message = "after a failed or unreadable answer no further hook was sent"
-            silence = _silence_after(recording, call.seq, message, call)
+            silence = _silence_after(recording, "SIG-FAIL-003", "silent", call.seq, call)
             yield silence or undecided(call, message="a bad answer, and no lifecycle hook follows")
 
 
@@ -224,9 +217,8 @@ def odd_answer_is_tolerated(recording: Recording) -> Iterator[Outcome]:
         if last > call.seq:
             yield PASS
         else:
-            message = "after an answer of an unexpected shape no further hook was sent"
             is_shape = call.fault == "shape"
-            silence = _silence_after(recording, call.seq, message, call, breach=warn) if is_shape else None
+            silence = _silence_after(recording, "SIG-FAIL-005", "silent", call.seq, call) if is_shape else None
             yield silence or undecided(call, message="an unexpected answer, and no request follows")
 
 

@@ -10,7 +10,7 @@ from signet_conformance.contract import contract_version_of, request_members, sp
 from signet_conformance.facts import Call, Recording, plain
 from signet_conformance.files.json_values import text_in
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, undecided
 from signet_conformance.rules.tool_requests import NO_ARGUMENTS, identifier_in, is_value, requests_of
 from signet_conformance.trace.marks import StepMark
 
@@ -65,8 +65,7 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         wanted = identifier_in(given.get("id"))
         if not wanted or wanted == identifier_in(call.memory_id):
             return None
-        message, read = f"step {mark.index}: reads another memory than the tool was asked for", call.memory_id
-        return warn(call, message=message, pointer="/request/path", expected=wanted, received=read, fold="other id")
+        return breach_of("SIG-REC-005", "other id", call, mark=mark, wanted=wanted)
     sent = _read_members(recording, call)
     unclear: Finding | None = None
     for name, wanted in given.items():
@@ -78,18 +77,19 @@ def _other_member(recording: Recording, mark: StepMark, given: Mapping[str, Any]
         if (why := _unclear_member(recording, name, value, wanted)) is not None:
             unclear = undecided(call, message=f"step {mark.index}: {why}")
             continue
-        place = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
-        message = f"the request has another {name} than the tool was given"
-        if value is None:
-            unread = _sent_members(call).get(_name(name)) is not None
-            message = f"{place} is sent, which the daemon does not read" if unread else f"{name} is not in the request"
-        return warn(
+        sent_as = next((each for each in (*call.query, *call.body) if _name(each) == _name(name)), name)
+        breach = "unread member" if _sent_members(call).get(_name(name)) is not None else "missing member"
+        return breach_of(
+            "SIG-REC-005",
+            breach if value is None else "other member",
             call,
-            message=f"step {mark.index}: {message}",
-            pointer="/request/query" if place in call.query else in_body(place),
-            expected=f"{name}: {wanted!r}",
             received=value,
-            fold=f"missing {_name(name)}" if value is None else f"other {_name(name)}",
+            mark=mark,
+            name=name,
+            code=_name(name),
+            wanted=wanted,
+            sent_as=sent_as,
+            place="/request/query" if sent_as in call.query else in_body(sent_as),
         )
     return unclear
 

@@ -127,7 +127,7 @@ def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     wanted = content_of(step.given)
     strange = next((call for call in step.calls if past.unasked_ids(call)), None)
     if strange is not None:
-        return step.not_asked(strange, "a memory is changed or forgotten by a tool that should store one")
+        return step.breach("changed instead of stored", strange, tool=step.mark.tool)
     # A text within one that was said before may be late, or stored by the connector on its own.
     texts = {call.seq: content_of(call.body) for call in step.calls if call.operation in SAVES}
     saves = [call for call in step.calls if call.accepted and call.seq in texts]
@@ -138,9 +138,11 @@ def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
         # A memory is pinned only if somebody says so.
         values = {name: value for name, value in step.given.items() if value is not False}
         other = next(_other_values(holding, values), None)
+        if other is None:
+            return PASS
         # The law asks for the text of a memory; the daemon finds its type by itself.
-        why = "" if other is None else f"{_describe_value(*other)}; its text is kept"
-        return step.undecided(holding[0][0], why) if why else PASS
+        call = holding[0][0]
+        return undecided(call, message=f"{_breach_of_value(step, call, values, *other).message}; its text is kept")
     others = [call for call in saves if not past.is_late(texts[call.seq])]
     if not others:
         return None
@@ -148,11 +150,10 @@ def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     is_in_parts = len(others) > 1 and all(texts[call.seq] in wanted for call in others)
     if is_in_parts and not any(REDACTION in each for each in (wanted, *texts.values())):
         return step.undecided(first, "the text is stored in parts")
-    message, fold = "the stored text differs from the one given to the tool", "other text"
-    if wanted.startswith(text):
-        message, fold = f"only the first {len(text)} of {len(wanted)} characters are stored", "cut"
-    expected = text_in(step.given.get("content"))
-    return step.other_text(first, (wanted, *texts.values()), message, expected=expected, fold=fold)
+    name, given = "cut" if wanted.startswith(text) else "stored text", text_in(step.given.get("content"))
+    return step.if_redacted(first, wanted, *texts.values()) or step.breach(
+        name, first, wanted=given, sent=len(text), given=len(wanted)
+    )
 
 
 def _judge_own_memory(step: AskedStep, past: EarlierSteps) -> Outcome | None:
@@ -174,10 +175,8 @@ def _judge_own_memory(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     if not stored or any(wanted and _contains(text, wanted) for text in stored.values()):
         return PASS
     call, text = next(iter(stored.items()))
-    message, expected = "the stored text differs from the replacement", text_in(step.given.get("content"))
-    if removed:
-        message, expected = "a memory is stored although the harness removed one", "nothing stored"
-    return step.other_text(call, (text, wanted), message, expected=expected)
+    name, given = "stored instead of removed" if removed else "replacement", text_in(step.given.get("content"))
+    return step.if_redacted(call, text, wanted) or step.breach(name, call, wanted=given)
 
 
 def _judge_change(step: AskedStep, past: EarlierSteps) -> Outcome | None:
@@ -186,7 +185,7 @@ def _judge_change(step: AskedStep, past: EarlierSteps) -> Outcome | None:
         return None
     forgetting = next((call for call in step.calls if call.operation in FORGETS and past.unasked_ids(call)), None)
     if forgetting is not None:
-        return step.not_asked(forgetting, "a memory is forgotten instead of changed")
+        return step.breach("forgotten instead of changed", forgetting, tool=step.mark.tool)
     sent = [(call, *each) for call in step.calls for each in sent_changes(call)]
     done = {identifier for _, identifier, _, _ in sent}
     for call, identifier, _, pointer in sent:
@@ -213,9 +212,8 @@ def _wrong_value(
     if not any(_contains(each, text) for each in texts):
         if members.get("content") is None and not step.undisturbed:
             return step.undecided(call, NOT_WHOLE)
-        message = "the memory gets a text that differs from the one given to the tool"
-        expected, received = text_in(wanted.get("content")), members.get("content")
-        return step.other_text(call, (text, *texts), message, expected=expected, received=received)
+        received, given = members.get("content"), text_in(wanted.get("content"))
+        return step.if_redacted(call, text, *texts) or step.breach("given text", call, received=received, wanted=given)
     return _other_members(step, sent, wanted)
 
 
@@ -237,9 +235,8 @@ def _unasked_text(
         text = content_of(members)
         if not text or not call.accepted or _contains(text, known) or past.is_late(text):
             continue
-        message = "the memory gets a new text, and the tool was not asked to change its text"
-        sent_text = members.get("content")
-        return step.other_text(call, (text, known), message, expected=known, received=sent_text, fold="new text")
+        received = members.get("content")
+        return step.if_redacted(call, text, known) or step.breach("new text", call, received=received, wanted=known)
     return None
 
 
@@ -285,14 +282,7 @@ def _other_members(
     (name, values), (call, _) = other, sent[0]
     if not values and not step.undisturbed:
         return step.undecided(call, NOT_WHOLE)
-    return step.fail(
-        call,
-        _describe_value(name, values),
-        pointer=in_body(name),
-        expected=f"{wanted[name]!r}",
-        received=values[0] if values else None,
-        fold=f"other {name}" if values else f"lost {name}",
-    )
+    return _breach_of_value(step, call, wanted, name, values)
 
 
 def _other_values(
@@ -305,10 +295,11 @@ def _other_values(
             yield name, values
 
 
-def _describe_value(name: str, values: Sequence[object]) -> str:
-    if values:
-        return f"the memory gets another {name} than the tool was given"
-    return f"no request holds the {name} that the tool was given"
+def _breach_of_value(
+    step: AskedStep, call: Call, wanted: Mapping[str, Any], name: str, values: Sequence[object]
+) -> Finding:
+    kind = "other member" if values else "lost member"
+    return step.breach(kind, call, received=values[0] if values else None, name=name, wanted=wanted[name])
 
 
 def _values_of(name: str, members: Mapping[str, Any]) -> Iterator[object]:

@@ -14,7 +14,7 @@ from signet_conformance.errors import first_of
 from signet_conformance.facts import DELETE, FORGET, MODIFY, PATCH, REDACTION, SAVES, Call, Recording, plain
 from signet_conformance.files.json_values import list_in, objects_in, text_in
 from signet_conformance.finding import Finding
-from signet_conformance.rules.outcome import breach_of, fail, in_body, undecided
+from signet_conformance.rules.outcome import breach_of, in_body, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 from signet_conformance.trace.marks import StepMark
 
@@ -99,10 +99,6 @@ class AskedStep(Struct, frozen=True):
         """Return True if every request was accepted: then the connector did not give up."""
         return self.is_whole and all(call.accepted for call in self.calls)
 
-    def fail(self, call: Call, message: str, **details: Any) -> Finding:
-        """The breach by a request of this step, with the details that :func:`outcome.fail` takes."""
-        return fail(call, message=f"step {self.mark.index}: {message}", **details)
-
     def breach(self, name: str, call: Call, /, **facts: Any) -> Finding:
         """The breach by a request of this step, as the entry describes it under `name`."""
         return breach_of("SIG-MEM-006", name, call, step=self.mark.index, **facts)
@@ -111,24 +107,16 @@ class AskedStep(Struct, frozen=True):
         """The undecided finding on a request of this step."""
         return undecided(call, message=f"step {self.mark.index}: {why}")
 
-    def other_text(self, call: Call, compared: Iterable[str], message: str, **details: Any) -> Finding:
-        """The breach by a request that gives a memory another text than it should; undecided where one was redacted."""
-        if any(REDACTION in text for text in compared):
-            return self.undecided(call, "the text was redacted")
-        return self.fail(call, message, pointer=in_body("content"), **{"fold": "other text", **details})
-
-    def not_asked(self, call: Call, message: str) -> Finding:
-        """The breach by a request that the tool was not asked for."""
-        sent = f"{call.method} {call.path}"
-        return self.fail(call, message, expected=str(self.mark.tool), received=sent, fold="not asked")
+    def if_redacted(self, call: Call, *texts: str) -> Finding | None:
+        """The undecided finding on a request if one of the texts that it is judged by was redacted."""
+        return self.undecided(call, "the text was redacted") if any(REDACTION in text for text in texts) else None
 
     def missing(self, ids: Sequence[str]) -> Finding:
         """The breach of a step that leaves out memories it was given; undecided if the step was disturbed."""
         if not self.undisturbed:
             return self.undecided(self.calls[0], NOT_WHOLE)
-        done = "changed" if self.mark.tool == "memory_modify" else "forgotten"
-        message = f"{len(ids)} of the memories that the tool was given are not {done}"
-        return self.fail(self.calls[0], message, expected=list_some(ids), fold="missing id")
+        kind = "not changed" if self.mark.tool == "memory_modify" else "not forgotten"
+        return self.breach(kind, self.calls[0], count=len(ids), ids=list_some(ids))
 
 
 class EarlierSteps:

@@ -9,7 +9,7 @@ from math import inf
 from signet_conformance.facts import END, PROMPT, REDACTION, Call, Recording, Turn, plain, text_or_none
 from signet_conformance.rules.excuses import lost_between
 from signet_conformance.rules.handlers import survived_clears
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided, warn
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, undecided
 from signet_conformance.rules.prompt import is_in_its_turn, prompts_answered_before
 from signet_conformance.rules.start import ABSOLUTE
 from signet_conformance.rules.tool_requests import is_tool_output
@@ -55,15 +55,10 @@ def text_is_the_current_prompt(recording: Recording) -> Iterator[Outcome]:
     # In a large recording, each prompt's text would have to be read from its file.
     for call in rest if _summaries(recording) else ():
         if _is_a_summary(recording, call, others):
-            yield breach_of(
-                "SIG-PROMPT-010", "summary", call, received=call.text, place=text_pointer(call), what=_SUMMARY
-            )
+            yield breach_of("SIG-PROMPT-010", "lone summary", call, received=call.text, place=text_pointer(call))
     if rest:
         why = "a prompt without a text, or outside of every turn"
         yield undecided(*rest[:20], message=why if turns else "without step marks the prompt of the turn is not known")
-
-
-_SUMMARY = "the summary of a compaction, submitted as the user's prompt"
 
 
 def _is_a_summary(recording: Recording, call: Call, said: AbstractSet[str]) -> bool:
@@ -94,44 +89,41 @@ def _judge_another_text(recording: Recording, call: Call, turn: Turn, others: se
         return undecided(call, message="the prompt is blank: the host decides what to send instead")
     if wanted.startswith("/"):
         return undecided(call, message="the host decides what a slash command becomes")
+    said_in = turn.step.other.get("channel")
+    channel = said_in if isinstance(said_in, str) and said_in.isalpha() else "a channel"
+    change = None
     if text in others:
-        message, fold = "the text of another turn", "stale"
+        name = "another turn"
     elif not text.replace(wanted, "").strip():
-        message, fold = f"the prompt arrives {text.count(wanted)} times in one submission", "doubled"
+        name = "doubled"
     elif may_be_expanded(wanted):
         return undecided(call, message="the host decides what it makes of a file name in a prompt")
     elif wanted in text:
-        channel = turn.step.other.get("channel")
-        message, fold = "the prompt in the host's envelope", "envelope"
-        if isinstance(channel, str):
-            named = channel if channel.isalpha() else "a channel"
-            message, fold = f"the prompt in the envelope of a channel ({named})", f"envelope of {named}"
-        elif turn.step.other.get("attached"):
-            message, fold = "the prompt, with what the host says of an attachment", "attachment"
+        name = "attachment" if turn.step.other.get("attached") else "envelope"
+        if isinstance(said_in, str):
+            name = "envelope of a channel"
     elif any(other in text for other in others if len(other) >= SHORTEST_TEXT):
-        message, fold = "the text of another turn, in the host's envelope", "stale"
+        name = "another turn in an envelope"
     elif reply and text == reply:
-        message, fold = "the model's answer, submitted as a prompt", "reply"
+        name = "reply"
     elif is_tool_output(recording, text, call.seq):
-        message, fold = "a tool's result, submitted as the user's prompt", "tool output"
+        name = "tool output"
     elif _is_a_summary(recording, call, others):
-        message, fold = _SUMMARY, "summary"
+        name = "summary"
     elif beside:
         return undecided(call, message="a text that no step contains, beside the right one")
+    elif (change := normal_form(text, wanted)) is not None:
+        name = "another form"
+    elif change := damage(text, wanted):
+        name = "changed"
     else:
-        message, fold = _describe_change(text, wanted, others), "changed"
-    return warn(call, message=message, pointer=text_pointer(call), expected=turn.text, fold=fold)
-
-
-def _describe_change(text: str, wanted: str, others: AbstractSet[str]) -> str:
-    form = normal_form(text, wanted)
-    if form is not None:
-        return f"the prompt arrives in another Unicode normalisation form ({form})"
-    if change := damage(text, wanted):
-        return change
-    # A short text of another turn may stand in it by chance, so it is only mentioned.
-    is_mentioned = any(other and re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text) for other in others)
-    return "another text arrives in place of the prompt" + (", with that of another turn in it" if is_mentioned else "")
+        # A short text of another turn may stand in it by chance, so it is only mentioned.
+        is_mentioned = any(other and re.search(rf"(?<!\w){re.escape(other)}(?!\w)", text) for other in others)
+        name = "another text with a turn" if is_mentioned else "another text"
+    place, times = text_pointer(call), text.count(wanted)
+    return breach_of(
+        "SIG-PROMPT-010", name, call, wanted=turn.text, place=place, times=times, channel=channel, change=change
+    )
 
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")

@@ -12,7 +12,7 @@ from typing import Literal
 
 from signet_conformance.facts import PROMPT, REDACTION, Call, Recording, Turn, once_a_recording, plain
 from signet_conformance.finding import Finding, Verdict
-from signet_conformance.rules.outcome import PASS, Outcome, fail, in_body, undecided
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, in_body, pass_if, undecided
 from signet_conformance.rules.transcripts import SHORTEST_TEXT
 
 _ALIKE = 0.6
@@ -75,8 +75,11 @@ def _outcomes(recording: Recording) -> Iterator[tuple[int, Outcome]]:
             yield call.seq, PASS
         elif same:
             # If it is repeated in its own turn, it is a repeat (SIG-PROMPT-003), and its words are right.
-            stale = "the words of an earlier turn, which arrived before, are sent instead of those of this turn"
-            yield call.seq, PASS if same[-1] is own[-1] else _breach(call, stale, own[-1].text, "stale")
+            yield (
+                call.seq,
+                pass_if(same[-1] is own[-1])
+                or breach_of("SIG-PROMPT-012", "stale", call, wanted=own[-1].text, place=text_pointer(call)),
+            )
         else:
             yield call.seq, _judge_words_of_no_own_turn(recording, call, session, begun, own)
 
@@ -103,9 +106,16 @@ def _judge_words_of_no_own_turn(
             return undecided(call, message="a turn of a related session: a sub-agent's or its parent's")
         if _may_be_started_late(recording, call, elsewhere[-1].step.session):
             return undecided(call, message="no start shows the key of the session that said it")
-        message = f"the words of a turn of another session ({elsewhere[-1].step.session}) arrive in {session}"
-        expected = own[-1].text if own else "the words of a turn of this session"
-        return _breach(call, message, expected, "another session")
+        wanted = own[-1].text if own else "the words of a turn of this session"
+        return breach_of(
+            "SIG-PROMPT-012",
+            "another session",
+            call,
+            speaker=elsewhere[-1].step.session,
+            session=session,
+            wanted=wanted,
+            place=text_pointer(call),
+        )
     if not own:
         return undecided(call, message="no step of its session has said anything yet")
     current = own[-1].plain_text
@@ -119,7 +129,7 @@ def _judge_words_of_no_own_turn(
     change = damage(text, current)
     if change is None:
         return undecided(call, message="a text from no turn of its session: the host may have made it")
-    return _breach(call, change, own[-1].text, "changed")
+    return breach_of("SIG-PROMPT-012", "changed", call, change=change, wanted=own[-1].text, place=text_pointer(call))
 
 
 def may_be_expanded(text: str) -> bool:
@@ -134,10 +144,6 @@ def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) 
         return False
     said = ((turn, prompt) for turn in timeline.turns for prompt in turn.prompts if prompt.key == call.key)
     return not any(turn.is_said_by(prompt) and turn.step.session != speaker for turn, prompt in said)
-
-
-def _breach(call: Call, message: str, expected: str, fold: str) -> Finding:
-    return fail(call, message=message, pointer=text_pointer(call), expected=expected, fold=fold)
 
 
 def text_pointer(call: Call) -> str:

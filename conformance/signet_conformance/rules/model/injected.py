@@ -19,7 +19,7 @@ from signet_conformance.rules.model.requests import (
     says,
 )
 from signet_conformance.rules.model.turns import TOLERANCE_S, ModelTurn, asking_turns, turns, turns_of
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, unclear, warn_harness
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, unclear
 from signet_conformance.trace.marks import StepMark, StepName
 
 
@@ -84,21 +84,23 @@ def _judge_first_request(
 def _breach_of(
     text: InjectedText, turn: ModelTurn, first: ModelCall, later: ModelCall | None, wanted: ExpectedText
 ) -> Outcome:
-    what = "session-start" if text.call.operation == START else "the prompt hook"
     aside = [each for each in turn.asked if each not in turn.main and wanted.presence_in(each) is Presence.PRESENT]
     where = " in its first request, only later in the turn" if later is not None else ""
     if aside and later is None:
         where = ": it is in a request beside the turn's own, such as for a title"
-    given_up = not text.call.accepted
-    if given_up:
+    code = "absent" if later is None else "late"
+    if not text.call.accepted:
+        code = "given up"
         where = f": the connector gave it up after {text.call.t1 - text.call.t0:.1f} s, before its bound{where}"
-    return warn_harness(
+    return breach_of(
+        "SIG-MODEL-001" if text.call.operation == START else "SIG-MODEL-002",
+        "not told",
         text.call,
         asked=[first, *([later] if later is not None else aside[:1])],
-        message=f"what {what} injected does not reach the model{where}",
-        expected=f"a request that holds {text.text.strip()[:200]!r}",
         received=first.excerpt,
-        fold=f"{text.call.operation} {'given up' if given_up else 'absent' if later is None else 'late'}",
+        where=where,
+        code=code,
+        injected=text.text.strip()[:200],
     )
 
 
@@ -243,7 +245,7 @@ def _judge_foreign_texts(recording: Recording, *, same: bool) -> Iterator[Outcom
                 continue
             for request in turn.main:
                 if lines := _foreign_lines(recording, text, session, request.t0):
-                    yield _judge_leak(recording, turn, request, text, lines)
+                    yield _judge_leak(recording, turn, request, text, lines, same=same)
 
 
 def _foreign_lines(recording: Recording, text: InjectedText, session: str, before: float) -> tuple[str, ...]:
@@ -254,7 +256,7 @@ def _foreign_lines(recording: Recording, text: InjectedText, session: str, befor
 
 
 def _judge_leak(
-    recording: Recording, turn: ModelTurn, request: ModelCall, text: InjectedText, lines: tuple[str, ...]
+    recording: Recording, turn: ModelTurn, request: ModelCall, text: InjectedText, lines: tuple[str, ...], *, same: bool
 ) -> Outcome:
     line = next((line for line in lines if says(line, request.context)), None)
     if line is None:
@@ -262,13 +264,16 @@ def _judge_leak(
     if _may_belong_to(recording, text.session, turn):
         return unclear(text.call, asked=[request], message="which session the request belongs to is not certain")
     agent, project = given.agent_and_project(recording, text.session)
-    return warn_harness(
+    return breach_of(
+        "SIG-MODEL-004" if same else "SIG-MODEL-005",
+        "another session's text",
         text.call,
         asked=[request],
-        message=f"what was injected into session {text.session} reaches the model in session {turn.session}",
-        expected=f"nothing of session {text.session} (agent {agent or 'not named'}, project {project or 'not named'})",
         received=line,
-        fold="another session's text",
+        text=text,
+        turn=turn,
+        agent=agent or "not named",
+        project=project or "not named",
     )
 
 

@@ -164,7 +164,10 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
         if not _claims_success(call, text):
             return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
         claim = "nothing is known" if reads else "it was done"
-        return _lie(call, request, part, f"{_describe_answer(call)}, but the model is told that {claim}", "failure")
+        received, answer = part.text[:300], _describe_answer(call)
+        return breach_of(
+            "SIG-MODEL-007", "failure unsaid", call, asked=[request], received=received, answer=answer, claim=claim
+        )
     if reads:
         return _judge_memories(call, request, part, text)
     is_save = call.operation in facts.SAVES
@@ -172,7 +175,8 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
     shows_success = (_SUCCESS if is_save else _CHANGED).search(text) or (is_save and _names_the_row(call, part))
     if says_failure and not shows_success:
         done = "stored" if is_save else "forgot" if call.operation == facts.DELETE else "changed"
-        return _lie(call, request, part, f"the daemon {done} it, but the model is told that it failed", "success")
+        received = part.text[:300]
+        return breach_of("SIG-MODEL-007", "success denied", call, asked=[request], received=received, done=done)
     return PASS
 
 
@@ -196,8 +200,10 @@ def _judge_memories(call: Call, request: ModelCall, part: SaidPart, text: str) -
     says_failure = part.failed or _FAILURE.search(text) is not None
     if says_failure or _NOTHING.search(text) or text in _NO_WORDS or _lists_nothing(part.text):
         memories = "1 memory" if len(contents) == 1 else f"{len(contents)} memories"
-        known = f"the daemon answered with {memories}, but the model gets no memory"
-        return _lie(call, request, part, known, "memories")
+        received = part.text[:300]
+        return breach_of(
+            "SIG-MODEL-007", "memories unsaid", call, asked=[request], received=received, memories=memories
+        )
     return unclear(call, asked=[request], message="the tool's result holds no line of the memories that were recalled")
 
 
@@ -224,13 +230,6 @@ def _contents(call: Call) -> Sequence[tuple[str, ...]]:
     rows: list[Any] = next((answer[n] for n in ("results", "memories") if isinstance(answer.get(n), list)), [answer])
     contents = (row.get("content") for row in rows if isinstance(row, dict))
     return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
-
-
-def _lie(call: Call, request: ModelCall, part: SaidPart, message: str, wanted: str) -> Outcome:
-    said = part.text[:300]
-    return breach_of(
-        "SIG-MODEL-007", "told otherwise", call, asked=[request], received=said, what=message, wanted=wanted
-    )
 
 
 _OFFLINE = re.compile(

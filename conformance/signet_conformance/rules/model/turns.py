@@ -210,7 +210,7 @@ def _unanswered(turn: ModelTurn, *, usual: bool, goes_on: bool) -> Outcome:
     if not usual or turn.unread:
         return unclear(asked=turn.asked, message=f"{what}may have been asked in a request that was not recorded")
     problem = "does not answer" if turn.main else "is never asked"
-    return breach_of("SIG-MODEL-008", "no answer", asked=turn.asked, what=what, problem=problem, said=turn.text[:200])
+    return breach_of("SIG-MODEL-008", "no answer", asked=turn.asked, turn=turn, problem=problem, said=turn.text[:200])
 
 
 def _wait_s(turn: ModelTurn) -> float | None:
