@@ -111,8 +111,8 @@ class ChatSession:
         """Perform a turn with the model, and record it in the session's file however it ends."""
         session, file = self.session, self._open_file
         session.cut_turn = None
-        file.turn(sent.content)
-        recorder = session_file.KeptTurn(listener.put, file)
+        file.note_turn(sent.content)
+        recorder = session_file.RecordedTurn(listener.put, file)
         result = TurnResult(outcome=StopReason.ERROR)
         try:
             result = await session.turn(sent.content, self.provider, listener=recorder)
@@ -123,7 +123,7 @@ class ChatSession:
         finally:
             self._spend(result.usage)
             self._last = (sent.content, bool(result.messages))
-            file.outcome(str(result.outcome), result.reply, result.messages, error=result.error)
+            file.note_outcome(str(result.outcome), result.reply, result.messages, error=result.error)
         return result
 
     async def use_skill(self, skill: Skill, arguments: str, sent: UserTurn, listener: Publisher) -> TurnResult:
@@ -153,7 +153,7 @@ class ChatSession:
     async def compact(self) -> str:
         """Replace the conversation by a summary, and return it."""
         done = await self.session.compact(self.provider)
-        self._open_file.compaction(done.summary)
+        self._open_file.note_compaction(done.summary)
         self._spend(done.usage)
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
@@ -182,7 +182,7 @@ class ChatSession:
         """End the session, and begin it anew with nothing in the model's context."""
         self._last = None
         await uninterrupted(self.host.clear(self.session))
-        self._open_file.cleared()
+        self._open_file.note_clear()
 
     async def end(self) -> None:
         """End the session at the daemon."""

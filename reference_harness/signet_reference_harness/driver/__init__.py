@@ -19,17 +19,17 @@ A hello with `"events": ["model"]` asks for a notice when a model's turn begins:
 Steps, each with `session`, a name for as long as the process lives:
 
     start                project (once), agent, key, source (startup, resume, clear), replaces (a session to end first),
-                         parent (the session whose sub-agent works in it), subagent (the harness's id of that one)
+                         parent (the session whose sub-agent works in this one), subagent (its id in the harness)
     prompt               text, reply (what the model says), tools (a list of {tool, arguments} the model calls first),
                          feedback (ratings of memories by id, from -1 to 1), stopped (true: the user stops it before
                          the model is asked)
-    sessionless_prompt   text, reply: a turn of no session, which the daemon does not hear of
+    sessionless_prompt   text, reply: a turn without a session, of which the daemon gets nothing
     tool                 tool, arguments
     compact              summary; or its halves pre_compaction, and compaction_complete with summary
-    clear                anew (true: the session continues under another key), end_untold (true: and nobody is told that
-                         the one before ends)
+    clear                anew (true: the session continues under another key), end_untold (true: the host does not
+                         report that the former one ends)
     resume, checkpoint
-    restart_host         anew and end_untold, as with a clear: what was open is lost, and taken up again
+    restart_host         anew and end_untold, as with a clear: the host is killed, and its session continued
     end, close           reason
 
 The result of a step holds `key`, `calls` (operation, status, sent) and `failures` (operation, class, status,

@@ -151,16 +151,16 @@ async def _compact(host: SessionHost, session: Session, step: Step) -> Result:
     summary = _optional_string(step, "summary") or ""
     done = await session.compact(host.models([CompletionResult(content=summary)], None))
     return {
-        "summary_prompt": done.asked.summary_prompt,
-        "guidelines": done.asked.guidelines,
+        "summary_prompt": done.instructions.summary_prompt,
+        "guidelines": done.instructions.guidelines,
         "completed": done.reply.accepted,
     }
 
 
 async def _clear(host: SessionHost, session: Session, step: Step) -> Result:
     if step.get("anew") is True:
-        untold = step.get("end_untold") is True
-        session = await host.begin_anew(_string(step, "session"), end_untold=untold)
+        unreported = step.get("end_untold") is True
+        session = await host.begin_anew(_string(step, "session"), end_untold=unreported)
     else:
         await host.clear(session)
     return {"opened": True, "key": session.identity.key}

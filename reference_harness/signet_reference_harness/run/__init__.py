@@ -1,4 +1,4 @@
-"""A headless task, from its options to its exit status.
+"""Performs a headless task, from its options to its exit status.
 
 Whatever happens meanwhile, the session is ended at the daemon and the summary is written.
 """
@@ -44,10 +44,7 @@ Tell = Callable[[str, str | None], Any]
 
 
 def perform(options: inputs.Options, tell: Tell) -> int:
-    """Perform the task of the options, and return the exit status.
-
-    `tell` shows a person an error and its remedy.
-    """
+    """Perform the task of the options, and return the exit status. `tell` shows a person an error and its remedy."""
     try:
         inputs.check_summary(options.summary)
     except HarnessError as failure:
@@ -82,7 +79,7 @@ async def _perform(task: _Task, tell: Tell) -> int:
 
 
 class _Task:
-    """One task, with its state so far; a summary can be made at any moment."""
+    """One task and its state; its summary can be made at any moment."""
 
     def __init__(self, options: inputs.Options) -> None:
         self.interruption = Interruption(options.timeout_ms)
@@ -96,11 +93,12 @@ class _Task:
         self._file: SessionFile | None = None
         self._session: Session | None = None
         self._mark: OpenMark | None = None
-        """Exists from before the session's start."""
+        """The mark of the open session, made before its start."""
         self._status: events.Status = "failed"
         self._turn = TurnResult(outcome=StopReason.ERROR)
-        named = options.output_format == "text" and not options.quiet
-        self._output = Output(options.output_format, sys.stdout, self.scrub, tools=sys.stderr if named else None)
+        shows_tools = options.output_format == "text" and not options.quiet
+        tools = sys.stderr if shows_tools else None
+        self._output = Output(options.output_format, sys.stdout, self.scrub, tools=tools)
         self.error: events.RunFailure | None = None
         self._notes: list[str] = []
         self._published_notices: list[str] = []
@@ -109,13 +107,13 @@ class _Task:
 
     @property
     def has_begun(self) -> bool:
-        """Whether its session was about to be started, or was."""
+        """Whether its session was started, or was about to be."""
         return self._mark is not None
 
     def scrub(self, text: str) -> str:
         """`text` without the provider's key."""
-        given = self._options.api_key
-        text = Secret(given).hide_in(text) if given else text
+        option = self._options.api_key
+        text = Secret(option).hide_in(text) if option else text
         key = None if self._plan is None else self._plan.settings.key
         return text if key is None else key.hide_in(text)
 
@@ -132,7 +130,7 @@ class _Task:
         finally:
             self.interruption.settle()
             async with contextlib.AsyncExitStack() as stack:
-                # They run from the last to the first, each even if another fails.
+                # The stack runs these from the last to the first, each even if another fails.
                 stack.push_async_callback(self._close_provider, plan.provider)
                 stack.push_async_callback(self._close_servers)
                 stack.callback(self._leave_mark)
@@ -151,7 +149,7 @@ class _Task:
         elif options.run_id is not None:
             demand_new(runs, options.run_id)
         self._folders = folders = inputs.Folders.from_options(options, environ)
-        # Reading a prompt, or loading a plugin, may take for ever.
+        # In threads, since reading a prompt, or loading a plugin, may never end.
         self._prompt = await in_thread(lambda: inputs.read_prompt(options, inputs.standard_input))
         self._plan = plan = await in_thread(lambda: inputs.SessionPlan.from_options(options, environ, folders))
         if self._journal is not None:
@@ -182,7 +180,7 @@ class _Task:
         self._output.events.publish(events.RunStarted(self._run, identity.key, identity.agent, resumed=journal.resumed))
         await host.start(session, "startup" if plan.stored is None else "resume")
         self._demand_memory(session)
-        file.turn(self._prompt)
+        file.note_turn(self._prompt)
         checkpoints = Checkpoints(self._output.events, file, journal, self._published_notices)
         self._turn = await session.turn(self._prompt, plan.provider, listener=checkpoints, past=journal.recorded.past)
         self._conclude(self._turn)
@@ -207,7 +205,7 @@ class _Task:
             if self.has_begun and self._is_ours:
                 error = None if self.error is None else self.error.message
                 details = {"run": self._run, "status": self._status, "error": error}
-                self._file.outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **details)
+                self._file.note_outcome(str(self._turn.outcome), self._turn.reply, self._turn.messages, **details)
         finally:
             self._file.close()
 
@@ -215,12 +213,12 @@ class _Task:
         if self._session is None:
             return
         if not self._is_ours:
-            # The process that took the run over ends its session.
+            # Another process has taken the run over, and will end its session.
             self._session.is_open = False
         elif self._mark is not None:
             await host.end(self._session)
             if not self._session.owes_end:
-                # Immediately: a kill before this line makes the next process send the end again.
+                # Immediately, since a kill before this line makes the next process send the end again.
                 self._mark.remove()
         self._notes += self._session.take_failures()
 
@@ -244,8 +242,8 @@ class _Task:
         return self._journal is not None and self._journal.is_held
 
     def _conclude(self, turn: TurnResult) -> None:
-        concluded = events.came_to(turn)
-        self._status, failure = concluded.status, concluded.error
+        summary = events.summarise(turn)
+        self._status, failure = summary.status, summary.error
         if failure is not None:
             self.error = failure.model_copy(update={"message": self.scrub(failure.message)})
         elif turn.detail:
@@ -260,7 +258,7 @@ class _Task:
 
     @property
     def remedy(self) -> str | None:
-        """The remedy for a run that failed; None for one that is over, or never began."""
+        """What to do about a run that failed; None if it is over, or never began."""
         if not self.has_begun or self._status in FINAL:
             return None
         first = "" if self._turn.remedy is None else f"{self.scrub(self._turn.remedy)}; then "
@@ -283,7 +281,7 @@ class _Task:
         await asyncio.wait([draining], timeout=QUICK_READER_S)
         with self.interruption.ends(draining):
             await asyncio.wait([draining], timeout=READER_TIMEOUT_S if hurried else None)
-        # After the reply, whose last line is complete now.
+        # Only now, so that the notes come after the last line of the reply.
         for note in () if self._options.quiet else notes:
             print(f"note: {printable(self.scrub(note))}", file=sys.stderr)
         self._tell_memory()
@@ -293,14 +291,14 @@ class _Task:
                 print(printable(self.scrub(f"{name}  {text}".strip())), file=sys.stderr)
         lost = self._output.lost
         if self._status == "done" and lost is not None and not isinstance(lost, BrokenPipeError):
-            # A reader that leaves has what it wanted, but a full disk is a failure.
+            # A reader that closes the pipe has what it wanted, but a full disk is a failure.
             problem = f"standard output: cannot be written: {lost.strerror or lost}"
             self.fail("failed", "OutputError", problem)
             tell(problem, "the session file holds the reply")
             self._write_summary(self._summary())
 
     def _tell_memory(self) -> None:
-        """Report what the session's memory lacked, even without notes."""
+        """Print what the session's memory lacked, also with --quiet."""
         session = self._session
         if not self.has_begun or session is None or session.memory.is_whole or session.client.config.bypassed:
             return
@@ -315,7 +313,7 @@ class _Task:
             return
         try:
             if journal.is_held:
-                journal.outcome(self._status)
+                journal.note_outcome(self._status)
         except HarnessError as failure:
             self._notes.append(failure.message)
         finally:
@@ -327,7 +325,7 @@ class _Task:
 
     @property
     def exit_status(self) -> int:
-        """The exit status of the process: after a signal the usual one of that signal."""
+        """The exit status of the process; after a signal it is 128 plus the signal's number."""
         number = self.interruption.signal
         return EXIT_STATUSES[self._status] if number is None else 128 + number
 
@@ -337,7 +335,7 @@ class _Task:
         self.error = events.RunFailure(kind=kind, message=self.scrub(message))
 
     def _summary(self) -> events.RunSummary:
-        plan, folders, turn = self._plan, self._folders, events.came_to(self._turn)
+        plan, folders, turn = self._plan, self._folders, events.summarise(self._turn)
         began = self._status != "invalid"
         return events.RunSummary(
             status=self._status,
@@ -362,7 +360,7 @@ class _Task:
 
 
 async def _answer_without_memory(plan: inputs.SessionPlan, prompt: str) -> str:
-    """The model's answer to the prompt in a session of its own without the daemon, or the failure to get one."""
+    """The model's answer to the prompt in a new session without the daemon, or why there is none."""
     own = tuple(tool for tool in plan.tools if not isinstance(tool, DaemonTool))
     host = replace(plan, config=replace(plan.config, bypassed=True), tools=own).host()
     try:

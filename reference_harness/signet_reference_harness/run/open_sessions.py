@@ -1,7 +1,7 @@
-"""The sessions that processes have open at the daemon, one file each, so that a killed process's sessions are ended.
+"""A file for each session that is open at the daemon, so that another process ends the sessions of a killed one.
 
-A file exists from before the start of its session until its end was accepted, and is locked by the process that has
-the session open. An unlocked file is that of a process that is gone, or whose end the daemon did not accept.
+The file exists from before the session's start until its end was accepted. The process that has the session open keeps
+it locked; if it is not locked, that process is dead, or the daemon did not accept the session's end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from signet_reference_harness.session.lifecycle import Lifecycle
 
 SUFFIX: Final = ".json"
 POLL_S: Final = 0.05
-"""How often to look whether another process has finished the end of a session."""
+"""How often to check whether another process has ended a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class OpenSession:
 class OpenMark(kept_lines.HeldFile):
     """The file of an open session, locked by this process. :meth:`leave` it."""
 
-    def __init__(self, path: Path, handle: int, of: OpenSession) -> None:
+    def __init__(self, path: Path, handle: int, session: OpenSession) -> None:
         super().__init__(path, handle)
-        self.of = of
+        self.session = session
 
     @classmethod
     def create(cls, folder: Path, session: Lifecycle, file: Path) -> Self:
@@ -64,10 +64,10 @@ class OpenMark(kept_lines.HeldFile):
 
     @classmethod
     async def abandoned_in(cls, folder: Path, daemon: str, own: str, *, seized: bool) -> AsyncIterator[Self]:
-        """The sessions at that daemon that were left open by a process that is gone; each now belongs to this process.
+        """Yield the sessions at that daemon that dead processes have left open; each now belongs to this process.
 
-        `own` is the key of the session that this process is about to open. Another process that has it locked is ending
-        it, and is waited for; if it is `seized`, it is stuck, and counts as gone.
+        `own` is the key of the session that this process is about to open. If another process has that locked, it is
+        ending it, and this waits for it; with `seized` that process is stuck, and counts as dead.
         """
         for path in _files(folder):
             with suppress(OSError, ValueError, TypeError):
@@ -105,9 +105,9 @@ async def take_up(
     *,
     seized: bool = False,
 ) -> tuple[Session, SessionFile]:
-    """Return a session with what is `stored` of it, and its file. Sessions that were left open are ended first.
+    """Return a session with its `stored` conversation, and its file, after ending the sessions that were left open.
 
-    Raises ConfigError if another process works in the session, unless it is `seized`: then that process is stuck.
+    Raises ConfigError if another process works in the session, unless that process is stuck (`seized`).
     """
     size = 0 if stored is None else stored.size
     file = SessionFile.open(folders.sessions, identity, scrub, size=size, seize=seized)
@@ -124,15 +124,15 @@ async def take_up(
 
 
 async def _end_abandoned(client: AdapterClient, folder: Path, own: str, *, seized: bool) -> None:
-    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation that its file holds.
+    """End each session that :meth:`OpenMark.abandoned_in` finds, with the conversation in its file.
 
-    After one end that the daemon did not answer, the others are left to the next process: each would take as long.
+    If the daemon does not answer one end, the others are left to the next process, since each would wait as long.
     """
     async for mark in OpenMark.abandoned_in(folder, client.config.origin, own, seized=seized):
         owed = True
         try:
-            identity = SessionIdentity(mark.of.session, mark.of.agent, mark.of.project)
-            left = Lifecycle(identity, client, lambda: 0, conversation=_conversation(Path(mark.of.file)))
+            identity = SessionIdentity(mark.session.session, mark.session.agent, mark.session.project)
+            left = Lifecycle(identity, client, lambda: 0, conversation=_conversation(Path(mark.session.file)))
             await left.end_abandoned()
             owed = left.owes_end
         except IdentityError:

@@ -24,10 +24,9 @@ Render = Callable[[events.Event], str]
 
 
 class Output:
-    """Writes the events of `events` to a stream, in a thread of its own: a slow reader does not stop the task.
+    """Writes the events of `events` to a stream, in a thread of its own, so that a slow reader does not stop the task.
 
-    `scrub` removes secrets. If the stream cannot be written to any more, `lost` says why, and the task with its session
-    and summary continues.
+    `scrub` removes secrets. If the stream cannot be written to any more, `lost` says why; the task continues.
     """
 
     def __init__(
@@ -38,7 +37,7 @@ class Output:
         *,
         tools: TextIO | None = None,
     ) -> None:
-        """The tools that run are named on the stream `tools`, if there is one."""
+        """`tools` is the stream on which a line names each tool that runs; None for none."""
         # Unbounded except for JSON: a slow reader needs the whole reply, and the conversation holds the text anyway.
         self.events = EventQueue() if output_format == "stream-json" else EventQueue(None)
         self._render = RENDERERS[output_format]()
@@ -54,14 +53,14 @@ class Output:
         self._thread.join()
 
     def _write_all(self) -> None:
-        while taken := self.events.wait_and_take():
-            self._write_events(taken)
-            if isinstance(taken[-1], events.RunFinished):
+        while waiting := self.events.wait_and_take():
+            self._write_events(waiting)
+            if isinstance(waiting[-1], events.RunFinished):
                 return
 
-    def _write_events(self, taken: list[events.Event]) -> None:
+    def _write_events(self, waiting: list[events.Event]) -> None:
         texts: list[str] = []
-        for event in taken:
+        for event in waiting:
             texts.append(self._render(event))
             line = _tool_line(event)
             if line and self._tools is not None:
@@ -76,7 +75,7 @@ class Output:
             return
         text = self._scrub(text)
         try:
-            # The reader of a pipe may show it in a terminal.
+            # Also for a pipe, whose reader may show the text in a terminal.
             _write(self._stream, printable(text.replace("\r\n", "\n")))
         except OSError as error:
             self.lost = error
@@ -104,10 +103,10 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 class _Text:
-    """The reply as it arrives, with a line break at its end and before the words that follow a tool."""
+    """The reply as it arrives, with a line break at its end, and between the texts before and after a tool."""
 
     _in_line = False
-    _before = ""
+    _without_memory = ""
     """The answer without memory, which is shown last."""
 
     def __call__(self, event: events.Event) -> str:
@@ -115,11 +114,11 @@ class _Text:
         if isinstance(event, events.TextPiece):
             text = event.text
         elif isinstance(event, events.WithoutMemory):
-            self._before = f"\nwithout memory:\n{event.reply.rstrip()}\n"
+            self._without_memory = f"\nwithout memory:\n{event.reply.rstrip()}\n"
         elif isinstance(event, events.ToolCalled | events.RunFinished) and self._in_line:
             text = "\n"
         if isinstance(event, events.RunFinished):
-            text += self._before
+            text += self._without_memory
         self._in_line = not text.endswith("\n") if text else self._in_line
         return text
 

@@ -7,9 +7,9 @@
     {"kind": "result", "name": "…", "ok": true, …}            it has run
     {"kind": "outcome", "status": "failed"}                   the process has ended its work in the run
 
-The holder of the lease keeps the file locked, and touches it now and then. A process that has ended holds nothing. If
-the holder has not touched the file for :data:`LEASE_S`, another process takes the run over: it replaces the file by a
-copy. Before each line, the old holder checks that its file is still that of the run.
+The holder of the lease keeps the file locked, and touches it every LEASE_S / 4; a process that has ended holds no lock.
+If the holder has not touched the file for :data:`LEASE_S`, another process may take the run over: it replaces the file
+by a copy. Before each line, the old holder checks that its file is still that of the run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 from signet_reference_harness.messages import Message, ToolCall, texts_for_person
 from signet_reference_harness.providers import CompletionResult, StopReason
-from signet_reference_harness.run.session_file import KeptTurn, SessionFile, written_at
+from signet_reference_harness.run.session_file import RecordedTurn, SessionFile, written_at
 from signet_reference_harness.session.events import Status
 from signet_reference_harness.session.turn import TurnHistory
 from signet_reference_harness.session.watching import EventQueue
@@ -44,13 +44,13 @@ MOST_NAMED: Final = 5
 LEASE_S: Final = 60.0
 """How long the holder of a lease may be silent before another process may take the run over."""
 FINAL: Final[Mapping[Status, str]] = {"done": "is finished", "cancelled": "was cancelled"}
-"""Statuses after which a run is over, and the words for messages."""
+"""Statuses after which a run is over, and how messages name them."""
 LASTING: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENGTH, StopReason.TOOL_USE})
 """Reasons of answers that a resumed run does not request again; after any other reason, the run has failed."""
 HEADER: Final = ("run", "session", "agent", "project", "prompt", "sessions", "turns")
 UNKNOWN: Final = (
     "The harness was stopped while this tool ran: whether it took effect is not known. "
-    "Look first, and call it again only where it has not."
+    "Check first, and call it again only if it has not."
 )
 
 
@@ -96,7 +96,7 @@ class RunJournal(kept_lines.HeldFile):
         self.resumed = resumed
         """Whether the run was begun by another process."""
         self.seized = seized
-        """Whether it was taken over from a process that still exists, and is stuck."""
+        """Whether the run was taken over from a process that still exists, but is stuck."""
         super().__init__(path, handle, scrub)
         self._over = threading.Event()
         threading.Thread(target=self._renew_lease, name="lease", daemon=True).start()
@@ -137,22 +137,22 @@ class RunJournal(kept_lines.HeldFile):
                     os.close(held)
         return cls(path, handle, recorded, scrub, resumed=True, seized=seized)
 
-    def answer(self, answer: CompletionResult) -> None:
+    def note_answer(self, answer: CompletionResult) -> None:
         """Store an answer of the model, if a resumed run can use it."""
         if answer.stop_reason in LASTING:
             self._write({"kind": "answer", "answer": to_builtins(answer)})
 
-    def calling(self, name: str) -> None:
+    def note_call(self, name: str) -> None:
         """Note that a tool is about to run."""
         self._write({"kind": "calling", "name": name})
 
-    def result(self, result: ToolResult) -> None:
+    def note_result(self, result: ToolResult) -> None:
         """Store the result of a tool."""
         self._write(
             {"kind": "result", "name": result.name, "ok": result.ok, "content": result.content, "error": result.error}
         )
 
-    def outcome(self, status: Status) -> None:
+    def note_outcome(self, status: Status) -> None:
         """Note the status of the run."""
         self._write({"kind": "outcome", "status": status})
 
@@ -171,7 +171,7 @@ class RunJournal(kept_lines.HeldFile):
         if not self.is_held:
             raise LeaseLostError(
                 f"run {self.recorded.run}: another process has taken it over, or its file was removed",
-                remedy="see what the other process makes of the run",
+                remedy="wait for the other process, and read its result",
             )
         with _journal_errors(self.path):
             self.append(members)
@@ -192,12 +192,12 @@ def demand_new(folder: Path, run: str) -> None:
         raise ConfigError(f"--run-id {run}: the run {FINAL[status]}", remedy="give the new run another id")
     raise ConfigError(
         f"--run-id {run}: there is a run of that id, which is not finished",
-        remedy=f"go on with it by --resume {run}, or give the new run another id",
+        remedy=f"continue it with --resume {run}, or give the new run another id",
     )
 
 
 def read_run(path: Path, run: str) -> RunRecord:
-    """Read the file of a run. Raises ConfigError for one that does not exist, or is damaged."""
+    """Read the file of a run. Raises ConfigError if it does not exist, or is damaged."""
     recorded: RunRecord | None = None
     calling: str | None = None
     number = 0
@@ -253,14 +253,14 @@ def _unknown(name: str) -> ToolResult:
 
 
 def _holder() -> bytes:
-    """The line that names the process that works in the run from here on."""
+    """The line that names this process as the one that works in the run from here on."""
     return kept_lines.as_line(
         {"kind": "holder", "pid": os.getpid(), "host": socket.gethostname(), "at": kept_lines.now()}, str
     )
 
 
 def _demand_free(held: int, recorded: RunRecord) -> bool:
-    """Raise ConfigError if another process works in the run. Return True if one holds it, and its lease is over."""
+    """Raise ConfigError if another process works in the run. Return True if one is stuck: its lease has expired."""
     locked_elsewhere = not kept_lines.lock(held)
     if not locked_elsewhere and recorded.host == socket.gethostname():
         return False
@@ -268,7 +268,7 @@ def _demand_free(held: int, recorded: RunRecord) -> bool:
     if silent_s < LEASE_S:
         raise ConfigError(
             f"--resume {recorded.run}: process {recorded.pid} on {recorded.host} works in the run",
-            remedy=f"wait for it; where it is silent for {LEASE_S:g} s, the run can be taken over",
+            remedy=f"wait for it; if it is silent for {LEASE_S:g} s, the run can be taken over",
         )
     return locked_elsewhere
 
@@ -290,8 +290,8 @@ def _journal_errors(path: Path) -> contextlib.AbstractContextManager[None]:
     return os_errors(f"{path}: the run cannot be kept", "give --state-dir a folder of yours on a disk with room")
 
 
-class Checkpoints(KeptTurn):
-    """Stores the answers and tool results of a turn also in its run."""
+class Checkpoints(RecordedTurn):
+    """Writes the answers and tool results of a turn also to the file of its run."""
 
     def __init__(self, events: EventQueue, file: SessionFile, journal: RunJournal, notices: list[str]) -> None:
         """Each text for the person is appended to `notices` as it comes."""
@@ -305,14 +305,14 @@ class Checkpoints(KeptTurn):
 
     def answer(self, answer: CompletionResult) -> None:
         """Store the answer."""
-        self._journal.answer(answer)
+        self._journal.note_answer(answer)
 
     def tool_call(self, call: ToolCall) -> None:
         """Note that the tool is about to run."""
-        self._journal.calling(call.name)
+        self._journal.note_call(call.name)
         super().tool_call(call)
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Store the tool's result."""
-        self._journal.result(result)
+        self._journal.note_result(result)
         super().tool_result(call, result)

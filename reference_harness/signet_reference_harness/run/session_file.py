@@ -7,7 +7,7 @@
     {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
     {"kind": "compaction", "summary": "…"}                  the summary of all messages above
     {"kind": "undo"}                                        the user took back the turn before it
-    {"kind": "clear"}                                       the model was given nothing of all messages above any more
+    {"kind": "clear"}                                       from here on the model gets none of the messages above
     {"kind": "torn"}                                        a crash cut off the line before this one
 
 It holds no credential.
@@ -39,25 +39,25 @@ from signet_reference_harness.tools.registry import ResultFolder
 FORMAT: Final = "signet-session/1"
 LARGEST: Final = 256 * 1024 * 1024
 LARGEST_LISTED: Final = 32 * 1024 * 1024
-"""Bytes of a session file that is looked into for a list."""
+"""Bytes; a list of sessions leaves out larger files."""
 
 
 @dataclass(slots=True)
 class StoredSession:
-    """The content of a session file: whose it is, and the conversation of its whole turns, which goes on from here."""
+    """The content of a session file: its identity, and the conversation of its complete turns."""
 
     identity: SessionIdentity
     conversation: Conversation = field(default_factory=Conversation)
     size: int = 0
     """Bytes of the file when it was read."""
     written: float = 0.0
-    """When it was written to, in seconds since 1970."""
+    """When the file was last written to, in seconds since 1970."""
     torn: bool = False
-    """Whether the last line is not whole."""
+    """Whether the last line is incomplete."""
     runs: dict[str, str] = field(default_factory=dict)
-    """How each run ended that had its turn in the session, by its id."""
+    """The status of each run with a turn in the session, by its id."""
     _last: tuple[str | None, int, int] = (None, 0, 0)
-    """The run of the last turn, and how many messages and lines of the transcript stood before it."""
+    """The run of the last turn, and how many messages and lines of the transcript came before the turn."""
 
     @property
     def turns(self) -> Sequence[tuple[str, str]]:
@@ -65,24 +65,24 @@ class StoredSession:
         return self.conversation.turns
 
     def add_turn(self, run: str | None, prompt: str, reply: str, messages: Sequence[Message]) -> None:
-        """Add a whole turn."""
+        """Add a complete turn."""
         self._last = (run, self.conversation.message_count, len(self.turns))
         self.conversation.add_turn(prompt, reply, messages)
 
     def take_back(self, run: str) -> None:
-        """Take back the last turn if it is of this run, which replaces it when it continues."""
-        of, messages, turns = self._last
-        if of == run:
+        """Remove the last turn if it is of this run, which was continued and wrote the turn again."""
+        last_run, messages, turns = self._last
+        if last_run == run:
             self.conversation.take_back(messages, turns)
             self._last = (None, 0, 0)
 
     def forget_messages(self) -> None:
-        """Note that the model does not see the messages any more, so that none of them is taken back."""
+        """Note that the messages have left the model's context, so that :meth:`take_back` removes none of them."""
         self._last = (self._last[0], 0, self._last[2])
 
 
 class SessionFile(kept_lines.HeldFile):
-    """A session file open for appending, by this process alone. Close it."""
+    """A session file, open for appending in this process only. Close it."""
 
     @classmethod
     def open(
@@ -94,11 +94,11 @@ class SessionFile(kept_lines.HeldFile):
         size: int | None = None,
         seize: bool = False,
     ) -> Self:
-        """Open the file of a session, or begin it; `scrub` takes from each line what may not be kept.
+        """Open the file of a session, or create it. `scrub` removes from each line what may not be stored.
 
-        `size` is how many bytes it had when it was read. Raises ConfigError when it cannot be written, when another
-        process has it open, or has written to it since then. With `seize` the other process is known to be stuck: what
-        it still writes is written to nothing.
+        `size` is how many bytes the file had when it was read. Raises ConfigError if the file cannot be written, if
+        another process has it open, or if one has written to it since it was read. With `seize` the file is replaced by
+        a copy if another process, known to be stuck, has it open: what that process still writes is lost.
         """
         path = path_of(folder, identity.key)
         with _write_errors(path):
@@ -129,33 +129,33 @@ class SessionFile(kept_lines.HeldFile):
 
     @property
     def results(self) -> ResultFolder:
-        """The folder beside it for results of tools that are too long for the model."""
+        """The folder beside the file for tool results that are too long for the model."""
         return ResultFolder(self.path.with_suffix(".results"))
 
-    def turn(self, prompt: str) -> None:
+    def note_turn(self, prompt: str) -> None:
         """Note that a turn begins."""
         self._write({"kind": "turn", "at": kept_lines.now(), "prompt": prompt})
 
-    def tool(self, name: str, *, ok: bool) -> None:
-        """Note that a tool has run: what it did stays done, whatever becomes of the turn."""
+    def note_tool(self, name: str, *, ok: bool) -> None:
+        """Note that a tool has run: its effects remain even if the turn fails."""
         self._write({"kind": "tool", "name": name, "ok": ok})
 
-    def outcome(self, outcome: str, reply: str, messages: Sequence[Message], **facts: Any) -> None:
-        """Keep the outcome of a turn, and the messages that it added to the conversation."""
+    def note_outcome(self, outcome: str, reply: str, messages: Sequence[Message], **facts: Any) -> None:
+        """Write the outcome of a turn, and the messages that it added to the conversation."""
         for message in messages:
             self._write({"kind": "message", "message": message_json(message)})
         self._write({"kind": "outcome", "outcome": outcome, "reply": reply, **facts})
 
-    def compaction(self, summary: str) -> None:
-        """Keep the summary of all messages so far."""
+    def note_compaction(self, summary: str) -> None:
+        """Write the summary of all messages so far."""
         self._write({"kind": "compaction", "summary": summary})
 
     def note_undo(self) -> None:
-        """Note that the last turn is not in the model's context any more."""
+        """Note that the last turn has left the model's context."""
         self._write({"kind": "undo"})
 
-    def cleared(self) -> None:
-        """Note that nothing that was said so far is in the model's context any more."""
+    def note_clear(self) -> None:
+        """Note that all messages so far have left the model's context."""
         self._write({"kind": "clear"})
 
     def _finish_torn_line(self) -> None:
@@ -170,8 +170,8 @@ class SessionFile(kept_lines.HeldFile):
             self.append(line)
 
 
-class KeptTurn(Publisher):
-    """Publishes what it hears of a turn, and keeps in the session's file what stays true however the turn ends."""
+class RecordedTurn(Publisher):
+    """Publishes the events of a turn, and writes to the session's file those that hold even if the turn fails."""
 
     def __init__(self, put: Callable[[Event], None], file: SessionFile) -> None:
         super().__init__(put)
@@ -179,12 +179,12 @@ class KeptTurn(Publisher):
 
     def tool_result(self, call: ToolCall, result: ToolResult) -> None:
         """Note that the tool has run."""
-        self._file.tool(call.name, ok=result.ok)
+        self._file.note_tool(call.name, ok=result.ok)
         super().tool_result(call, result)
 
     def compaction(self, summary: str) -> None:
-        """Keep the summary."""
-        self._file.compaction(summary)
+        """Write the summary."""
+        self._file.note_compaction(summary)
         super().compaction(summary)
 
 
@@ -194,7 +194,7 @@ def path_of(folder: Path, session: str) -> Path:
 
 
 def read_session(path: Path) -> StoredSession:
-    """Read a session file. Raises ConfigError for one that is damaged before its last line."""
+    """Read a session file. Raises ConfigError if a line before the last one is damaged."""
     data = read_file(path, LARGEST, remedy="name a session file", smaller="begin another session")
     stored: StoredSession | None = None
     pending: list[Message] = []
@@ -240,7 +240,7 @@ def read_session(path: Path) -> StoredSession:
 
 
 def sessions_of(folder: Path, agent: str, project: str) -> Iterator[StoredSession]:
-    """The sessions of an agent in a project that have a turn, the one that was written to last first."""
+    """The sessions of an agent in a project that have a turn, the most recently written first."""
     for path in sorted(folder.glob(f"*{kept_lines.SUFFIX}"), key=written_at, reverse=True):
         try:
             stored = read_session(path) if path.stat().st_size <= LARGEST_LISTED else None
@@ -254,7 +254,7 @@ def sessions_of(folder: Path, agent: str, project: str) -> Iterator[StoredSessio
 
 
 def written_at(path: Path) -> float:
-    """When the file was written to, in seconds since 1970; 0 for one that is gone."""
+    """When the file was last written to, in seconds since 1970; 0 if it does not exist."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -269,12 +269,12 @@ def _end_turn(stored: StoredSession, messages: Sequence[Message], entry: Mapping
     prompt = next((message.content for message in messages if message.role == "user"), None)
     if prompt is not None:
         stored.add_turn(run, prompt, str(entry["reply"]), messages)
-    # Otherwise the turn has no answer, and is not part of the conversation.
+    # A turn without messages has no answer, and is not part of the conversation.
 
 
 def _header(identity: SessionIdentity) -> dict[str, Any]:
-    whose = {"session": identity.key, "agent": identity.agent, "project": identity.project}
-    return {"kind": "header", "format": FORMAT, **whose, "created": kept_lines.now()}
+    members = {"session": identity.key, "agent": identity.agent, "project": identity.project}
+    return {"kind": "header", "format": FORMAT, **members, "created": kept_lines.now()}
 
 
 def _identity(header: Mapping[str, Any]) -> SessionIdentity:

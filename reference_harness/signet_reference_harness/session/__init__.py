@@ -1,4 +1,4 @@
-"""One session: the turns with the model, which take place whatever the daemon does, on top of its lifecycle."""
+"""One session: its turns with the model, on top of its lifecycle. The turns take place whatever the daemon answers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Session(Lifecycle):
     tools: ToolRegistry = field(kw_only=True)
     most_rounds: int = field(kw_only=True)
     context_budget: int | None = field(default=None, kw_only=True)
-    """Tokens that the context may take before it is compacted; None never does it for its size."""
+    """How many tokens the context may have before it is compacted; None sets no limit."""
     options: CompletionOptions = field(default_factory=CompletionOptions, kw_only=True)
     """The options of a completion for which the caller gives none."""
     workspace: Path | None = field(default=None, kw_only=True)
     """The folder of the agent's own files."""
     results: ResultFolder = field(default_factory=ResultFolder, kw_only=True)
-    """Where results of tools stand that are too long for the model."""
+    """The folder for tool results that are too long for the model."""
     steered: Callable[[], Sequence[Message]] = field(default=tuple, kw_only=True)
     """Returns the person's messages since the last round of tools."""
     permissions: Permissions | None = field(default=None, kw_only=True)
@@ -43,7 +43,7 @@ class Session(Lifecycle):
     """How many notices of the tools this session has passed on."""
     _identity_files: tuple[Reminder, ...] = ()
     _identity_of: int = 0
-    """The opening at which these files were read."""
+    """The number of the opening at which these files were read."""
     context_tokens: int = field(default=0, kw_only=True)
     """Tokens in the model's context, as the provider counted them; estimated after a compaction, 0 at first."""
     _context_is_full: bool = False
@@ -59,12 +59,12 @@ class Session(Lifecycle):
         listener: TurnListener | None = None,
         past: TurnHistory | None = None,
     ) -> TurnResult:
-        """Take a turn: the prompt goes to the daemon, then to the model, whose tools run until it has answered.
+        """Take a turn: send the prompt to the daemon, then to the model, and run its tools until it has answered.
 
-        `feedback` goes with the prompt: how much use memories were, by their ids, from -1 to 1. `options` say which
-        model answers, and how; `listener` gets each piece of the answer, message and tool as they come; `past` is
-        the part of the turn that a dead process did. When the task is cancelled, the arrived part of the answer is
-        kept, :attr:`cut_turn` holds the result of the turn, and CancelledError goes on.
+        `feedback` goes with the prompt: how useful memories were, by their ids, from -1 to 1. `options` say which model
+        answers, and how. `listener` gets each piece of the answer, message and tool call as they come. `past` is the
+        part of the turn that a dead process has done. If the task is cancelled, the arrived part of the answer is kept,
+        :attr:`cut_turn` gets the result of the turn, and CancelledError is raised again.
         """
         options, listener = options or self.options, listener or TurnListener()
         self.cut_turn = None
@@ -129,10 +129,10 @@ class Session(Lifecycle):
         )
 
     async def go_on(self, provider: Provider) -> TurnResult:
-        """Let the model work without a new prompt; neither the conversation nor the daemon keeps what it says."""
+        """Let the model work without a new prompt; neither the conversation nor the daemon keeps its answers."""
         messages = list(self.conversation.messages)
-        asked = replace(self.options, tools=self.tools.definitions)
-        loop = ModelLoop(provider, asked, messages, self._run_call, TurnListener(), self.most_rounds)
+        options = replace(self.options, tools=self.tools.definitions)
+        loop = ModelLoop(provider, options, messages, self._run_call, TurnListener(), self.most_rounds)
         await loop.run()
         return loop.result(len(self.conversation.messages))
 
@@ -143,12 +143,12 @@ class Session(Lifecycle):
         return tuple(Reminder(kind="notice", origin="harness", visibility="both", text=text) for text in fresh)
 
     def _between(self) -> Sequence[Message]:
-        """The messages after the tool results of a round: notices about tools, and the person's words."""
+        """The messages after the tool results of a round: notices about tools, and what the person wrote meanwhile."""
         notices = self._notices()
         return [*([Message("user", "", reminders=notices)] if notices else []), *self.steered()]
 
     def _identity(self) -> tuple[Reminder, ...]:
-        """The agent's files, read once an opening, so that what begins the model's context stays the same."""
+        """The agent's files, read once per opening, so that the beginning of the model's context stays the same."""
         if self._identity_of != self.openings:
             self._identity_files = context.identity_files(self.workspace, self.identity.project)
             self._identity_of = self.openings
@@ -169,21 +169,21 @@ class Session(Lifecycle):
             self.conversation.pending = (broken_reply(loop.detail),)
 
     async def clear(self) -> None:
-        """As the lifecycle does it; the model's context is empty then."""
+        """Clear the session as :meth:`Lifecycle.clear` does, and count the tokens of its context from 0 again."""
         self.context_tokens, self._context_is_full = 0, False
         await Lifecycle.clear(self)
 
     async def compact(
         self, provider: Provider, options: CompletionOptions | None = None, listener: TurnListener | None = None
     ) -> context.SessionCompaction:
-        """Replace the conversation by a summary of the model, written as the daemon asks, and report it to the daemon.
+        """Replace the conversation by the model's summary, and report it to the daemon.
 
-        When the model fails, a list of what the user asked takes the summary's place.
+        The daemon instructs the model how to write it. If the model fails, the summary is a list of the user's prompts.
         """
-        asked = await uninterrupted(self.pre_compaction())
+        instructions = await uninterrupted(self.pre_compaction())
         options = replace(options or self.options, tools=self.tools.definitions)
-        loop = await context.ask_for_summary(provider, self.conversation, asked, options)
-        by_model = context.is_whole(loop)
+        loop = await context.ask_for_summary(provider, self.conversation, instructions, options)
+        by_model = context.is_summary(loop)
         reply = await uninterrupted(self.compaction_complete(loop.reply if by_model else ""))
         self._context_is_full = False
         self.context_tokens = context.estimated_tokens(
@@ -193,7 +193,7 @@ class Session(Lifecycle):
         return context.SessionCompaction(
             summary=self.conversation.summary,
             reply=reply,
-            asked=asked,
+            instructions=instructions,
             by_model=by_model,
             detail="" if by_model else loop.detail,
             usage=loop.usage,
@@ -213,7 +213,7 @@ class Session(Lifecycle):
     async def use_tool(
         self, name: str, arguments: Mapping[str, Any], refusal: Callable[[], Awaitable[str]] | None = None
     ) -> ToolResult:
-        """Run one tool. `refusal` is awaited when all else admits the call, and says why it may not be made."""
+        """Run one tool. `refusal` is awaited last before the call, and may return the reason to refuse it."""
         if self.tools.asks_the_daemon(name) and not await self._is_started():
             return ToolResult(name, False, {}, "the daemon does not hold this session")
         result = await self.tools.execute(name, arguments, self.identity, self.client, self.results, refusal)
@@ -223,5 +223,5 @@ class Session(Lifecycle):
 
 
 def _is_empty(content: Any) -> bool:
-    """Whether a tool found nothing: it brought nothing at all, or a list of `results` with no row in it."""
+    """Whether a tool found nothing: its content is empty, or its list of `results` is."""
     return not content or (isinstance(content, Mapping) and content.get("results") == [])

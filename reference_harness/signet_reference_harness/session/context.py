@@ -22,7 +22,7 @@ from signet_reference_harness.tools import ToolResult
 from signet_reference_harness.tools.files import ConfinedFolder
 
 IDENTITY_FILES: Final = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
-"""In the order in which they begin the model's context."""
+"""In their order in the model's context."""
 LONGEST_IDENTITY: Final = 24 * 1024
 """Bytes of one identity file; the rest is left out."""
 
@@ -34,11 +34,11 @@ def identity_files(workspace: Path | None, project: str) -> tuple[Reminder, ...]
     """
     places: tuple[tuple[ReminderOrigin, str | Path | None], ...] = (("workspace", workspace), ("project", project))
     roots = [(origin, ConfinedFolder(root)) for origin, root in places if root is not None]
-    made = (
+    reminders = (
         next(filter(None, (_read_identity_file(name, origin, root) for origin, root in roots)), None)
         for name in IDENTITY_FILES
     )
-    return tuple(reminder for reminder in made if reminder is not None)
+    return tuple(reminder for reminder in reminders if reminder is not None)
 
 
 def _read_identity_file(name: str, origin: ReminderOrigin, root: ConfinedFolder) -> Reminder | None:
@@ -129,50 +129,52 @@ def _list_part(part: str, blocks: Iterable[Reminder]) -> Sequence[dict[str, Any]
     ]
 
 
-DEFAULT_ORDER: Final = (
+DEFAULT_INSTRUCTIONS: Final = (
     "Summarise this conversation so that the work can go on from the summary alone: what the user wants, what was "
     "decided and why, what was done and found out, and what is left to do. Name files, commands and values exactly."
 )
-"""The order to the model when the daemon gives no order."""
+"""The instructions to the model if the daemon gives none."""
 CHARACTERS_A_TOKEN: Final = 4
-WHOLE: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE})
+COMPLETE: Final = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCompaction:
     """The result of a compaction: the `summary`, and the daemon's reply to it.
 
-    `by_model` is False where the model could not write it, as `detail` says: it is then a list of the user's prompts.
+    If the model could not write the summary, `by_model` is False, `detail` says why, and the summary lists the user's
+    prompts.
     """
 
     summary: str
     reply: Reply
-    asked: PreCompactionResult
+    instructions: PreCompactionResult
     by_model: bool = True
     detail: str = ""
     usage: Usage = field(default_factory=Usage)
 
 
 async def ask_for_summary(
-    provider: Provider, conversation: Conversation, asked: PreCompactionResult, options: CompletionOptions
+    provider: Provider, conversation: Conversation, instructions: PreCompactionResult, options: CompletionOptions
 ) -> ModelLoop:
-    """Ask the model for a summary of the conversation; return its loop. :func:`is_whole` says if the reply is one."""
-    order = "\n\n".join(filter(None, (asked.summary_prompt.strip(), asked.guidelines.strip()))) or DEFAULT_ORDER
-    origin: ReminderOrigin = "harness" if order == DEFAULT_ORDER else "daemon"
-    request = Message("user", "", reminders=(Reminder(kind="notice", origin=origin, text=order),))
+    """Ask the model for a summary of the conversation; return its loop, whose reply :func:`is_summary` checks."""
+    given = (instructions.summary_prompt.strip(), instructions.guidelines.strip())
+    text = "\n\n".join(filter(None, given)) or DEFAULT_INSTRUCTIONS
+    origin: ReminderOrigin = "harness" if text == DEFAULT_INSTRUCTIONS else "daemon"
+    request = Message("user", "", reminders=(Reminder(kind="notice", origin=origin, text=text),))
     options = replace(options, system_prompt=render_reminders(summary_of(conversation)))
     loop = ModelLoop(provider, options, [*conversation.messages, request], _refuse_tools, most_rounds=0)
     await loop.run()
     return loop
 
 
-def is_whole(loop: ModelLoop) -> bool:
-    """Whether the model's text is a summary of the conversation."""
-    return loop.outcome in WHOLE and bool(loop.reply.strip())
+def is_summary(loop: ModelLoop) -> bool:
+    """Whether the model's reply is complete, and not blank."""
+    return loop.outcome in COMPLETE and bool(loop.reply.strip())
 
 
 def estimated_tokens(messages: Sequence[Message], *texts: str) -> int:
-    """How many tokens these take, roughly: for a context that no provider has counted yet."""
+    """Roughly how many tokens these take, for a context that no provider has counted yet."""
     size = sum(len(text) for text in texts)
     for message in messages:
         size += len(message.content) + sum(len(each.text) for each in message.reminders)

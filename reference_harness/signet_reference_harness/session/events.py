@@ -21,7 +21,7 @@ Status = Literal["done", "failed", "invalid", "timeout", "cancelled"]
 OutputFormat = Literal["text", "json", "stream-json", "none"]
 
 DONE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.LENGTH, StopReason.ROUND_LIMIT})
-"""Outcomes that leave a reply to work with; each other one is an error of the provider or of the agent."""
+"""Outcomes with a usable reply; any other outcome is an error of the provider or of the agent."""
 
 
 class SummaryFolders(StrictModel):
@@ -90,8 +90,8 @@ def memory_of(facts: MemoryFacts) -> RunMemory:
     return RunMemory(started=facts.started, refused=facts.refused, failed=facts.failed)
 
 
-def came_to(turn: TurnResult) -> RunSummary:
-    """Summarise a finished turn, without the facts of the run beside it."""
+def summarise(turn: TurnResult) -> RunSummary:
+    """Summarise a finished turn, without the facts of its run."""
     done = turn.outcome in DONE and turn.error is None
     error = None
     if not done:

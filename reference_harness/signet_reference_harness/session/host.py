@@ -31,7 +31,7 @@ from signet_reference_harness.tools.registry import ToolRegistry
 
 SWITCH: Final = "session_switch"
 Models = Callable[[Sequence[CompletionResult], Callable[[], Awaitable[None]] | None], Provider]
-"""Makes a model that gives these answers in order; what comes with them is awaited before the first."""
+"""Makes a model that gives these answers in order; the function, if any, is awaited before the first."""
 
 
 class SessionHost:
@@ -91,7 +91,7 @@ class SessionHost:
         """By agent, the last start of a session that is forgotten."""
 
     def knows(self, name: str) -> bool:
-        """Whether a session of that name was started."""
+        """Whether there is a session of that name."""
         return name in self._sessions
 
     def session(self, name: str) -> Session:
@@ -102,12 +102,12 @@ class SessionHost:
             raise StepError(f"there is no session {name!r}", remedy="start it first") from None
 
     def session_for(self, name: str, *, project: str | None, agent: str | None, key: str | None) -> Session:
-        """The session of that name, made if it is new.
+        """The session of that name, created if it is new.
 
-        None means: as before, or for a new session a fresh key, and the agent that the key or else the
-        environment names. Raises StepError when a new session lacks a project, when an old one is given
-        another identity, or when its key is in use; IdentityError for an identity the contract forbids; RoutingError
-        for an agent without a daemon.
+        None keeps the identity of a known session. A new one then gets a fresh key, and the agent that the key names,
+        or else the environment. Raises StepError if a new session lacks a project, if a known one would change its
+        identity, or if the key is in use; IdentityError for an identity that the contract forbids; RoutingError for an
+        agent without a daemon.
         """
         known = self._sessions.get(name)
         if known is not None:
@@ -127,7 +127,7 @@ class SessionHost:
         return made
 
     async def start(self, session: Session, source: StartSource, replaces: Session | None = None) -> bool:
-        """Open a session, after the end of the one it `replaces`; False when it was open already."""
+        """End the session that this one `replaces`, then open this one. Return False if it was open already."""
         if replaces is not None and replaces is not session:
             await replaces.end(SWITCH)
         if source == "clear" and session.is_open:
@@ -136,19 +136,19 @@ class SessionHost:
         return await session.start(source)
 
     async def clear(self, session: Session) -> None:
-        """Take a session's conversation from the model; it ends and begins anew, its end as with :meth:`end`.
+        """Empty the model's context, end the session as :meth:`end` does, and start it again.
 
-        The start that follows the end may have to wait, and the end then stands alone.
+        If the start has to wait, the daemon gets only the end for now.
         """
-        await self._show_life(session)
+        await self._checkpoint_if_overtaken(session)
         await session.clear()
 
     async def begin_anew(self, name: str, *, end_untold: bool = False) -> Session:
-        """Clear a session as hosts do that give it another id: it ends, and one with a fresh key takes its name.
+        """Clear a session as hosts do that give it another id: end it, and give its name to one with a fresh key.
 
-        With `end_untold` the host reports no end, so that the session is not ended at the daemon.
+        With `end_untold` the host does not report the end, so the session is not ended at the daemon.
         """
-        before = await self._leave(name, CLEAR, untold=end_untold)
+        before = await self._leave(name, CLEAR, unreported=end_untold)
         after = self.session_for(name, project=before.identity.project, agent=before.identity.agent, key=None)
         await after.start(CLEAR)
         return after
@@ -157,19 +157,19 @@ class SessionHost:
         """Continue a session as the next process does after a kill.
 
         With `anew` it continues under a fresh key. The session under the old key is ended first, unless `end_untold`
-        says that the host reports no end.
+        says that the host does not report the end.
         """
-        left = await self._leave(name, SHUTDOWN, untold=end_untold or not anew)
+        left = await self._leave(name, SHUTDOWN, unreported=end_untold or not anew)
         identity = left.identity
         key = None if anew else identity.key
         session = self.session_for(name, project=identity.project, agent=identity.agent, key=key)
         await session.take_up(left)
         return session
 
-    async def _leave(self, name: str, reason: str, *, untold: bool) -> Session:
-        """End a session, or forget it where its end is `untold`; its name is free then."""
+    async def _leave(self, name: str, reason: str, *, unreported: bool) -> Session:
+        """End a session, or only forget it if its end is `unreported`. Return it; its name is free then."""
         left = self.session(name)
-        if untold:
+        if unreported:
             self._sessions.pop(name).results.close()
         else:
             await self.end(left, reason)
@@ -179,23 +179,23 @@ class SessionHost:
     async def end(self, session: Session, reason: str = SHUTDOWN) -> Reply:
         """Close a session.
 
-        If another session of the agent was started since its last hook, a checkpoint goes before the end:
-        otherwise the daemon would take it for one that was left behind when the other replaced it.
+        If another session of the agent was started since this one's last hook, a checkpoint goes before the end.
+        Otherwise the daemon would assume that the other session has replaced this one.
         """
-        await self._show_life(session)
+        await self._checkpoint_if_overtaken(session)
         return await session.end(reason)
 
     async def send_unsent_ends(self) -> None:
-        """Send the ends that never went out. Call it before any other request to the daemon.
+        """Send the ends that could not be sent before. Call it before any other request to the daemon.
 
-        After one end that finds the daemon away, the others of that daemon wait: each would take as long.
+        If one end does not reach its daemon, no other is tried there now, since each would wait as long.
         """
-        away: set[AdapterClient] = set()
+        unreachable: set[AdapterClient] = set()
         for session in tuple(self._sessions.values()):
-            if session.has_unsent_end and session.client not in away:
+            if session.has_unsent_end and session.client not in unreachable:
                 await session.send_unsent_end(overtaken=self._is_overtaken(session))
                 if session.has_unsent_end and not session.client.is_answering:
-                    away.add(session.client)
+                    unreachable.add(session.client)
 
     def forget(self, name: str) -> bool:
         """Forget a session. Return False if it is open, or if its end still has to be sent."""
@@ -209,7 +209,7 @@ class SessionHost:
         return True
 
     async def aclose(self) -> None:
-        """Repeat the ends that were lost, end what is open, close the connections."""
+        """Send the missing ends again, end the open sessions, and close the connections."""
         sessions = self._sessions.values()
         await self.send_unsent_ends()
         await asyncio.gather(*(session.repeat_lost_end() for session in sessions))
@@ -228,7 +228,7 @@ class SessionHost:
             self._clients[place] = AdapterClient(config, self._transport)
         return self._clients[place]
 
-    async def _show_life(self, session: Session) -> None:
+    async def _checkpoint_if_overtaken(self, session: Session) -> None:
         if session.is_open and self._is_overtaken(session):
             await session.checkpoint()
 
@@ -252,6 +252,6 @@ class SessionHost:
 
 
 def agent_in(key: str) -> str | None:
-    """The agent that a key of the form `agent:<id>:…` names, else None."""
+    """The agent that a key of the form `agent:<id>:…` names; None for other keys."""
     scheme, _, rest = key.strip().partition(":")
     return rest.partition(":")[0].strip() or None if scheme == "agent" else None

@@ -46,11 +46,11 @@ class _Daemon:
 
     wants_start: bool = True
     asks_anew: bool = False
-    """The next start is a new wish: of the user who opens the session, or of a daemon that forgot it."""
+    """The next start is not a repetition: the user opened the session, or the daemon forgot it."""
     recovers: bool = False
     """The next start recovers a running session that the daemon has forgotten."""
     wants_end: bool = False
-    """A start may have arrived that no end has answered yet."""
+    """A start may have arrived, and no end after it was accepted."""
     claimed_elsewhere: bool = False
     next_source: adapter.StartSource = "startup"
     pre_arrived: bool = False
@@ -60,16 +60,16 @@ class _Daemon:
     last_prompt: tuple[str, str | None] | None = None
     """The prompt that was the last hook of the session, if it was one."""
     owes_start: bool = False
-    """The last hook was an end that said the context is cleared, which only a start may follow."""
+    """The last hook was an end with the reason `clear`, which only a start may follow."""
     unsent_end: str | None = None
-    """The reason of an end that was surely not sent: the daemon still takes the session for open."""
+    """The reason of an end that was certainly not sent: to the daemon the session is still open."""
     lost_end: str | None = None
     """The reason of an end that was not accepted."""
 
 
 @dataclass(slots=True)
 class MemoryFacts:
-    """How well a session has its memory: whether the daemon took a start, and the calls that it refused or missed."""
+    """Whether the daemon accepted a session's start, and how many calls it refused or did not answer."""
 
     started: bool = False
     refused: int = 0
@@ -84,7 +84,7 @@ class MemoryFacts:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the session has all of its memory."""
+        """Whether the session's memory lacks nothing."""
         return self.started and not self.refused and not self.failed
 
 
@@ -109,11 +109,11 @@ class Lifecycle:
     last_start: int = 0
     last_hook: int = 0
     parent: str | None = None
-    """The key of the session that a sub-agent works for in this one."""
+    """The key of the parent session, if a sub-agent works in this one."""
     subagent: str | None = None
     """The harness's own id of that sub-agent."""
     starts_at_prompt: bool = False
-    """The daemon hears of an opened session with its first prompt, or with what needs the session before that."""
+    """The start is sent with the first prompt, or with an earlier call that needs the session, not at the opening."""
     conversation: Conversation = field(default_factory=Conversation)
     replies: list[Reply] = field(default_factory=list)
     """The replies since :meth:`take_replies`."""
@@ -123,15 +123,15 @@ class Lifecycle:
     start_rows: list[Mapping[str, Any]] = field(default_factory=list)
     """The memories that starts have brought since the context was last cleared."""
     submission: Reply | None = None
-    """The daemon's answer to the prompt of the turn; None where it was not sent."""
+    """The daemon's answer to the prompt of the turn; None if it was not sent."""
     _contexts: list[str] = field(default_factory=list)
     """Injections of starts since the context was last cleared."""
     _daemon: _Daemon = field(default_factory=_Daemon)
-    _telling_end: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _unsent_end_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while an unsent end is sent, which steps of other sessions may cause."""
 
     async def start(self, source: adapter.StartSource = "startup") -> bool:
-        """Open the session; False, and nothing happens, when it is open already."""
+        """Open the session. Return False, and do nothing, if it is open already."""
         if self.is_open:
             return False
         self._open(source)
@@ -162,7 +162,7 @@ class Lifecycle:
         return await self._after_compaction()
 
     async def checkpoint(self) -> Reply:
-        """Hand over the transcript of the session so far."""
+        """Send the daemon the transcript of the session so far."""
         if not await self._is_started():
             return held_back("session-checkpoint-extract", "the session has not been started at the daemon")
         return await self._checkpoint()
@@ -184,7 +184,7 @@ class Lifecycle:
 
     @property
     def owes_end(self) -> bool:
-        """Whether the daemon may hold the session open: a start may have arrived that no end has answered."""
+        """Whether the session may be open at the daemon: a start may have arrived, and no end after it was accepted."""
         return self._daemon.wants_end
 
     async def end_abandoned(self) -> Reply:
@@ -193,15 +193,15 @@ class Lifecycle:
         return await self._end(SHUTDOWN)
 
     async def send_unsent_end(self, *, overtaken: bool) -> None:
-        """Send the unsent end, if the session is closed and the daemon takes it for open.
+        """Send the unsent end, if there is one and the session is closed.
 
-        A checkpoint goes before that of an `overtaken` session, as :meth:`SessionHost.end` says.
+        If the session is `overtaken`, a checkpoint goes before it, as :meth:`SessionHost.end` explains.
         """
         if not self.is_open:
-            await self._tell_unsent_end(overtaken=overtaken)
+            await self._settle_unsent_end(overtaken=overtaken)
 
     async def repeat_lost_end(self) -> None:
-        """Repeat an end that was sent and not accepted. Does nothing the second time, or if there was no such end."""
+        """Send an end again that was sent and not accepted, once."""
         reason, self._daemon.lost_end = self._daemon.lost_end, None
         if reason is not None and not self.is_open and self._daemon.unsent_end is None:
             await self._send_end(reason)
@@ -218,9 +218,9 @@ class Lifecycle:
 
     def take_replies(self) -> tuple[Reply, ...]:
         """The replies since the last call of this method, in order."""
-        taken = tuple(self.replies)
+        replies = tuple(self.replies)
         self.replies.clear()
-        return taken
+        return replies
 
     def take_failures(self) -> Iterator[str]:
         """Yield the daemon's failures since the replies were last taken, a line for each operation and failure."""
@@ -235,7 +235,7 @@ class Lifecycle:
         self.openings += 1
         self._daemon.lost_end = None
         self._daemon.wants_start, self._daemon.recovers, self._daemon.asks_anew = True, False, True
-        # A clear that the daemon does not know of yet survives a later resume.
+        # A clear of which the daemon does not know yet remains the source at a later resume.
         if self._daemon.next_source != CLEAR:
             self._daemon.next_source = source
 
@@ -244,9 +244,9 @@ class Lifecycle:
             await self._announce()
 
     async def _announce(self) -> str:
-        """Send the start; returns the context that it brought, which later turns keep."""
+        """Send the start, and return the context that it brought. Later turns keep this context."""
         daemon = self._daemon
-        if daemon.claimed_elsewhere or not await self._tell_unsent_end():
+        if daemon.claimed_elsewhere or not await self._settle_unsent_end():
             return ""
         params = adapter.SessionStartParams(
             session=self.identity,
@@ -279,10 +279,10 @@ class Lifecycle:
         return self.is_open and not self._daemon.wants_start and not self._daemon.claimed_elsewhere
 
     async def submit(self, prompt: str, feedback: Mapping[str, float] | None = None, *, repeated: bool = False) -> str:
-        """Tell the daemon the prompt; return the context of this turn.
+        """Send the prompt to the daemon, and return the context for this turn.
 
-        A prompt with the words and the last reply of the previous one is not sent: it is the same turn, which the model
-        failed to answer. `repeated` says that the user has said the words again.
+        A prompt is not sent if its text and the last reply are those of the previous prompt: it is the same turn, which
+        the model failed to answer. `repeated` says that the user has entered the same text again.
         """
         self.submission = None
         if not await self._finish_compaction() or not await self._is_started():
@@ -339,7 +339,7 @@ class Lifecycle:
         params = adapter.CompactionCompleteParams(session=self.identity, summary=summary)
         reply = self._note(await self.client.on_compaction_complete(params))
         if reply.sent:
-            # It may have arrived, and each one that arrives is stored: it is never repeated.
+            # It may have arrived, and the daemon stores each one that arrives, so it is never sent twice.
             self._daemon.summary, self._daemon.pre_arrived = None, False
         return reply
 
@@ -355,7 +355,7 @@ class Lifecycle:
         daemon = self._daemon
         finished = await self._finish_compaction()
         if daemon.owes_start:
-            # The user asked for an end, and for no start.
+            # The user asked for an end, not for a start.
             daemon.asks_anew = False
             await self._is_started()
         self.is_open = False
@@ -373,10 +373,10 @@ class Lifecycle:
             daemon.lost_end = reason
         return reply
 
-    async def _tell_unsent_end(self, *, overtaken: bool = False) -> bool:
+    async def _settle_unsent_end(self, *, overtaken: bool = False) -> bool:
         """Send the unsent end, and the end of a compaction before it. Return False if they cannot be sent."""
         daemon = self._daemon
-        async with self._telling_end:
+        async with self._unsent_end_lock:
             if daemon.unsent_end is None:
                 return True
             if daemon.pre_arrived and not (await self._complete(daemon.summary or "")).sent:

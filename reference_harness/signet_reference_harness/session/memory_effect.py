@@ -1,6 +1,6 @@
-"""What memory did to a turn: the rows that the model was given, and the words of its answer that rest on them.
+"""The effect of memory on a turn: the rows that the model got, and the words of its answer that come from them.
 
-The harness goes by words: one of the answer rests on a row that holds it, too, unless the prompt holds it already.
+The harness compares words: a word of the answer comes from a row if the row has it and the prompt does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from signet_reference_harness.tools import ToolResult
 
 WORD: Final = re.compile(r"\w[\w.:/@-]*\w|\w")
 SHORTEST: Final = 4
-"""Letters of a word that counts; a number counts however short it is."""
+"""Letters of the shortest word that counts; a number always counts."""
 COMMON: Final = frozenset(
     {
         *("about", "also", "been", "could", "does", "from", "have", "into", "just", "more", "only", "other", "should"),
@@ -43,15 +43,15 @@ class ShownRow(Struct, frozen=True):
 
     @property
     def is_used(self) -> bool:
-        """Whether the answer seems to rest on it: two words do, or one with a digit or a capital in the row."""
+        """Whether the answer seems to use the row: it has two of its words, or one with a digit or a capital in it."""
         return len(self.words) > 1 or any(any(c.isdigit() or c.isupper() for c in word) for word in self.words)
 
 
 class MemoryEffect(Struct, frozen=True):
     """The rows of a turn, and about how many `tokens` of the model's context they took.
 
-    `suppressed` is the number of rows that fit but were left out because the session has seen them; `notes` are the
-    daemon's reasons.
+    `suppressed` is the number of rows that the daemon left out because it had shown them in the session before; `notes`
+    are the daemon's own words on how it searched.
     """
 
     rows: tuple[ShownRow, ...] = ()
@@ -61,12 +61,12 @@ class MemoryEffect(Struct, frozen=True):
 
     @property
     def used(self) -> int:
-        """How many rows the answer seems to rest on."""
+        """How many rows the answer seems to use."""
         return sum(row.is_used for row in self.rows)
 
     @property
     def is_empty(self) -> bool:
-        """Whether memory brought nothing, and kept nothing back."""
+        """Whether memory brought no row and left none out."""
         return not self.rows and not self.suppressed
 
     @property
@@ -77,7 +77,7 @@ class MemoryEffect(Struct, frozen=True):
         return f"memory: {count} ({self.tokens} tokens), {self.used} used{before}"
 
     def explained(self) -> list[tuple[str, str]]:
-        """A line for each row, the used ones first, and for each note: a name and what is to be said."""
+        """A line for each row, the used ones first, and for each note: a name and a text."""
         lines = [_line(row) for row in sorted(self.rows, key=lambda row: not row.is_used)]
         return [*lines, *(("", note) for note in self.notes)]
 
@@ -99,27 +99,27 @@ def effect_of(
     submission: Reply | None,
     results: Iterable[ToolResult],
 ) -> MemoryEffect:
-    """The effect of what the daemon injected, at starts (`contexts`) and the prompt (`submitted`), and of `results`."""
-    given: list[ShownRow] = []
+    """The effect of the injections at starts (`contexts`) and at the prompt (`submitted`), and of `results`."""
+    shown: list[ShownRow] = []
     notes: list[str] = []
     characters, suppressed = sum(map(len, contexts)) + len(submitted), 0
     injected = "\n".join(contexts)
-    given += (_row(row, "session-start") for row in start_rows if str(row.get("content", "")) in injected)
+    shown += (_row(row, "session-start") for row in start_rows if str(row.get("content", "")) in injected)
     if submitted:
-        given.append(ShownRow(None, "user-prompt-submit", submitted))
+        shown.append(ShownRow(None, "user-prompt-submit", submitted))
     if submission is not None and submission.text("engine"):
         notes.append(f"user-prompt-submit: {submission.text('engine')}")
     for result in results:
         if result.reply is None or not result.ok or not result.name.startswith("memory_"):
             continue
         rows_of_result = [_row(row, result.name) for row in memory_rows(result.reply.body)]
-        given += rows_of_result
+        shown += rows_of_result
         characters += sum(len(row.content) for row in rows_of_result)
         left_out, note = _search_effect(result.reply.body)
         suppressed += left_out
         if note:
             notes.append(f"{result.name}: {note}")
-    rows = _with_words(given, prompt, reply) if given else ()
+    rows = _with_words(shown, prompt, reply) if shown else ()
     return MemoryEffect(rows, characters // 4, suppressed, tuple(dict.fromkeys(notes)))
 
 
@@ -136,33 +136,33 @@ def _row(row: Mapping[str, Any], source: str) -> ShownRow:
 
 
 def _search_effect(body: Mapping[str, Any]) -> tuple[int, str]:
-    """How many rows a search left out, and what the daemon said of how it searched."""
+    """How many rows a search left out, and a note on that and on the daemon's method."""
     left_out, method = suppressed_rows(body), body.get("method")
-    told = [f"found by {method}"] if isinstance(method, str) else []
-    told += [f"{left_out} left out, as they were shown before"] if left_out else []
-    return left_out, ", ".join(told)
+    notes = [f"found by {method}"] if isinstance(method, str) else []
+    notes += [f"{left_out} left out, as they were shown before"] if left_out else []
+    return left_out, ", ".join(notes)
 
 
 def _with_words(rows: Iterable[ShownRow], prompt: str, reply: str) -> tuple[ShownRow, ...]:
-    """Each row once, with the words of the answer that it holds and the prompt does not, as the row writes them."""
-    said = list(filter(_counts, dict.fromkeys(WORD.findall(reply[:LONGEST_READ].casefold()))))
-    known = _words_in(prompt.casefold(), said)
-    said = [word for word in said if word not in known]
-    once: dict[str, ShownRow] = {}
+    """Each row once, with the words of the answer that are in the row and not in the prompt, in the row's spelling."""
+    answer = list(filter(_is_significant, dict.fromkeys(WORD.findall(reply[:LONGEST_READ].casefold()))))
+    known = _words_in(prompt.casefold(), answer)
+    answer = [word for word in answer if word not in known]
+    distinct: dict[str, ShownRow] = {}
     for row in rows:
-        own = _words_in(row.content, said)
-        words = tuple(own[word] for word in said if word in own)
-        once[row.id or row.content] = ShownRow(row.id, row.source, row.content, row.score, words)
-    return tuple(once.values())
+        own = _words_in(row.content, answer)
+        words = tuple(own[word] for word in answer if word in own)
+        distinct[row.id or row.content] = ShownRow(row.id, row.source, row.content, row.score, words)
+    return tuple(distinct.values())
 
 
 def _words_in(text: str, wanted: Sequence[str]) -> Mapping[str, str]:
-    """The words of a text as it writes them, by their folded form; none if it holds nothing of what is wanted."""
+    """The words of a text in its own spelling, by their folded form; empty if it has none of the `wanted` words."""
     folded = text.casefold()
     if not any(word in folded for word in wanted):
         return {}
     return {word.casefold(): word for word in WORD.findall(text)}
 
 
-def _counts(word: str) -> bool:
+def _is_significant(word: str) -> bool:
     return (len(word) >= SHORTEST and word not in COMMON) or any(map(str.isdigit, word))

@@ -1,6 +1,7 @@
-"""The part of a turn that belongs to the model: it is asked, its tools are run, until it has answered.
+"""The model's part of a turn: ask the model and run the tools that it calls, until it has answered.
 
-The loop streams. Whatever the provider or a tool does, :meth:`ModelLoop.run` comes back and says how it ended.
+Answers are streamed. :meth:`ModelLoop.run` raises no error of a provider or a tool; :attr:`ModelLoop.outcome` says how
+the turn ended.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from signet_reference_harness.tools.registry import as_json
 
 
 class TurnHistory:
-    """Answers and results of tools that a dead process got in a turn, used before anything is asked or run."""
+    """Answers of the model and tool results that a dead process got in a turn; used before new ones are requested."""
 
     def __init__(self, answers: Iterable[CompletionResult] = (), results: Iterable[ToolResult] = ()) -> None:
         self._answers = deque(answers)
         self._results = deque(results)
 
     def answer(self) -> CompletionResult | None:
-        """The next answer that the model has given already; None when it has to be asked."""
+        """The next answer that the model has given already; None if the model has to be asked."""
         return self._answers.popleft() if self._answers else None
 
     def result(self) -> ToolResult | None:
-        """The result of the next tool, where it was begun already; None when it has to be run."""
+        """The result of the next tool, if that was begun already; None if the tool has to be run."""
         return self._results.popleft() if self._results else None
 
 
 TURN_S: Final = 0.02
-"""How long a provider that never waits is read before the event loop has its turn."""
+"""How long a provider that never waits is read before other tasks of the event loop run."""
 MOST_ROUNDS: Final = 8
-"""Rounds of tool calls in one turn; then the model is asked once more, and may call none."""
+"""Rounds of tool calls in one turn; after them the model is asked once more, without tools."""
 LONGEST_DETAIL: Final = 500
 CALLS_TOOLS: Final = frozenset({StopReason.TOOL_USE, StopReason.END_TURN, StopReason.STOP_SEQUENCE})
 """Reasons with which tool calls are complete: after any other, arguments may have been cut."""
@@ -62,7 +63,7 @@ ROUND_LIMIT_TEXT: Final = (
 
 
 class TurnListener:
-    """Gets the events of a turn as it goes on; each method does nothing until it is overridden.
+    """Gets the events of a turn while it runs; a subclass overrides the methods that it needs.
 
     An exception of a method ends the turn and reaches the caller.
     """
@@ -71,12 +72,12 @@ class TurnListener:
         """A piece of what the model says or thinks has arrived."""
 
     def answer(self, answer: CompletionResult) -> None:
-        """The model has answered, as far as it came: what it says, and the tools that it asks for."""
+        """The model's answer has ended, perhaps early: its text, and the tools that it calls."""
 
     def message(self, message: Message) -> None:
-        """A message has joined the context, with the reminders it will keep: prompt, reply, result of a tool.
+        """A message was added to the context, with its lasting reminders: a prompt, a reply, or a tool's result.
 
-        Those of a turn that ends in an error leave it again; see :attr:`TurnResult.messages`.
+        If the turn ends in an error, its messages are removed again; see :attr:`TurnResult.messages`.
         """
 
     def tool_call(self, call: ToolCall) -> None:
@@ -89,17 +90,17 @@ class TurnListener:
         """A summary has replaced the conversation."""
 
     def memory(self, effect: MemoryEffect) -> None:
-        """The model has answered, and this is what memory did to it. Not called where it brought nothing."""
+        """The model has answered, and memory had this effect. Not called if it had none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnResult:
     """A turn as the user saw it.
 
-    `outcome` says how it ended, `raw_reason` in the provider's own word, `detail` in words for a person where it did
-    not end as usual. `error` is set when the model, not the daemon, prevented an answer, and `remedy` may say what to
-    do about it: the turn has then left no trace in the conversation. A reply that broke off is kept as far as it
-    arrived. `usage` is that of all `rounds` together; `messages` are those that the turn added to the conversation.
+    `outcome` says how it ended, `raw_reason` is the provider's own word for that, and `detail` explains an unusual end
+    to a person. If the model, not the daemon, prevented an answer, `error` is set, `remedy` may say what to do about
+    it, and the conversation has no trace of the turn. Of a reply that broke off, the arrived part is kept. `usage` is
+    that of all `rounds` together; `messages` are those that the turn added to the conversation.
     """
 
     reply: str = ""
@@ -114,7 +115,7 @@ class TurnResult:
     rounds: int = 0
     """How often the model was asked."""
     deferred_s: float | None = None
-    """Seconds after which the provider wants to be asked again, where it put the turn off."""
+    """Seconds after which the provider wants to be asked again, if it has put the turn off."""
     compacted: bool = False
     """Whether the conversation was summarised before this turn."""
     messages: tuple[Message, ...] = ()
@@ -123,9 +124,9 @@ class TurnResult:
 
 @dataclass(slots=True)
 class ModelLoop:
-    """Asks `provider` about `messages` and runs the tools it calls by `use`, at most `most_rounds` rounds of them.
+    """Asks `provider` about `messages` and runs the tools that it calls by `use`, at most `most_rounds` rounds of them.
 
-    `messages` grows by what is said; after the run it ends with the model's last words.
+    New messages are added to `messages`; after the run the last one is the model's reply.
     """
 
     provider: Provider
@@ -137,9 +138,9 @@ class ModelLoop:
     between: Callable[[], Sequence[Message]] = tuple
     """Returns the messages that follow the tool results of a round."""
     offered: Callable[[], tuple[ToolDefinition, ...]] | None = None
-    """The tools as they stand now, asked for after each round; None when they never change."""
+    """Returns the current tools, and is called after each round; None if the tools never change."""
     past: TurnHistory = field(default_factory=TurnHistory)
-    """Answers and results of an earlier process, used before anything is asked or run; the listener got them then."""
+    """Answers and results of an earlier process, used before new ones are requested; the listener does not get them."""
     outcome: StopReason = StopReason.CANCELLED
     raw_reason: str | None = None
     detail: str = ""
@@ -149,14 +150,14 @@ class ModelLoop:
     rounds: int = 0
     deferred_s: float | None = None
     remedy: str | None = None
-    """The provider's advice when it could not be asked."""
+    """Advice on what to do if the provider failed."""
     results: list[ToolResult] = field(default_factory=list)
-    _said: StringIO = field(default_factory=StringIO)
+    _text: StringIO = field(default_factory=StringIO)
 
     @property
     def reply(self) -> str:
-        """The model's words since it was last asked."""
-        return self._said.getvalue()
+        """The model's text since it was last asked."""
+        return self._text.getvalue()
 
     @property
     def has_answer(self) -> bool:
@@ -164,14 +165,14 @@ class ModelLoop:
         return bool(self.reply.strip()) or self.outcome in ANSWERED
 
     async def run(self) -> None:
-        """Ask and run tools until the model has answered, cannot, or is out of rounds."""
+        """Ask the model and run its tools until it has answered, has failed, or has used all rounds."""
         for number in range(self.most_rounds + 1):
             last = number == self.most_rounds
             if last:
                 self._forbid_tools()
             completion = await self._ask()
             calls = completion.tool_calls if completion.stop_reason in CALLS_TOOLS and not last else ()
-            # Thinking that was cut is not taken back by the providers that sign it.
+            # Providers that sign thinking do not accept it back if it was cut.
             thinking = completion.thinking if completion.stop_reason in CALLS_TOOLS else ()
             self._add(Message("assistant", completion.content, calls, thinking=thinking))
             if not calls:
@@ -185,9 +186,9 @@ class ModelLoop:
                 self.options = replace(self.options, tools=self.offered())
 
     def completed_messages(self, before: int) -> list[Message]:
-        """The messages without a tool call that has no result, and with what arrived of an answer.
+        """The messages of a cancelled turn: without a round whose tools have not all ended, and with a partial reply.
 
-        `before` is how many messages there were before the turn. For a turn that was cancelled.
+        `before` is how many messages there were before the turn.
         """
         messages = list(self.messages)
         called = next((i for i in range(len(messages) - 1, before - 1, -1) if messages[i].tool_calls), None)
@@ -198,7 +199,7 @@ class ModelLoop:
         return messages
 
     def result(self, before: int) -> TurnResult:
-        """The turn as far as the model made it; `before` is how many messages there were before the turn."""
+        """The result of the turn so far; `before` is how many messages there were before the turn."""
         return TurnResult(
             reply=self.reply,
             tool_results=tuple(self.results),
@@ -236,14 +237,14 @@ class ModelLoop:
             self.detail = f"the model gave no answer: {self.outcome}"
 
     async def _ask(self) -> CompletionResult:
-        """One completion. A failure is one too, with what had arrived."""
+        """Get one completion. A failure gives one too, with the text that had arrived."""
         self.rounds += 1
-        self._said = StringIO()
+        self._text = StringIO()
         completion = self.past.answer()
         if completion is None:
             completion = await self._stream()
             self.listener.answer(completion)
-        self._said = StringIO(completion.content)
+        self._text = StringIO(completion.content)
         self.last_usage = completion.usage
         self.usage += completion.usage
         return completion
@@ -255,11 +256,11 @@ class ModelLoop:
             async for chunk in chunks:
                 completion = chunk.result or completion
                 if chunk.text and chunk.kind == "text":
-                    self._said.write(chunk.text)
+                    self._text.write(chunk.text)
                 if chunk.text:
                     self.listener.chunk(chunk)
                 if time.monotonic() > until:
-                    # Those who read what was said, and what ends the turn, would wait for it otherwise.
+                    # Otherwise a reader of the events, or a cancellation, would wait until the provider does.
                     await asyncio.sleep(0)
                     until = time.monotonic() + TURN_S
         return completion
@@ -301,7 +302,7 @@ class ModelLoop:
 
 
 def _check(chunk: Any) -> None:
-    """Raise TypeError for what a provider may not yield."""
+    """Raise TypeError if a provider yields anything but a well-formed CompletionChunk."""
     if not isinstance(chunk, CompletionChunk):
         raise TypeError(f"it yielded a {type(chunk).__name__}, not a CompletionChunk")
     if not isinstance(chunk.result, CompletionResult | None):
@@ -315,7 +316,7 @@ def result_text(result: ToolResult) -> str:
 
 @contextlib.asynccontextmanager
 async def _closing(stream: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[Any]]:
-    """The stream, closed at the end where it can be; a provider may hand over any iterator."""
+    """Close the stream at the end, if it has `aclose`: a provider may return any iterator."""
     try:
         yield stream
     finally:
@@ -326,6 +327,6 @@ async def _closing(stream: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[An
 
 
 def broken_reply(why: str) -> Reminder:
-    """The reminder, in the next turn, that the reply broke off, and why."""
+    """The reminder for the next turn that the reply broke off, and why."""
     text = f"Your reply before this message broke off; the user saw only what stands there. {why}".strip()
     return Reminder(kind="broken_reply", origin="harness", text=text)

@@ -1,4 +1,4 @@
-"""A run as a stream of events: it is a task of its own, and is cancelled when its reader leaves."""
+"""A run as a stream of events. It is a task of its own, which is cancelled if its reader leaves."""
 
 from __future__ import annotations
 
@@ -20,83 +20,83 @@ from signet_reference_harness.session.turn import TurnListener, TurnResult
 from signet_reference_harness.tools import ToolResult
 
 CAPACITY: Final = 4_096
-"""Events that are held for a reader before droppable ones are dropped, or pieces of a text become one."""
+"""Events that wait for a reader before droppable events are dropped, or pieces of a text are joined."""
 LONGEST_JOINED: Final = 65_536
-"""Characters of such a piece: longer ones would take longer to join than they spare."""
+"""Characters of a piece to which more is joined; joining longer ones would cost more time than it saves."""
 
 
 class EventQueue:
-    """Is filled by the thread of the run, and read by a task of the same event loop, or by one other thread.
+    """Events from the thread of the run to one reader: a task of the same event loop, or one other thread.
 
-    `capacity` None drops nothing: many pieces of a text become one where the reader is behind. The last event is the
+    With `capacity` None no event is dropped: if the reader is slow, pieces of a text are joined. The last event is
     :class:`RunFinished`.
     """
 
     def __init__(self, capacity: int | None = CAPACITY) -> None:
         self._capacity = capacity
-        self._held: deque[events.Event] = deque()
+        self._waiting: deque[events.Event] = deque()
         self._arrival = threading.Condition()
         self._reading: asyncio.Future[None] | None = None
         """The future that a reader in the event loop awaits."""
         self.finished = False
-        """Whether the last event was put."""
+        """Whether the last event was published."""
 
     def publish(self, event: events.Event) -> None:
-        """Hold the event for the reader, or count it as dropped. After the last event nothing is held any more."""
+        """Keep the event for the reader, or count it as dropped. Ignore events after the last one."""
         with self._arrival:
             if self.finished:
                 return
-            if event.droppable and self._capacity is not None and len(self._held) >= self._capacity:
+            if event.droppable and self._capacity is not None and len(self._waiting) >= self._capacity:
                 self._drop()
-            elif len(self._held) < CAPACITY or not self._join(event):
-                self._held.append(event)
+            elif len(self._waiting) < CAPACITY or not self._join(event):
+                self._waiting.append(event)
                 self.finished = isinstance(event, events.RunFinished)
             self._arrival.notify()
         if self._reading is not None and not self._reading.done():
             self._reading.set_result(None)
 
     def _drop(self) -> None:
-        last = self._held[-1] if self._held else None
+        last = self._waiting[-1] if self._waiting else None
         if isinstance(last, events.StreamOverflow):
-            self._held[-1] = events.StreamOverflow(last.dropped + 1)
+            self._waiting[-1] = events.StreamOverflow(last.dropped + 1)
         else:
-            self._held.append(events.StreamOverflow(1))
+            self._waiting.append(events.StreamOverflow(1))
 
     def _join(self, event: events.Event) -> bool:
-        """Put a piece of a text to the one before it, if that is of the same kind."""
-        last = self._held[-1]
+        """Join a piece of a text to the one before it, if that is of the same kind; return whether it was joined."""
+        last = self._waiting[-1]
         if not isinstance(last, events.TextPiece | events.ThinkingPiece) or len(last.text) > LONGEST_JOINED:
             return False
         if isinstance(event, type(last)):
-            self._held[-1] = type(last)(last.text + event.text)
+            self._waiting[-1] = type(last)(last.text + event.text)
         return isinstance(event, type(last))
 
     def take(self) -> list[events.Event]:
-        """All that is held, in order; they are the reader's now."""
+        """Remove and return the waiting events, in order."""
         with self._arrival:
-            taken = list(self._held)
-            self._held.clear()
-            return taken
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            return waiting
 
     def wait_and_take(self) -> list[events.Event]:
-        """As :meth:`take`, in a thread of the reader's own: waits until there is something, or the run is over."""
+        """Like :meth:`take`, but wait until there is an event, or the run is over. For a reader in its own thread."""
         with self._arrival:
-            self._arrival.wait_for(lambda: self._held or self.finished)
+            self._arrival.wait_for(lambda: self._waiting or self.finished)
             return self.take()
 
-    async def arrived_and_taken(self) -> list[events.Event]:
-        """As :meth:`take`, in the event loop of the run: waits until there is something, or the run is over."""
-        while not (taken := self.take()) and not self.finished:
+    async def await_and_take(self) -> list[events.Event]:
+        """Like :meth:`wait_and_take`, for a reader in the event loop of the run."""
+        while not (waiting := self.take()) and not self.finished:
             self._reading = asyncio.get_running_loop().create_future()
             try:
                 await self._reading
             finally:
                 self._reading = None
-        return taken
+        return waiting
 
 
 class Publisher(TurnListener):
-    """Makes events of a turn's progress, and hands them to `put`."""
+    """Turns the progress of a turn into events, and passes them to `put`."""
 
     def __init__(self, put: Callable[[events.Event], None]) -> None:
         self.put = put
@@ -132,7 +132,7 @@ class Publisher(TurnListener):
 
 
 class WatchedRun:
-    """A run that is under way, as its events: iterate over it once. The last one is :class:`RunFinished`."""
+    """A running turn: iterate over it once to get its events. The last one is :class:`RunFinished`."""
 
     def __init__(self, queue: EventQueue, task: asyncio.Task[TurnResult]) -> None:
         self._queue = queue
@@ -140,21 +140,21 @@ class WatchedRun:
 
     async def __aiter__(self) -> AsyncIterator[events.Event]:
         """The events as they come."""
-        while taken := await self._queue.arrived_and_taken():
-            for event in taken:
+        while waiting := await self._queue.await_and_take():
+            for event in waiting:
                 yield event
 
     def cancel(self) -> None:
-        """Cancel the turn. The stream goes on to its last event, which says so."""
+        """Cancel the turn. Its last event says that it was cancelled."""
         self._task.cancel()
 
 
 @contextlib.asynccontextmanager
 async def watch(session: Session, turn: Callable[[Publisher], Awaitable[TurnResult]]) -> AsyncIterator[WatchedRun]:
-    """Begin a turn of the session, and watch it: `turn` performs it with the listener that it gets.
+    """Begin a turn of the session, and watch it. `turn` performs it with the listener that it gets.
 
-    If the block is left before the turn is over, the turn is cancelled, and is over when this returns. An exception of
-    the turn reaches the caller after the last event.
+    If the block is left before the turn is over, the turn is cancelled and awaited. An exception of the turn reaches
+    the caller after the last event.
     """
     run, queue, began = str(uuid4()), EventQueue(), time.monotonic()
     identity = session.identity
@@ -163,10 +163,10 @@ async def watch(session: Session, turn: Callable[[Publisher], Awaitable[TurnResu
         summary, reply = events.RunSummary(status="failed"), ""
         try:
             result = await turn(Publisher(queue.publish))
-            summary, reply = events.came_to(result), result.reply
+            summary, reply = events.summarise(result), result.reply
         except asyncio.CancelledError:
             cut = session.cut_turn or TurnResult(outcome=StopReason.CANCELLED)
-            summary = events.came_to(cut).model_copy(update={"status": "cancelled", "error": None})
+            summary = events.summarise(cut).model_copy(update={"status": "cancelled", "error": None})
             reply = cut.reply
             raise
         except Exception as error:
@@ -174,14 +174,14 @@ async def watch(session: Session, turn: Callable[[Publisher], Awaitable[TurnResu
             summary = summary.model_copy(update={"error": failure})
             raise
         finally:
-            about = {
+            run_facts = {
                 "memory": events.memory_of(session.memory),
                 "run": run,
                 "session": identity.key,
                 "agent": identity.agent,
                 "elapsed_ms": round((time.monotonic() - began) * 1000, 3),
             }
-            queue.publish(events.RunFinished(reply, summary.model_copy(update=about)))
+            queue.publish(events.RunFinished(reply, summary.model_copy(update=run_facts)))
         return result
 
     session.cut_turn = None

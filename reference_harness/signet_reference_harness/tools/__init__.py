@@ -1,4 +1,4 @@
-"""Tools that a model may call: what one is, what it works with, what it brings, and how it reads its arguments."""
+"""The types of tools that a model may call, of their context and of their results; the built-in tools' definitions."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class ToolContext:
     agent_id: str
     daemon_url: str
     results: Path | None = None
-    """The folder of the session that holds results too long for the model, once there is one."""
+    """The session's folder for results too long for the model; None until the first of them."""
 
 
 class Tool(Protocol):
     """A named operation with a JSON Schema of its arguments, which are checked before it runs.
 
-    It runs in a thread of its own, so that it may block; `execute` may be a coroutine function too. It returns any
-    JSON value, and raises to tell the model what is wrong. With `run_before_generation` it runs on each prompt before
-    the model sees it, with the prompt as its `query`. An attribute `timeout_s` says how long it may take.
+    It runs in a thread of its own, so it may block; `execute` may also be a coroutine function. It returns any JSON
+    value; an exception reports a failure to the model. With `run_before_generation` it runs on each prompt before the
+    model gets it, with the prompt as its `query`. An optional attribute `timeout_s` limits how long it may take.
     """
 
     @property
     def name(self) -> str:
-        """The name that a model calls it by."""
+        """The tool's name for a model."""
 
     @property
     def description(self) -> str:
@@ -52,7 +52,7 @@ class Tool(Protocol):
         """Whether it runs on each prompt before the model does."""
 
     def execute(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        """Do it."""
+        """Run the tool, and return its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ class _DefinedTool:
 
     @property
     def name(self) -> str:
-        """The name that a model calls it by."""
+        """The tool's name for a model."""
         return self.definition.name
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonTool(_DefinedTool):
-    """A built-in tool that is an operation of the daemon: it needs the session's own client, and runs in its loop.
+    """A built-in tool that is an operation of the daemon. It uses the session's client, and runs in its event loop.
 
-    `input_schema` admits more than the definition shows to a model; None counts as absent. `operate` raises
-    ToolInputError for arguments that the daemon would refuse all the same. `shown` returns what the model reads of the
-    body of an answer.
+    `input_schema` allows more arguments than the definition shows to a model; None counts as absent. `operate` raises
+    ToolInputError for arguments that fit the schema but that the daemon would refuse. `shown` selects the part of an
+    answer's body that the model gets.
     """
 
     input_schema: Mapping[str, Any]
@@ -82,9 +82,9 @@ class DaemonTool(_DefinedTool):
 
 @dataclass(frozen=True, slots=True)
 class ServedTool(_DefinedTool):
-    """A tool of another program: `call` is awaited in the session's loop, and is cancelled with the turn.
+    """A tool of another program. `call` is awaited in the session's event loop, and is cancelled with the turn.
 
-    `call` returns any JSON value. It raises ToolFailedError to tell the model what is wrong.
+    `call` returns any JSON value; a ToolFailedError reports a failure to the model.
     """
 
     call: Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -92,11 +92,11 @@ class ServedTool(_DefinedTool):
 
 
 class ToolSource(Protocol):
-    """Where tools come from that may change while a session lasts."""
+    """A source of tools that may change during a session."""
 
     @property
     def tools(self) -> Mapping[str, ServedTool]:
-        """The tools as they stand now, by the names that a model calls them by."""
+        """The present tools, by their names for a model."""
 
     @property
     def notices(self) -> Sequence[str]:
@@ -105,9 +105,9 @@ class ToolSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool: `content` is JSON for the model, `error` explains why `ok` is false.
+    """The result of a tool: `content` is JSON for the model; if `ok` is false, `error` says why.
 
-    `file` holds the whole of a result that was too long for the model.
+    If the result was too long for the model, `file` has all of it.
     """
 
     name: str
@@ -125,6 +125,6 @@ DEFINITIONS: Final = {
 """The definitions of the tools that come with the harness, by name."""
 _HINTS: Final = {each["name"]: each.get("annotations", {}) for each in _DEFINED}
 READS: Final = frozenset(name for name, hints in _HINTS.items() if hints.get("readOnlyHint"))
-"""Those that change nothing."""
+"""The built-in tools that change nothing."""
 UNASKED: Final = READS | {name for name, hints in _HINTS.items() if hints.get("destructiveHint") is False}
-"""Those that a model may use without a word of a person: of memories the daemon keeps each version."""
+"""The built-in tools that a model may use without asking a person; those that change memories destroy no version."""

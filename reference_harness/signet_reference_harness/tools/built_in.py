@@ -1,8 +1,8 @@
-"""The built-in tools, which are operations of the daemon: those of memories and secrets of its own MCP endpoint.
+"""The built-in tools: operations of the daemon on memories and secrets, as its own MCP endpoint offers them.
 
-`arguments.json` says which arguments the contract allows. A host may give more than the definitions show: several ids,
-patches, filters. The definitions lack the session and its agent (`session_key`, `agent_id`): the harness adds them, and
-the contract allows a session one agent only. No value of a secret comes back.
+`arguments.json` has all arguments that the contract allows. A host may pass some that the definitions do not show to a
+model: several ids, patches, filters. The harness adds the session and its agent (`session_key`, `agent_id`) itself. No
+result contains the value of a secret.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from signet_reference_harness.tools import DEFINITIONS, DaemonTool
 
 DEFAULT_RECALL: Final = 10
 MOST_UNCONFIRMED: Final = 25
-"""Rows that the daemon forgets without being shown a token from a preview."""
+"""How many rows the daemon forgets without the token of a preview."""
 CHANGES: Final = ("content", "type", "tags", "importance", "pinned")
 FILTERS: Final = ("query", "type", "tags", "who", "source_type", "since", "until", "scope")
 DEFAULT_LISTED: Final = 100
@@ -37,7 +37,7 @@ RECALL_FIELDS: Final = (
 TIMES: Final = ("createdAt", "occurredAt", "observedAt", "sourceCreatedAt", "validFrom", "validUntil")
 STORE_FIELDS: Final = ("type", "tags", "importance", "pinned", *TIMES, "transcript", "structured", "hints")
 UNSHOWN_MEMBERS: Final = frozenset({"meta", "method", "query", "stats"})
-"""Members of an answer that say how it was made."""
+"""Members of an answer about how the daemon made it."""
 SHOWN_OF_ROWS: Final = (
     *("id", "content", "type", "tags", "project", "created_at", "score", "pinned", "truncated"),
     *("supplementary", "already_recalled"),
@@ -45,15 +45,15 @@ SHOWN_OF_ROWS: Final = (
 
 
 def _camel(name: str) -> str:
-    """A tool's argument as the daemon spells it: `saveAggregate` for `save_aggregate`."""
+    """The daemon's name of a tool's argument: `saveAggregate` for `save_aggregate`."""
     first, *others = name.split("_")
     return "".join([first, *map(str.capitalize, others)])
 
 
 async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """Recall rows by `query`, `limit` of them at most; with `aggregate_budget` an aggregate of them too.
+    """Recall at most `limit` rows by `query`; with `aggregate_budget` also an aggregate of them.
 
-    Rows below `score_min` are left out of the reply; those without a score are not.
+    The reply leaves out rows with a score below `score_min`, but not those without a score.
     """
     extra = {
         _camel(name): arguments[name]
@@ -74,20 +74,20 @@ async def memory_search(arguments: Mapping[str, Any], session: SessionIdentity, 
 
 
 def shown_rows(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Show rows that were recalled or listed to the model, without details of how they were found.
+    """The recalled or listed rows for the model, without details of how they were found.
 
-    The daemon leaves out rows that it has shown in this session. Their number is said, or the model would believe that
-    no other exists.
+    The daemon leaves out rows that it has shown in this session before. A note says how many, so that the model knows
+    that they exist.
     """
-    kept = {name: value for name, value in body.items() if name not in UNSHOWN_MEMBERS and value is not None}
+    shown = {name: value for name, value in body.items() if name not in UNSHOWN_MEMBERS and value is not None}
     for name in ("results", "memories"):
-        if isinstance(kept.get(name), list):
-            kept[name] = [_shown_row(row) for row in kept[name]]
+        if isinstance(shown.get(name), list):
+            shown[name] = [_shown_row(row) for row in shown[name]]
     count = suppressed_rows(body)
     if count > 0:
         rows, them = ("1 row that fits was", "it") if count == 1 else (f"{count} rows that fit were", "them")
-        kept["note"] = f"{rows} shown above; include_recalled shows {them} again"
-    return kept
+        shown["note"] = f"{rows} shown above; include_recalled shows {them} again"
+    return shown
 
 
 def _shown_row(row: object) -> object:
@@ -116,7 +116,7 @@ async def memory_get(arguments: Mapping[str, Any], session: SessionIdentity, cli
 
 
 async def memory_list(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """The agent's rows, newest first: `limit` of them from `offset` on, of one `type` if given."""
+    """List the agent's rows, newest first: at most `limit` from `offset` on, of one `type` if given."""
     query = {
         "limit": str(int(arguments.get("limit", DEFAULT_LISTED))),
         "offset": str(int(arguments.get("offset", 0))),
@@ -126,7 +126,7 @@ async def memory_list(arguments: Mapping[str, Any], session: SessionIdentity, cl
 
 
 async def memory_modify(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """Change one row (`id`, `reason` and the changes) or several (`patches` of these)."""
+    """Change one row (`id`, `reason` and the changes) or several (`patches`, each with these members)."""
     reason = arguments.get("reason")
     patches = [_patch({"reason": reason, **patch}) for patch in arguments.get("patches", [arguments])]
     return await client.operate(session, "memory-modify", {"patches": patches})
@@ -135,8 +135,8 @@ async def memory_modify(arguments: Mapping[str, Any], session: SessionIdentity, 
 async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
     """Forget the rows `ids` (or one `id`), or those that filters select; `reason` says why.
 
-    A selection by filters, or of more than 25 rows, is previewed first. Up to 25 rows are then forgotten
-    by their ids, more under the preview's token. With `mode` "preview" nothing is.
+    A selection by filters, or of more than 25 rows, is previewed first. Up to 25 rows are then forgotten by their ids,
+    more with the preview's token. With `mode` "preview" no row is forgotten.
     """
     selection = _selection(arguments)
     if arguments.get("mode") == "preview":
@@ -149,7 +149,7 @@ async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, 
     if len(selection.get("ids", ())) in range(1, MOST_UNCONFIRMED + 1):
         return await client.operate(session, "memory-forget", {**selection, **order})
     preview = await client.operate(session, "memory-forget", {"mode": "preview", **selection})
-    ids = _previewed(preview)
+    ids = _ids_in(preview)
     if preview.failure is not None or not ids:
         return preview
     if len(ids) <= MOST_UNCONFIRMED:
@@ -161,13 +161,13 @@ async def memory_forget(arguments: Mapping[str, Any], session: SessionIdentity, 
 
 
 def _patch(patch: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: patch[name] for name in ("id", "reason", *CHANGES, "if_version") if patch.get(name) is not None}
+    members = {name: patch[name] for name in ("id", "reason", *CHANGES, "if_version") if patch.get(name) is not None}
     for name in ("id", "reason"):
-        if name not in told:
+        if name not in members:
             raise ToolInputError(f"a patch lacks {name!r}")
-    if not told.keys() & set(CHANGES):
+    if not members.keys() & set(CHANGES):
         raise ToolInputError(f"a patch must change at least one of {', '.join(CHANGES)}")
-    return told
+    return members
 
 
 def _selection(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _selection(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {**selection, "limit": int(arguments.get("limit", 20))}
 
 
-def _previewed(preview: Reply) -> list[str]:
+def _ids_in(preview: Reply) -> list[str]:
     return [row["id"] for row in objects(preview.body.get("candidates")) if isinstance(row.get("id"), str)]
 
 
@@ -200,11 +200,11 @@ GROWTH: Final = 1.5
 JOB_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 DEFAULT_JOB_MS: Final = 300_000
 JOB_GRACE_S: Final = 5.0
-"""How long a job is looked at beyond its own time limit."""
+"""How long a job is polled beyond its own time limit."""
 
 
 async def secret_list(_arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """The names of the secrets."""
+    """List the names of the secrets."""
     return await client.operate(session, "secrets-list")
 
 
@@ -221,12 +221,12 @@ async def secret_exec(arguments: Mapping[str, Any], session: SessionIdentity, cl
 
 
 async def secret_exec_status(arguments: Mapping[str, Any], session: SessionIdentity, client: AdapterClient) -> Reply:
-    """How the job `jobId` stands."""
+    """Ask for the status of the job `jobId`."""
     return await client.operate(session, "secrets-exec-job", item=arguments["jobId"])
 
 
 async def _follow(client: AdapterClient, session: SessionIdentity, started: Reply, patience_s: float) -> Reply:
-    """Ask for the job that `started` names until it has ended, for `patience_s` seconds. Return the last reply."""
+    """Poll the job that `started` names until it has ended, at most `patience_s` seconds. Return the last reply."""
     if started.status != ACCEPTED or started.failure is not None or started.text("status") in TERMINAL:
         return started
     job = started.text("id")
@@ -264,4 +264,4 @@ BUILT_IN: Final = (
     _tool(memory_list, shown_rows),
     *map(_tool, (memory_modify, memory_forget, secret_list, secret_exec, secret_exec_status)),
 )
-"""The tools of a host that names no others."""
+"""The default tools of a host."""

@@ -1,4 +1,4 @@
-"""Tools on the files of the project: a folder that nothing leads out of, and what a model may do in it."""
+"""Tools on the files of the project, which cannot leave its folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from signet_reference_harness.tools import DEFINITIONS, ToolContext
 
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""Not blocking: opening a pipe without a writer would otherwise wait before the pipe can be refused."""
+"""Non-blocking, since opening a pipe without a writer would otherwise wait for one."""
 CHUNK: Final = 1 << 20
 
 
@@ -31,13 +31,13 @@ class FolderEntry:
 
 
 class ConfinedFolder:
-    """The files beneath `root`. Every method raises ConfinementError for a path that leaves it, or cannot be used."""
+    """The files beneath `root`. Each method raises ConfinementError for a path that leaves it or is not usable."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = str(root)
 
     def read_bytes(self, path: str, *, offset: int = 0, most: int | None = None) -> tuple[bytes, int]:
-        """At most `most` bytes of a file from `offset` on, and the size of the whole file."""
+        """Return at most `most` bytes of a file from `offset` on, and the size of the whole file."""
         with self._file(path) as descriptor:
             size = os.fstat(descriptor).st_size
             os.lseek(descriptor, offset, os.SEEK_SET)
@@ -48,7 +48,7 @@ class ConfinedFolder:
             return b"".join(pieces), size
 
     def write(self, path: str, content: bytes) -> bool:
-        """Put `content` in the place of a file, whole or not at all; folders are made. True for a new file."""
+        """Write a file atomically, and create its folders. Return True if the file is new."""
         *folders, name = self._parts(path) or [""]
         if not name:
             raise ConfinementError(f"{path!r} names no file", remedy="give the path of a file in the folder")
@@ -56,18 +56,18 @@ class ConfinedFolder:
             new = _kind(folder, name) is None
             if not new and _kind(folder, name) != "file":
                 raise ConfinementError(f"{path!r} is not a regular file", remedy="write to another path")
-            draft = f".{name[:100]}.{secrets.token_hex(6)}"
+            temporary = f".{name[:100]}.{secrets.token_hex(6)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with _name_path(path):
                 mode = 0o644 if new else stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-                descriptor = os.open(draft, flags, mode, dir_fd=folder)
+                descriptor = os.open(temporary, flags, mode, dir_fd=folder)
                 try:
                     with os.fdopen(descriptor, "wb") as file:
                         file.write(content)
-                    os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
                 except BaseException:
                     with contextlib.suppress(OSError):
-                        os.unlink(draft, dir_fd=folder)
+                        os.unlink(temporary, dir_fd=folder)
                     raise
             return new
 
@@ -77,9 +77,9 @@ class ConfinedFolder:
             return sorted(_entries(folder), key=lambda entry: entry.name)
 
     def walk(self, path: str = ".", skipped: frozenset[str] = frozenset()) -> Iterator[tuple[str, FolderEntry]]:
-        """Every file beneath a folder with its path from the root, in the order of names.
+        """Yield each file beneath a folder with its path from the root, in the order of names.
 
-        Links are left out, and so are folders whose name is among the `skipped`.
+        Links, and folders whose name is in `skipped`, are left out.
         """
         above = self._parts(path)
         prefix = "/".join(above)
@@ -88,7 +88,7 @@ class ConfinedFolder:
             if entry.kind == "file":
                 yield below, entry
             elif entry.kind == "folder" and entry.name not in skipped:
-                # A folder that goes away, or may not be read, does not end the walk.
+                # A folder that was removed meanwhile, or cannot be read, does not end the walk.
                 with contextlib.suppress(ConfinementError):
                     yield from self.walk(below, skipped)
 
@@ -170,15 +170,15 @@ def _kind_of(mode: int) -> str:
 
 
 def _entries(folder: int) -> Iterator[FolderEntry]:
-    with os.scandir(folder) as listed:
-        for entry in listed:
+    with os.scandir(folder) as scan:
+        for entry in scan:
             with contextlib.suppress(OSError):
-                told = entry.stat(follow_symlinks=False)
-                yield FolderEntry(entry.name, _kind_of(told.st_mode), told.st_size)
+                status = entry.stat(follow_symlinks=False)
+                yield FolderEntry(entry.name, _kind_of(status.st_mode), status.st_size)
 
 
 MOST_READ: Final = 48 * 1024
-"""Bytes of a file in one answer; the rest is read on by offset."""
+"""Bytes of a file in one answer; the next answer begins at its `next_offset`."""
 MOST_SEARCHED: Final = 4 * 1024 * 1024
 """Bytes of one file that are searched."""
 MOST_FILES: Final = 20_000
@@ -200,7 +200,7 @@ class FileTool:
 
 
 def file_read(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-    """A piece of a text file, from `offset` on, with the offset where it goes on."""
+    """Read a text file from `offset` on; `next_offset` is where the next piece begins."""
     path, offset = arguments["path"], arguments.get("offset", 0)
     most = min(arguments.get("limit", MOST_READ), MOST_READ)
     content, size = _folder_of(path, context).read_bytes(path, offset=offset, most=most)
@@ -212,7 +212,7 @@ def file_read(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, A
 
 
 def file_write(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-    """Put a text in the place of a file, or into a new one."""
+    """Write a text to a file, which is replaced or created."""
     try:
         content = arguments["content"].encode()
     except UnicodeEncodeError as error:
@@ -222,7 +222,7 @@ def file_write(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, 
 
 
 def file_list(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-    """The names in a folder."""
+    """List a folder."""
     path = arguments.get("path", ".")
     entries = ConfinedFolder(context.project).entries(path)
     rows = [{"name": entry.name, "kind": entry.kind, "bytes": entry.size} for entry in entries[:MOST_ENTRIES]]
@@ -231,40 +231,40 @@ def file_list(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, A
 
 
 def file_search(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-    """The lines of the project's text files that hold a text. No regular expressions: some would never end."""
+    """Find the lines of the project's text files that contain a text. It is no regular expression: some never end."""
     ignore_case = arguments.get("ignore_case", False)
     wanted = arguments["text"].casefold() if ignore_case else arguments["text"]
     folder, glob = ConfinedFolder(context.project), arguments.get("glob", "*")
     hits: list[dict[str, Any]] = []
-    looked_at = 0
+    files = 0
     for path, _ in folder.walk(arguments.get("path", "."), SKIPPED):
         if not (fnmatch.fnmatch(path, glob) or fnmatch.fnmatch(path.rpartition("/")[2], glob)):
             continue
-        looked_at += 1
+        files += 1
         try:
             content, _ = folder.read_bytes(path, most=MOST_SEARCHED)
         except (ConfinementError, OSError):
-            # A file that is gone by now, or that may not be read, holds nothing for us.
+            # A file that was removed meanwhile, or cannot be read, is skipped.
             continue
         if b"\0" in content[:1024]:
             continue
         for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):
             if wanted in (line.casefold() if ignore_case else line):
                 hits.append({"path": path, "line": number, "text": line.strip()[:LONGEST_LINE]})
-        if len(hits) >= MOST_HITS or looked_at == MOST_FILES:
+        if len(hits) >= MOST_HITS or files == MOST_FILES:
             return {"hits": hits[:MOST_HITS], "more": True}
     return {"hits": hits}
 
 
 def _folder_of(path: str, context: ToolContext) -> ConfinedFolder:
-    """The session's results for a path in them, and else the project."""
+    """The folder that a path is in: that of the session's results, or else the project."""
     results = context.results
     inside = results is not None and path.startswith(f"{results}/")
     return ConfinedFolder(results if results is not None and inside else context.project)
 
 
 def _whole_characters(content: bytes, *, last: bool) -> tuple[str, int]:
-    """The text of these bytes, and how many of them it took: a character cut at their end is left to the next read."""
+    """Decode the bytes, without a character that is cut at their end. Return the text, and how many bytes it took."""
     if not last:
         for missing in range(1, 4):
             if len(content) >= missing and content[-missing] & 0xC0 == 0xC0:

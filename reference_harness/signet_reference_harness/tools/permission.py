@@ -1,4 +1,4 @@
-"""Which tools a model may use unasked, and how a person is asked about the others."""
+"""Which tools a model may use without permission, and how a person is asked to permit the others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from signet_reference_harness.tools.files import ConfinedFolder
 
 CHOICES: Final = "o: once, s: for the session, n: never in it; anything else refuses it and is said to the model"
 LONGEST_SHOWN: Final = 60
-"""Lines of what a person is shown of a call."""
+"""Lines of a call's preview."""
 LONGEST_COMPARED: Final = 256 * 1024
-"""Bytes of a file whose changes are shown line by line."""
+"""Bytes of a file; of a larger one the preview shows no changes."""
 
 Ask = Callable[[str, str], Awaitable[str | None]]
 """Asks a person a question beside some lines about it. Returns the answer, or None if no person can be asked."""
@@ -26,22 +26,22 @@ Ask = Callable[[str, str], Awaitable[str | None]]
 
 @dataclass(slots=True, kw_only=True)
 class Permissions:
-    """Permission of the model: `patterns` name further tools; `read_only` forbids those that change things."""
+    """What the model may use: `patterns` permit further tools; `read_only` forbids those that change anything."""
 
     patterns: tuple[str, ...] = ()
     read_only: bool = False
     ask: Ask | None = None
-    _lasting: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """The answers that hold for a session, by its key and the tool's name."""
+    _answers: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """The person's answers that hold for a whole session, by its key and the tool's name."""
 
     async def refusal_of(self, call: ToolCall, session: str, project: str) -> str:
-        """Why the call may not be made, for the model; empty where it may."""
+        """Why the call is not allowed, for the model; empty if it is."""
         name = call.name
         if self.read_only:
             return "" if name in READS else f"{name} is not allowed: this session only reads (--read-only)"
         if name in UNASKED or any(fnmatchcase(name, pattern) for pattern in self.patterns):
             return ""
-        allowed = self._lasting.get((session, name))
+        allowed = self._answers.get((session, name))
         if allowed is None:
             return await self._ask_person(call, session, project)
         return "" if allowed else f"{name} is not allowed: the person forbade it for this session"
@@ -54,7 +54,7 @@ class Permissions:
             return f"{call.name} is not allowed: the person can allow it by --tools {call.name}; tell them what for"
         choice = answer.strip().lower()
         if choice in {"s", "session", "n", "never"}:
-            self._lasting[session, call.name] = choice in {"s", "session"}
+            self._answers[session, call.name] = choice in {"s", "session"}
         if choice in {"o", "once", "s", "session"}:
             return ""
         words = "" if choice in {"n", "never"} else f", and says: {answer.strip()}"
@@ -62,9 +62,9 @@ class Permissions:
 
 
 def patterns_of(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """The patterns of --tools, each text a list with commas. Raises ConfigError for one that names no tool.
+    """The patterns of --tools; each text is a list with commas. Raises ConfigError for a pattern that names no tool.
 
-    `names` are the tools that are known before the MCP servers have told theirs.
+    `names` are the tools that are known before the MCP servers are started.
     """
     patterns = tuple(filter(None, (each.strip() for text in given for each in text.split(","))))
     for pattern in patterns:
@@ -78,7 +78,7 @@ def patterns_of(given: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 def preview(call: ToolCall, project: str) -> str:
-    """The lines by which a person judges a call: of a file that is written what changes in it."""
+    """A call for a person to judge: the changes, if it writes a file, or else its arguments."""
     lines = _changes(call.arguments, project) if call.name == "file_write" else None
     if lines is None:
         lines = json.dumps(call.arguments, indent=2, ensure_ascii=False, default=str).splitlines()

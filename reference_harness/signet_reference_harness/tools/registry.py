@@ -1,4 +1,4 @@
-"""The tools of a host by name. Running one always gives a result, within limits of time and size."""
+"""The tools of a host by name. Each call has a result, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ AnyTool = Tool | DaemonTool | ServedTool
 
 
 class ToolRegistry:
-    """The tools of a host. Raises ConfigError when two tools share a name.
+    """The tools of a host. Raises ConfigError if two tools have the same name.
 
     A tool with an invalid schema is not shown to the model, and a call of it fails. The tools named in
-    `before_generation`, and those that ask for it themselves, run on each prompt. The tools of `sources` may come and
-    go; if one has the name of a tool of the host, the host's is used.
+    `before_generation`, and those that request it themselves, run on each prompt. The tools of `sources` may change; a
+    tool of the host has precedence over one of the same name from a source.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class ToolRegistry:
         return {**self._tools, **served, **self._tools}
 
     def _schema_of(self, tool: AnyTool) -> _Schema:
-        kept = self._schemas.get(tool.name)
-        if kept is None or kept[0] is not tool:
-            made = _Schema(tool.name, tool.definition if isinstance(tool, ServedTool) else tool)
-            kept = self._schemas[tool.name] = (tool, made)
-        return kept[1]
+        cached = self._schemas.get(tool.name)
+        if cached is None or cached[0] is not tool:
+            schema = _Schema(tool.name, tool.definition if isinstance(tool, ServedTool) else tool)
+            cached = self._schemas[tool.name] = (tool, schema)
+        return cached[1]
 
     async def execute(
         self,
@@ -101,7 +101,7 @@ class ToolRegistry:
         results: ResultFolder,
         refusal: Callable[[], Awaitable[str]] | None = None,
     ) -> ToolResult:
-        """Run a tool. An unknown tool, bad arguments and a failed call are results, too: the model reads them.
+        """Run a tool. An unknown tool, invalid arguments and a failed call give a result too, which the model gets.
 
         `refusal` is awaited last; it returns why the call is not allowed, or an empty text.
         """
@@ -120,7 +120,7 @@ class ToolRegistry:
             if isinstance(tool, DaemonTool):
                 return await _operate(tool, arguments, session, client, results)
             if isinstance(tool, ServedTool):
-                made, timeout_s = tool.call(arguments), tool.timeout_s
+                work, timeout_s = tool.call(arguments), tool.timeout_s
             else:
                 context = ToolContext(
                     session_key=session.key,
@@ -129,10 +129,10 @@ class ToolRegistry:
                     daemon_url=client.config.origin,
                     results=results.path,
                 )
-                made = in_thread(partial(_perform, tool, arguments, context))
+                work = in_thread(partial(_perform, tool, arguments, context))
                 timeout_s = float(getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S))
             try:
-                content = await asyncio.wait_for(made, timeout_s)
+                content = await asyncio.wait_for(work, timeout_s)
             except TimeoutError:
                 return _failed(name, f"the tool gave no result within {timeout_s:g} s and was given up")
             value, file = bound_result(content, name, results)
@@ -153,8 +153,8 @@ async def _operate(
     reply = await tool.operate(arguments, session, client)
     if reply.failure is not None:
         return ToolResult(tool.name, False, reply.body, f"{reply.failure}: {reply.detail}"[:ERROR_LIMIT], reply)
-    told, file = bound_result(tool.shown(reply.body), tool.name, results)
-    return ToolResult(tool.name, True, told, "", reply, file)
+    content, file = bound_result(tool.shown(reply.body), tool.name, results)
+    return ToolResult(tool.name, True, content, "", reply, file)
 
 
 def _perform(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> Any:
@@ -171,7 +171,7 @@ def _perform(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> 
 async def in_thread(call: Callable[[], Value]) -> Value:
     """Run `call` in a thread of its own, which delays neither the loop nor the exit, even if it never ends."""
     ended: Future[Value] = Future()
-    # Otherwise a caller that stops waiting would cancel it.
+    # A running future cannot be cancelled by a caller that stops waiting.
     ended.set_running_or_notify_cancel()
 
     def run() -> None:
@@ -216,7 +216,7 @@ class _Schema:
         if self.complaint:
             return self.complaint
         try:
-            # Lone surrogates, which the validator cannot read, are replaced.
+            # This replaces lone surrogates, which the validator cannot read.
             value = json.loads(as_json(dict(arguments)))
         except (ValueError, TypeError, RecursionError) as error:
             return f"the arguments are not JSON: {error}"
@@ -240,7 +240,7 @@ def _failed(name: str, error: str) -> ToolResult:
     return ToolResult(name, False, {}, valid_text(error)[:ERROR_LIMIT])
 
 
-TOLD_LIMIT: Final = 64 * 1024
+RESULT_LIMIT: Final = 64 * 1024
 """The most bytes of JSON that one result may add to the model's context."""
 NOTE_ROOM: Final = 1_024
 FILE_LIMIT: Final = 256 * 1024 * 1024
@@ -285,27 +285,27 @@ class ResultFolder:
 
 
 def bound_result(content: Any, name: str, folder: ResultFolder) -> tuple[Any, Path | None]:
-    """The content for the model, and if it was cut the file with all of it.
+    """Cut a result to RESULT_LIMIT. Return it for the model, and if it was cut, the file with all of it.
 
-    Raises ValueError, TypeError or RecursionError for what is not JSON.
+    Raises ValueError, TypeError or RecursionError if the content is not JSON.
     """
     text = as_json(content)
-    if len(text.encode()) <= TOLD_LIMIT:
+    if len(text.encode()) <= RESULT_LIMIT:
         return json.loads(text), None
     whole = valid_text(content) if isinstance(content, str) else text
     size = len(whole.encode())
-    told: dict[str, Any] = {"cut": True, "bytes": size, "beginning": beginning(whole, TOLD_LIMIT - NOTE_ROOM)}
+    result: dict[str, Any] = {"cut": True, "bytes": size, "beginning": beginning(whole, RESULT_LIMIT - NOTE_ROOM)}
     try:
         file = folder.keep(name, whole.encode())
     except OSError as error:
         lost = f"the rest is lost: no file could be written: {error.strerror or error}"
-        return {**told, "note": lost[:NOTE_ROOM]}, None
+        return {**result, "note": lost[:NOTE_ROOM]}, None
     note = "this file holds the whole result; read on with file_read, by offset"
-    return {**told, "file": str(file), "note": note}, file
+    return {**result, "file": str(file), "note": note}, file
 
 
 def as_json(content: Any) -> str:
-    """The content as JSON. Raises ValueError, TypeError or RecursionError for what is not JSON."""
+    """The content as JSON. Raises ValueError, TypeError or RecursionError if it is not JSON."""
     return valid_text(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
 
@@ -318,7 +318,7 @@ def beginning(text: str, most: int) -> str:
 
 
 GROUP: Final = "signet_reference_harness.tools"
-"""The entry point group: each entry names a tool, or something without arguments that makes one."""
+"""The entry point group: each entry names a tool, or a callable without arguments that returns one."""
 
 
 def installed_tools() -> list[Tool]:

@@ -217,14 +217,14 @@ def test_two_processes_never_hold_one_run(tmp_path: Path) -> None:
 def test_a_lease_whose_time_is_out_is_taken_over(tmp_path: Path) -> None:
     """The holder was silent for too long: when it wakes, it can neither write nor begin a tool."""
     held = journal(tmp_path)
-    held.answer(ANSWER)
+    held.note_answer(ANSWER)
     silent = time.time() - LEASE_S - 1
     os.utime(tmp_path / "r1.jsonl", (silent, silent))
     taken = RunJournal.resume(tmp_path, "r1")
     assert (taken.seized, held.is_held, taken.is_held) == (True, False, True)
     with pytest.raises(LeaseLostError, match="run r1: another process has taken it over"):
-        held.calling("deploy")
-    taken.calling("deploy")
+        held.note_call("deploy")
+    taken.note_call("deploy")
     held.release()
     taken.release()
     assert [result.error for result in read_run(tmp_path / "r1.jsonl", "r1").results] == [UNKNOWN]
@@ -241,11 +241,11 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
         usage=Usage(3, 4),
     )
     result = ToolResult("memory_search", ok=True, content={"results": []})
-    held.answer(calling)
-    held.calling("memory_search")
-    held.result(result)
-    held.answer(CompletionResult(content="Half an ans", stop_reason=StopReason.MALFORMED))
-    held.outcome("failed")
+    held.note_answer(calling)
+    held.note_call("memory_search")
+    held.note_result(result)
+    held.note_answer(CompletionResult(content="Half an ans", stop_reason=StopReason.MALFORMED))
+    held.note_outcome("failed")
     held.release()
     read = read_run(tmp_path / "r1.jsonl", "r1")
     assert (read.answers, read.results, read.status) == ([calling], [result], "failed")
@@ -255,8 +255,8 @@ def test_what_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path, cut: int) -> None:
     """The process was killed while it wrote: what was kept before is there."""
     held = journal(tmp_path)
-    held.answer(ANSWER)
-    held.answer(CompletionResult(content="Lost."))
+    held.note_answer(ANSWER)
+    held.note_answer(CompletionResult(content="Lost."))
     held.release()
     path = tmp_path / "r1.jsonl"
     path.write_bytes(path.read_bytes()[:-cut])

@@ -31,8 +31,8 @@ def written(folder: Path, *replies: str) -> Path:
     """A session file with a turn for each reply; an empty reply is one that nobody gave."""
     file = SessionFile.open(folder, IDENTITY)
     for reply in replies:
-        file.turn("Hello.")
-        file.outcome("end_turn" if reply else "error", reply, TURN if reply else [])
+        file.note_turn("Hello.")
+        file.note_outcome("end_turn" if reply else "error", reply, TURN if reply else [])
     file.close()
     return file.path
 
@@ -74,7 +74,7 @@ def test_a_compaction_takes_the_place_of_the_messages_above(tmp_path: Path) -> N
     """The summary is kept, the messages before it are not given to the model again, the transcript is whole."""
     path = written(tmp_path, "Hi.")
     file = SessionFile.open(tmp_path, IDENTITY)
-    file.compaction("They said hello.")
+    file.note_compaction("They said hello.")
     file.close()
     read = read_session(path).conversation
     assert (read.summary, read.messages, len(read.turns)) == ("They said hello.", (), 2)
@@ -84,9 +84,9 @@ def test_a_digest_knows_nothing_of_what_was_cleared_before_a_restart(tmp_path: P
     """The list that takes the place of a summary begins after the clear, in the next process too."""
     file = SessionFile.open(tmp_path, IDENTITY)
     for prompt in ("before", "after"):
-        file.cleared()
-        file.turn(prompt)
-        file.outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
+        file.note_clear()
+        file.note_turn(prompt)
+        file.note_outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
     file.close()
     read = read_session(file.path).conversation
     assert ("after" in read.digest(), "before" in read.digest()) == (True, False)
@@ -97,8 +97,8 @@ def test_a_turn_of_an_earlier_process_is_not_undone(tmp_path: Path) -> None:
     """Undone is what was said since the session was taken up; its file says of older turns that they were undone."""
     file = SessionFile.open(tmp_path, IDENTITY)
     for prompt in ("first", "second"):
-        file.turn(prompt)
-        file.outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
+        file.note_turn(prompt)
+        file.note_outcome("end_turn", "Hi.", [Message("user", prompt), Message("assistant", "Hi.")])
     file.note_undo()
     file.close()
     read = read_session(file.path).conversation
@@ -158,7 +158,7 @@ def test_a_session_that_went_on_since_it_was_read_is_not_written_to(tmp_path: Pa
     """A process that read it before another one's turn would lose that turn."""
     file = SessionFile.open(tmp_path, IDENTITY, size=0)
     read = read_session(file.path)
-    file.turn("What else?")
+    file.note_turn("What else?")
     file.close()
     with pytest.raises(ConfigError, match="another process has just worked in this session"):
         SessionFile.open(tmp_path, IDENTITY, size=read.size)
@@ -184,7 +184,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_what_is_scrubbed_never_reaches_the_disk(tmp_path: Path) -> None:
     """The key of a provider that a tool has read is not kept."""
     file = SessionFile.open(tmp_path, IDENTITY, lambda text: text.replace("sk-planted", "[key]"))
-    file.turn("use sk-planted")
-    file.outcome("end_turn", "sk-planted", [Message("user", "sk-planted"), Message("assistant", "sk-planted")])
+    file.note_turn("use sk-planted")
+    file.note_outcome("end_turn", "sk-planted", [Message("user", "sk-planted"), Message("assistant", "sk-planted")])
     file.close()
     assert b"sk-planted" not in file.path.read_bytes()

@@ -17,7 +17,7 @@ from signet_reference_harness.providers import CompletionResult, StopReason
 from signet_reference_harness.providers.scripted import ScriptedProvider
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.tools import ToolContext, ToolResult
-from signet_reference_harness.tools.registry import TOLD_LIMIT, ResultFolder, ToolRegistry
+from signet_reference_harness.tools.registry import RESULT_LIMIT, ResultFolder, ToolRegistry
 from tests.reference_harness.recording_daemon import RecordingDaemon
 from tests.reference_harness.sessions import AGENT, PROJECT, session_of
 
@@ -145,7 +145,7 @@ def test_what_the_model_is_told_of_a_long_result_is_bounded(hosted: Any, charact
 
     async def work(host: SessionHost) -> str:
         session = session_of(host)
-        session.tools = ToolRegistry([Made(lambda *_: character * TOLD_LIMIT)])
+        session.tools = ToolRegistry([Made(lambda *_: character * RESULT_LIMIT)])
         call = CompletionResult(content="", tool_calls=(ToolCall("c", "made", {}),), stop_reason=StopReason.TOOL_USE)
         provider = ScriptedProvider([call, CompletionResult(content="ok")])
         await session.turn("go", provider)
@@ -153,7 +153,7 @@ def test_what_the_model_is_told_of_a_long_result_is_bounded(hosted: Any, charact
         return provider.seen[1][0][-1].content
 
     told: str = hosted(work)
-    assert TOLD_LIMIT // 2 < len(told.encode()) <= TOLD_LIMIT
+    assert RESULT_LIMIT // 2 < len(told.encode()) <= RESULT_LIMIT
 
 
 def test_a_result_that_cannot_be_kept_is_cut_all_the_same(use: Use, tmp_path: Path) -> None:
