@@ -72,9 +72,9 @@ class AgentOutput:
 class Channel(Protocol):
     """The connection of one conversation to its other side.
 
-    A turn that comes while an answer is made steers it: it follows the last result of a tool, or begins the next turn.
-    A channel that wants an answer before it hands over the next turn waits in :meth:`receive` for the output whose
-    `streaming` is False; each turn that was received brings one, unless it steered the turn before.
+    A turn that comes during an answer steers it: the model gets it after the next tool result, or as the next turn. A
+    channel that waits for each answer before the next turn waits in :meth:`receive` for the output whose `streaming` is
+    False. Each turn has one such output, unless it steered the turn before.
     """
 
     @property
@@ -88,7 +88,7 @@ class Channel(Protocol):
         """Show an output. If the other side cannot receive it any more, it is dropped without an error."""
 
     def on_close(self, handler: Callable[[], None]) -> None:
-        """Let `handler` be called, once, when the channel closes; at once when it is closed already."""
+        """Call `handler` once, when the channel closes, or immediately if it is closed already."""
 
 
 class Closing:
@@ -116,7 +116,7 @@ class Closing:
         return turn
 
     def on_close(self, handler: Callable[[], None]) -> None:
-        """Call `handler` when the channel closes; at once when it is closed already."""
+        """Call `handler` when the channel closes, or immediately if it is closed already."""
         if self.closed:
             handler()
         else:

@@ -117,7 +117,7 @@ class ChannelConversation:
     def _refusal(self, turn: UserTurn) -> str:
         """Why a turn is refused; empty if it is accepted."""
         if len(self._waiting) >= MOST_WAITING:
-            return f"{MOST_WAITING} messages wait already; say this again when they are answered"
+            return f"{MOST_WAITING} messages wait already; send this again when they are answered"
         return refusal_of(turn)
 
     async def _process(self, turn: UserTurn) -> None:

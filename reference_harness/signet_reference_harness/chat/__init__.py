@@ -66,7 +66,7 @@ class _Chat:
         """Stops the answer that is being made; False when the model is idle."""
 
     async def hold(self, plan: SessionPlan) -> None:
-        """Talk until the channel closes, or a signal comes. Raises HarnessError if the chat cannot begin."""
+        """Run the chat until the channel closes, or a signal comes. Raises HarnessError if the chat cannot begin."""
         with self._handle_signals():
             await self._hold(plan)
 
@@ -74,7 +74,7 @@ class _Chat:
         servers = McpServers()
         host = plan.host(servers)
         key = plan.settings.key
-        opened = ChatSession(
+        chat_session = ChatSession(
             host,
             plan.provider,
             plan.folders,
@@ -87,34 +87,34 @@ class _Chat:
         try:
             reply = await host.client.health()
             await start_for(servers, plan.mcp, host.client, plan.identity)
-            await opened.take_up(plan.identity, plan.stored)
+            await chat_session.take_up(plan.identity, plan.stored)
             if self._listen is not None:
-                await _serve(opened, self._listen)
+                await _serve(chat_session, self._listen)
                 return
-            first = opened.session.start_reply or reply
-            missing = first if first.shows_no_daemon else reply
+            replies = (chat_session.session.start_reply or reply, reply)
             origin = host.client.config.origin
-            await self._talk(plan, opened, missing.describe_no_daemon(origin) if missing.shows_no_daemon else None)
+            missing = next((each.describe_no_daemon(origin) for each in replies if each.shows_no_daemon), None)
+            await self._talk(plan, chat_session, missing)
         except asyncio.CancelledError:
             if self.signal is None:
                 raise
         finally:
             self._close = lambda: None
             async with contextlib.AsyncExitStack() as stack:
-                # They run from the last to the first, each even if another fails.
+                # The stack runs these from the last to the first, each even if another fails.
                 stack.push_async_callback(_close_provider, plan.provider)
                 stack.push_async_callback(servers.aclose)
                 # After the host, which repeats an end that was lost.
-                stack.callback(opened.close)
+                stack.callback(chat_session.close)
                 stack.push_async_callback(host.aclose)
-                stack.push_async_callback(opened.end)
+                stack.push_async_callback(chat_session.end)
 
-    async def _talk(self, plan: SessionPlan, opened: ChatSession, missing: str | None) -> None:
-        """The conversation; `missing` says why it has no daemon."""
+    async def _talk(self, plan: SessionPlan, chat_session: ChatSession, missing: str | None) -> None:
+        """Hold the conversation; `missing` says why it has no daemon."""
 
         def status() -> list[str]:
-            session, spent = opened.session, sum(opened.spent.values(), Usage())
-            facts = [session.identity.agent, session.identity.key[:8], opened.model]
+            session, spent = chat_session.session, sum(chat_session.spent.values(), Usage())
+            facts = [session.identity.agent, session.identity.key[:8], chat_session.model]
             if spent != Usage():
                 facts.append(f"{_count(spent.input_tokens)} in, {_count(spent.output_tokens)} out")
             if session.context_tokens:
@@ -123,11 +123,11 @@ class _Chat:
 
         face = self._face(plan.folders.state, status)
         plan.permissions.ask = face.ask
-        commands = ChatCommands(face, opened, plan.workspace, plan.folders.project, plan.settings.prices)
+        commands = ChatCommands(face, chat_session, plan.workspace, plan.folders.project, plan.settings.prices)
 
         conversing = ChannelConversation(
             face,
-            lambda: opened.session,
+            lambda: chat_session.session,
             commands.take_turn,
             command=commands.carry_out,
             at_once=is_at_once,
@@ -175,7 +175,7 @@ class _Chat:
             columns, rows = shutil.get_terminal_size()
             return Size(rows=rows, columns=columns)
 
-        # The terminal is not asked for the cursor's place: over a slow line the answer would mix with what is typed.
+        # No query of the cursor's position: on a slow line, the terminal's answer would mix with what the user types.
         output = Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
         return Screen(
             status=status,
@@ -212,7 +212,7 @@ def _count(tokens: int) -> str:
     return str(tokens) if tokens < 1_000 else f"{tokens / 1_000:.1f}k" if tokens < 100_000 else f"{tokens // 1_000}k"
 
 
-async def _serve(opened: ChatSession, port: int) -> None:
+async def _serve(chat_session: ChatSession, port: int) -> None:
     """Serve the conversation over HTTP until a signal, or until its client closes it."""
     from signet_reference_harness.channels.http import HttpChannel
     from signet_reference_harness.local_server import serving
@@ -222,7 +222,7 @@ async def _serve(opened: ChatSession, port: int) -> None:
         token = secrets.token_urlsafe(24)
         print(f"export {TOKEN_VARIABLE}={token}", file=sys.stderr, flush=True)
     channel = HttpChannel(bare_token(token, TOKEN_VARIABLE, remedy=f"give {TOKEN_VARIABLE} letters and digits"))
-    conversing = ChannelConversation(channel, lambda: opened.session, opened.turn)
+    conversing = ChannelConversation(channel, lambda: chat_session.session, chat_session.turn)
     channel.interrupt = conversing.interrupt
     # The server handles the other signals.
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, channel.close)
@@ -242,5 +242,5 @@ async def _close_provider(provider: Provider) -> None:
 
 
 def _is_screen(environ: Mapping[str, str]) -> bool:
-    """Whether there is a terminal on both sides that can do more than show lines."""
+    """Whether input and output are a terminal that can do more than show lines."""
     return sys.stdin.isatty() and sys.stdout.isatty() and environ.get("TERM", "") not in ("", "dumb", "unknown")

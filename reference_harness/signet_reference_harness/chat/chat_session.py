@@ -158,7 +158,7 @@ class ChatSession:
         return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
 
     def undo(self) -> bool:
-        """Remove the last turn from the conversation; False without one since it was resumed or summarised."""
+        """Remove the last turn from the conversation. Return False if none can be removed."""
         self._last = None
         if self.session.conversation.undo() is None:
             return False
@@ -175,7 +175,7 @@ class ChatSession:
         return prompt
 
     def use_model(self, name: str) -> None:
-        """Let another model of the provider answer from here on, in later sessions of this chat, too."""
+        """Use another model of the provider from here on, also in later sessions of this chat."""
         self.host.options = self.session.options = replace(self.session.options, model=name)
 
     async def clear(self) -> None:
@@ -198,7 +198,7 @@ class ChatSession:
             self._file.close()
 
     def _leave_owing(self, key: str | None = None) -> None:
-        """Let the marks of former sessions go, or those of the session with a key."""
+        """Leave the marks of former sessions: all of them, or those of the session with this key."""
         for mark, session in self._owing:
             if key in (None, session.identity.key):
                 mark.leave(owed=session.owes_end)

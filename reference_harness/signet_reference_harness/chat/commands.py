@@ -43,7 +43,7 @@ class ChatCommands:
     """Carries out the commands of one chat. Each returns a turn for the model, or None."""
 
     face: ChatFace
-    opened: ChatSession
+    chat_session: ChatSession
     workspace: Path
     project: Path
     prices: Mapping[str, PricePart]
@@ -72,7 +72,7 @@ class ChatCommands:
 
     def tell_notes(self) -> None:
         """Show each failure of the daemon once."""
-        for note in self.opened.session.take_failures():
+        for note in self.chat_session.session.take_failures():
             if note not in self._shown_notes:
                 self._shown_notes.add(note)
                 self.face.note(f"the daemon: {note}")
@@ -82,8 +82,8 @@ class ChatCommands:
         chosen, self._skill = self._skill, None
         try:
             if chosen is not None and chosen[0] is sent:
-                return await self.opened.use_skill(chosen[1], chosen[2], sent, listener)
-            return await self.opened.turn(sent, listener)
+                return await self.chat_session.use_skill(chosen[1], chosen[2], sent, listener)
+            return await self.chat_session.turn(sent, listener)
         finally:
             self.tell_notes()
 
@@ -98,7 +98,7 @@ class ChatCommands:
 
     async def memory(self, argument: str, _turn: UserTurn) -> None:
         """List memories, or search for them."""
-        session = self.opened.session
+        session = self.chat_session.session
         if argument:
             result = await session.use_tool("memory_search", {"query": argument, "limit": MEMORIES})
         else:
@@ -115,46 +115,46 @@ class ChatCommands:
 
     async def why(self, _argument: str, _turn: UserTurn) -> None:
         """Show the effect of memory on the last answer."""
-        effect = self.opened.effect
+        effect = self.chat_session.effect
         if effect is None or effect.is_empty:
-            self.face.note("Memory brought nothing to the last answer." if effect else "There is no answer yet.")
+            self.face.note("Memory had no effect on the last answer." if effect else "There is no answer yet.")
             return
         self.face.rows(effect.in_brief, effect.explained())
 
     async def undo(self, _argument: str, _turn: UserTurn) -> None:
         """Remove the last turn from the conversation."""
-        if self.opened.undo():
-            self.face.note("The model knows nothing of the last turn any more; what its tools did stays done.")
+        if self.chat_session.undo():
+            self.face.note("The model knows nothing of the last turn now, but what its tools changed remains.")
         else:
-            self.face.note("There is no turn to take back since the session was taken up, cleared or summarised.")
+            self.face.note("There is no turn to take back since the session was opened, cleared or summarised.")
 
     async def retry(self, _argument: str, turn: UserTurn) -> UserTurn | None:
         """Ask the last prompt again."""
-        prompt = self.opened.take_back_prompt()
+        prompt = self.chat_session.take_back_prompt()
         if prompt is None:
-            self.face.note("Nothing has been asked that could be asked again.")
+            self.face.note("There is no prompt to ask again.")
             return None
         return UserTurn(content=prompt, metadata=turn.metadata)
 
     async def model(self, argument: str, _turn: UserTurn) -> None:
         """Show the model, or choose another."""
         if argument:
-            self.opened.use_model(argument)
+            self.chat_session.use_model(argument)
         self.face.note(
-            f"{self.opened.model} answers{' from here on' if argument else '; /model NAME lets another one answer'}."
+            f"{self.chat_session.model} answers{' from here on' if argument else '; /model NAME chooses another'}."
         )
 
     async def cost(self, _argument: str, _turn: UserTurn) -> None:
         """Show the tokens of the session and their price."""
-        spent = self.opened.spent
+        spent = self.chat_session.spent
         rows = [
             (name, f"{usage.input_tokens} tokens in, {usage.output_tokens} out; {self._price(name, usage)}")
             for name, usage in spent.items()
         ]
         if len(spent) > 1 and spent.keys() <= self.prices.keys():
             rows.append(("all", f"${sum(_dollars(self.prices[name], usage) for name, usage in spent.items()):.4f}"))
-        rows.append(("context", f"{self.opened.session.context_tokens} tokens that each prompt costs now"))
-        self.face.rows("Since the session was taken up, as the provider counts tokens", rows)
+        rows.append(("context", f"{self.chat_session.session.context_tokens} tokens that each prompt costs now"))
+        self.face.rows("Since the session was opened, as the provider counts tokens", rows)
 
     def _price(self, model: str, usage: Usage) -> str:
         price = self.prices.get(model)
@@ -164,49 +164,49 @@ class ChatCommands:
 
     async def compact(self, _argument: str, _turn: UserTurn) -> None:
         """Replace the conversation by a summary."""
-        if not self.opened.session.conversation.messages:
-            self.face.note("Nothing has been said that could be summarised.")
+        if not self.chat_session.session.conversation.messages:
+            self.face.note("There is nothing to summarise yet.")
             return
         self.face.note("The model writes a summary …")
-        summary = await self.opened.compact()
+        summary = await self.chat_session.compact()
         self.face.note("The model continues from this summary:")
         self.face.show_reply(summary)
 
     async def clear(self, _argument: str, _turn: UserTurn) -> None:
         """Clear the conversation."""
-        await self.opened.clear()
-        self.face.note("The session was ended and begun anew: the model knows nothing of what was said.")
+        await self.chat_session.clear()
+        self.face.note("The session was ended and started again: the model knows nothing of the conversation so far.")
 
     async def new(self, _argument: str, _turn: UserTurn) -> None:
         """Begin another session."""
-        here = self.opened.session.identity
-        await self.opened.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
-        self.face.note(f"Session {self.opened.session.identity.key[:SHORT_KEY]} begins.")
+        here = self.chat_session.session.identity
+        await self.chat_session.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
+        self.face.note(f"Session {self.chat_session.session.identity.key[:SHORT_KEY]} begins.")
 
     async def resume(self, argument: str, _turn: UserTurn) -> None:
         """List the sessions that can be continued, or continue one."""
         if not argument:
-            self._listed = self.opened.resumable()
+            self._listed = self.chat_session.resumable()
             if not self._listed:
                 self.face.note("There is no other session of this agent in this project.")
                 return
             rows = [(f"{number}  {each.key[:SHORT_KEY]}", _about(each)) for number, each in enumerate(self._listed, 1)]
-            self.face.rows("Sessions, the latest first; /resume NUMBER goes on with one", rows)
+            self.face.rows("Sessions, the latest first; /resume NUMBER continues one", rows)
             return
         key = self._key_of(argument)
-        stored = self.opened.stored(key)
-        if stored.identity.key == self.opened.session.identity.key:
+        stored = self.chat_session.stored(key)
+        if stored.identity.key == self.chat_session.session.identity.key:
             self.face.note("This is the session you are in.")
             return
-        await self.opened.take_up(stored.identity, stored)
+        await self.chat_session.take_up(stored.identity, stored)
         self.tell_resumed()
 
     def tell_resumed(self) -> None:
         """Show the last turns of the continued conversation."""
-        session = self.opened.session
+        session = self.chat_session.session
         turns = session.conversation.turns
         prompts = [place for place, (role, _) in enumerate(turns) if role == "user"]
-        self.face.note(f"Session {session.identity.key[:SHORT_KEY]} goes on, after {_turns(len(prompts))}.")
+        self.face.note(f"Session {session.identity.key[:SHORT_KEY]} continues after {_turns(len(prompts))}.")
         for role, text in turns[prompts[-REPLAYED] if len(prompts) >= REPLAYED else 0 :]:
             if role == "user":
                 self.face.show_user(UserTurn(content=text))
@@ -215,7 +215,7 @@ class ChatCommands:
 
     async def tools(self, _argument: str, _turn: UserTurn) -> None:
         """List the tools of the model."""
-        rows = [(each.name, each.description.split("\n", 1)[0]) for each in self.opened.session.tools.definitions]
+        rows = [(each.name, each.description.split("\n", 1)[0]) for each in self.chat_session.session.tools.definitions]
         self.face.rows("Tools that the model may call", rows)
 
     async def skills(self, _argument: str, _turn: UserTurn) -> None:
@@ -254,7 +254,7 @@ class ChatCommands:
         """The key of the session that a number of the list, a key, or the beginning of one names."""
         if argument.isdecimal() and 1 <= int(argument) <= len(self._listed):
             return self._listed[int(argument) - 1].key
-        matches = [each.key for each in self.opened.resumable() if each.key.startswith(argument)]
+        matches = [each.key for each in self.chat_session.resumable() if each.key.startswith(argument)]
         return matches[0] if len(matches) == 1 else argument
 
 
