@@ -36,7 +36,7 @@ class LostTurn(Struct, frozen=True):
 
     @property
     def loss(self) -> str:
-        """What the handler did, for the reader of a report."""
+        """Describe how the handler lost the turn, for the reader of a report."""
         if _ended_the_harness(self.step, self.handler):
             return f"{self.handler.event} ended the harness"
         if self.handler.lost is None:
