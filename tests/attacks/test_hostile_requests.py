@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from signet_conformance.daemon.http.routes import ROUTES
+from signet_conformance.daemon.http.app import ROUTES
 from tests.daemon.conftest import Kit, clock, start
 
 __all__ = ["clock", "start"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from signet_conformance.contract.routes import route_table
-from signet_conformance.daemon.http.routes import ROUTES, Endpoint
+from signet_conformance.daemon.http.app import ROUTES, Endpoint
 from signet_conformance.probing.replay import answers_file
 from tests.support.evidence import json_lines
 
