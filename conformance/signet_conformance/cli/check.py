@@ -23,16 +23,9 @@ from typing import Any
 import click
 
 from signet_conformance.children.spread import processors
+from signet_conformance.cli import shared_options
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import trace_files
-from signet_conformance.cli.shared_options import (
-    declared_options,
-    known_options,
-    only_option,
-    report_options,
-    strict_option,
-    target_option,
-)
 from signet_conformance.trace import read_ahead
 
 
@@ -43,11 +36,13 @@ from signet_conformance.trace import read_ahead
     epilog=epilog_of(__doc__),
 )
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@only_option("Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable.")
+@shared_options.only_option(
+    "Judge by this requirement alone, or by a family of them (SIG-AGENT) or a glob (SIG-*-001); repeatable."
+)
 @click.option(
     "--contract", metavar="VERSION", help="Judge by this contract version, not by that of each trace's daemon."
 )
-@strict_option
+@shared_options.strict_option
 @click.option("--coverage", is_flag=True, help="Show how much of the contract the traces exercise, and what they miss.")
 @click.option("--coverage-fail-under", metavar="PERCENT", help="Fail (exit 1) when they exercise less than that.")
 @click.option("--all", "show_all", is_flag=True, help="Show PASS and NOT-APPLICABLE too.")
@@ -59,7 +54,7 @@ from signet_conformance.trace import read_ahead
     is_flag=True,
     help="Show a line for each kind of breach and each undecided requirement, and the closing line.",
 )
-@report_options
+@shared_options.report_options
 @click.option("--force", is_flag=True, help="Let a report replace a file.")
 @click.option(
     "--workers",
@@ -67,9 +62,9 @@ from signet_conformance.trace import read_ahead
     metavar="N",
     help="Judge a long recording, or several, by N processes (default: one for each processor).",
 )
-@target_option
-@known_options
-@declared_options
+@shared_options.target_option
+@shared_options.known_options
+@shared_options.declared_options
 def command(*, traces: tuple[str, ...], workers: int | None, **options: Any) -> int:
     """Judge traces; the exit status is the run's."""
     recordings = trace_files(traces)

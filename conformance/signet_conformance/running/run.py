@@ -22,17 +22,10 @@ from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
 from signet_conformance.reports.evidence import call_line
+from signet_conformance.running import progress
 from signet_conformance.running.connector import Patience, perform
 from signet_conformance.running.generated import GeneratedSessions
 from signet_conformance.running.leftover_processes import MOST_WATCHED, LeftBehind
-from signet_conformance.running.progress import (
-    DrivingFinished,
-    DrivingStarted,
-    Event,
-    RunNote,
-    ScenarioPerformed,
-    Tell,
-)
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.recorder import append_marks
 from signet_conformance.running.request import DrivenRequest, Invocation
@@ -60,7 +53,7 @@ FAILURES = "signet-failures"
 def drive(
     request: DrivenRequest,
     invocation: Invocation,
-    tell: Tell,
+    tell: progress.Tell,
     workers: StationWorkers | None = None,
     patience: Patience | None = None,
 ) -> Shortfall | None:
@@ -82,7 +75,7 @@ def drive(
         shortfall = run.interrupted()
     if shortfall is not None:
         shortfall.write(request.folder)
-    run.tell(DrivingFinished())
+    run.tell(progress.DrivingFinished())
     return shortfall
 
 
@@ -92,7 +85,7 @@ class _Run:
 
     request: DrivenRequest
     invocation: Invocation
-    on_event: Tell
+    on_event: progress.Tell
     lent_workers: StationWorkers | None
     patience: Patience
     performed: dict[str, _Performed] = field(default_factory=dict)
@@ -110,7 +103,7 @@ class _Run:
         self._undecided = set(request.options.only or ()) if request.stops_early else None
         """The requirements that no scenario has breached so far; None if the run performs everything."""
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: progress.Event) -> None:
         """Pass an event on, one at a time."""
         with self._telling:
             self.on_event(event)
@@ -141,7 +134,7 @@ class _Run:
             )
             self._begin_to_watch(workers.left_behind)
             workers.look = self._tell_long_waits
-            self.tell(DrivingStarted(len(scenarios), request.sessions))
+            self.tell(progress.DrivingStarted(len(scenarios), request.sessions))
             try:
                 self._work(workers, generated)
             except KeyboardInterrupt:
@@ -155,7 +148,7 @@ class _Run:
                 count = len(scenarios)
                 if len(self.performed) < count:
                     words = f"decided after {len(self.performed)} of {count} scenarios"
-                    self.tell(RunNote(f"{words}: {request.spelt('all')} performs the others too"))
+                    self.tell(progress.RunNote(f"{words}: {request.spelt('all')} performs the others too"))
                 broken = self._broken()
                 return Shortfall(tuple(broken), count) if broken else None
             if cut_short and len(cut_short) == len(self.performed):
@@ -176,11 +169,11 @@ class _Run:
         left_behind.watch(0 if self.lent_workers is not None and self.request.scenarios else MOST_WATCHED)
         left_behind.is_hurried = lambda: self.patience.why is not None
         goes_on = "a process of the connector keeps running after its harness"
-        left_behind.note = lambda left_s: self.tell(RunNote(f"{goes_on}: it gets {left_s:.0f} s more"))
+        left_behind.note = lambda left_s: self.tell(progress.RunNote(f"{goes_on}: it gets {left_s:.0f} s more"))
 
     def _tell_long_waits(self) -> None:
         for words in self.patience.long_waits():
-            self.tell(RunNote(words))
+            self.tell(progress.RunNote(words))
 
     def count_ended_scenarios(self) -> None:
         """Count scenarios that had ended when the run was stopped, but whose workers had not reported it yet."""
@@ -262,7 +255,7 @@ class _Run:
                     self._chunks.append(result)
                 elif result is not None:
                     self.performed[result.scenario.name] = result
-                    self.tell(ScenarioPerformed(result.scenario.name, result.error))
+                    self.tell(progress.ScenarioPerformed(result.scenario.name, result.error))
                     if self._undecided and result.error is None:
                         self._decide(result.scenario)
 

@@ -11,25 +11,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from signet_conformance.outcome.generated_summary import LONG
+from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.scenario import Scenario
-from signet_conformance.scenarios.steps import (
-    ClearStep,
-    CompactionCompleteStep,
-    CompactStep,
-    ConnectorStep,
-    EndStep,
-    PreCompactionStep,
-    PromptStep,
-    RestartDaemon,
-    ResumeStep,
-    StartStep,
-    Step,
-    SwitchFaultOn,
-    SwitchFaultsOff,
-    ToolStep,
-)
 
-_ALONE = (PromptStep, ToolStep, CompactStep, ClearStep, RestartDaemon)
+_ALONE = (steps.PromptStep, steps.ToolStep, steps.CompactStep, steps.ClearStep, steps.RestartDaemon)
 
 
 def remove_steps(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
@@ -48,50 +33,54 @@ def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     seen: set[frozenset[int]] = set()
     for part in _parts(scenario.steps):
         left = [step for place, step in enumerate(scenario.steps) if place not in part]
-        if part not in seen and any(isinstance(step, StartStep) for step in left) and not _calls_tools_unprompted(left):
+        has_start = any(isinstance(step, steps.StartStep) for step in left)
+        if part not in seen and has_start and not _calls_tools_unprompted(left):
             seen.add(part)
             yield replace(scenario, steps=tuple(_without_idle_faults(left)))
 
 
-def _parts(steps: Sequence[Step]) -> Iterator[frozenset[int]]:
+def _parts(planned: Sequence[steps.Step]) -> Iterator[frozenset[int]]:
     """Yield the places of steps that can be removed together and leave a scenario that a harness can perform."""
-    starts = [step for step in steps if isinstance(step, StartStep)]
-    by_session = {start.session: _places(steps, start.session) for start in starts}
+    starts = [step for step in planned if isinstance(step, steps.StartStep)]
+    by_session = {start.session: _places(planned, start.session) for start in starts}
     for session, places in by_session.items():
         children = [child.session for child in starts if child.parent == session]
         yield frozenset(places).union(*(by_session[child] for child in children))
-    for on, step in enumerate(steps):
-        if isinstance(step, SwitchFaultOn):
-            off = next((n for n in range(on, len(steps)) if isinstance(steps[n], SwitchFaultsOff)), on)
+    for on, step in enumerate(planned):
+        if isinstance(step, steps.SwitchFaultOn):
+            off = next((n for n in range(on, len(planned)) if isinstance(planned[n], steps.SwitchFaultsOff)), on)
             yield frozenset({on, off})
     for places in by_session.values():
         for before, place in pairwise(places):
-            if isinstance(steps[place], ResumeStep) and isinstance(steps[before], EndStep):
-                yield frozenset(other for other in places if other >= place)
-                yield frozenset({before, place})
-            elif isinstance(steps[place], CompactionCompleteStep) and isinstance(steps[before], PreCompactionStep):
-                yield frozenset({before, place})
-    referred = {name for step in steps if isinstance(step, ToolStep) for name in _names(step.arguments)}
-    for place, step in enumerate(steps):
+            match planned[before], planned[place]:
+                case steps.EndStep(), steps.ResumeStep():
+                    yield frozenset(other for other in places if other >= place)
+                    yield frozenset({before, place})
+                case steps.PreCompactionStep(), steps.CompactionCompleteStep():
+                    yield frozenset({before, place})
+    referred = {name for step in planned if isinstance(step, steps.ToolStep) for name in _names(step.arguments)}
+    for place, step in enumerate(planned):
         if isinstance(step, _ALONE) and step.as_ not in referred:
             yield frozenset({place})
 
 
-def _calls_tools_unprompted(steps: Sequence[Step]) -> bool:
+def _calls_tools_unprompted(planned: Sequence[steps.Step]) -> bool:
     """Return True if a session calls a tool before its first prompt since it was opened: no model does."""
     prompted: set[str] = set()
-    for step in steps:
-        if isinstance(step, PromptStep):
+    for step in planned:
+        if isinstance(step, steps.PromptStep):
             prompted.add(step.session)
-        elif isinstance(step, StartStep | ResumeStep | ClearStep):
+        elif isinstance(step, steps.StartStep | steps.ResumeStep | steps.ClearStep):
             prompted.discard(step.session)
-        elif isinstance(step, ToolStep) and step.session not in prompted:
+        elif isinstance(step, steps.ToolStep) and step.session not in prompted:
             return True
     return False
 
 
-def _places(steps: Sequence[Step], session: str) -> Sequence[int]:
-    return [place for place, step in enumerate(steps) if isinstance(step, ConnectorStep) and step.session == session]
+def _places(planned: Sequence[steps.Step], session: str) -> Sequence[int]:
+    return [
+        place for place, step in enumerate(planned) if isinstance(step, steps.ConnectorStep) and step.session == session
+    ]
 
 
 def _names(value: object) -> Iterator[str]:
@@ -105,10 +94,10 @@ def _names(value: object) -> Iterator[str]:
             yield from _names(member)
 
 
-def _without_idle_faults(steps: Sequence[Step]) -> Iterator[Step]:
-    kept: list[Step] = []
-    for step in steps:
-        if isinstance(step, SwitchFaultsOff) and kept and isinstance(kept[-1], SwitchFaultOn):
+def _without_idle_faults(planned: Sequence[steps.Step]) -> Iterator[steps.Step]:
+    kept: list[steps.Step] = []
+    for step in planned:
+        if isinstance(step, steps.SwitchFaultsOff) and kept and isinstance(kept[-1], steps.SwitchFaultOn):
             kept.pop()
         else:
             kept.append(step)
@@ -117,7 +106,7 @@ def _without_idle_faults(steps: Sequence[Step]) -> Iterator[Step]:
 
 def longest_prompt(scenario: Scenario) -> int:
     """Return the length of the longest prompt in characters; 0 without a prompt."""
-    return max((len(step.whole_text) for step in scenario.steps if isinstance(step, PromptStep)), default=0)
+    return max((len(step.whole_text) for step in scenario.steps if isinstance(step, steps.PromptStep)), default=0)
 
 
 def shorten_prompts(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Scenario:
@@ -126,7 +115,7 @@ def shorten_prompts(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Sc
     `shows` must be true of `scenario`, and of every longer text where it is true of a shorter one.
     """
     for place, step in enumerate(scenario.steps):
-        if not isinstance(step, PromptStep) or len(step.whole_text) <= LONG:
+        if not isinstance(step, steps.PromptStep) or len(step.whole_text) <= LONG:
             continue
         too_short, enough = 0, len(step.whole_text)
         while enough - too_short > 1:
@@ -143,11 +132,11 @@ def shorten_prompts(scenario: Scenario, shows: Callable[[Scenario], bool]) -> Sc
 def _with_text(scenario: Scenario, place: int, text: str) -> Scenario | None:
     """Return the scenario with another text of one prompt; None if it is blank, or repeats another of the session."""
     step = scenario.steps[place]
-    others = [other for other in scenario.steps if isinstance(other, PromptStep) and other is not step]
-    if not isinstance(step, PromptStep) or not text.strip():
+    others = [other for other in scenario.steps if isinstance(other, steps.PromptStep) and other is not step]
+    if not isinstance(step, steps.PromptStep) or not text.strip():
         return None
     if any(other.session == step.session and other.text.strip() == text.strip() for other in others):
         return None
     members = {name: value for name, value in step.to_json().items() if name != "repeat"}
-    shorter = PromptStep.model_validate({**members, "text": text})
+    shorter = steps.PromptStep.model_validate({**members, "text": text})
     return replace(scenario, steps=(*scenario.steps[:place], shorter, *scenario.steps[place + 1 :]))
