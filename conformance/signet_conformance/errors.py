@@ -105,7 +105,7 @@ class SignetConformanceError(Exception):
         return f"{self.where}: {self.message}" if self.where else self.message
 
     def __str__(self) -> str:
-        return f"{self.headline}\n  try: {self.remedy}" if self.remedy else self.headline
+        return f"{self.headline}\ntry: {self.remedy}" if self.remedy else self.headline
 
 
 class UsageError(SignetConformanceError):

@@ -54,6 +54,21 @@ def test_a_change_that_many_calls_show_is_told_once(invoke: Invoke, tmp_path: Pa
     assert block.count("**because**") == 1
 
 
+def test_operations_that_break_the_same_are_told_together(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """A connector that stops naming its runtime path breaks one thing, however many of its hooks show it."""
+    pathless = json.loads(json.dumps(CONFORMING))
+    for line in pathless:
+        line["request"]["headers"] = [["content-type", "application/json"]]
+    new = run_of(invoke, tmp_path / "runs" / "new", pathless, "2026-11-21T10:00:00Z")
+    done = invoke("compare", old, new, "--markdown", "comment.md")
+    text = " ".join(done.stdout.split())
+    assert text.count("new WARN SIG-HTTP-006") == 1
+    assert "never claimed also session-start #2 where" in text
+    comment = Path("comment.md").read_text(encoding="utf-8")
+    assert comment.count("SIG-HTTP-006\n") == 1
+    assert "- **also**: `session-start #2`" in comment or "- **also**: session-start #2" in comment
+
+
 def test_what_is_mended_does_not_fail(invoke: Invoke, old: Path, new: Path) -> None:
     """The other way round nothing is new: 0, and both are told as fixed."""
     done = invoke("compare", new, old)

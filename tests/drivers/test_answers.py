@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from signet_conformance import trace
 from signet_conformance.drivers.answers import MAX_MARKS, MAX_TEXT, handler_marks, loaded_marks, tool_answer_mark
 from signet_conformance.reports.remarks import remarks
 from signet_conformance.trace import encode
-from signet_conformance.trace.marks import KINDS
+from signet_conformance.trace.marks import KINDS, RemarkMark
 from signet_conformance.trace.recordings import recordings_in
 
 from .conftest import Broken, Made
@@ -142,6 +142,21 @@ def test_whatever_is_told_of_a_connector_makes_marks(value: object) -> None:
         about = dict.fromkeys(("installed", "registered", "reinstalled", "observed", "unheard", "remarks"), rows)
         for mark in loaded_marks({**about, "printed": value}, {}):
             assert json.loads(encode({"data": mark.data}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "remarks"),
+    [
+        (["start", "stopped_prompt", "attached_prompt", "restart_host"], []),
+        (["checkpoint", "dance", 7], []),
+        (["promt"], ["the driver lists the step promt, which no scenario has: did you mean prompt?"]),
+        ("start", ['the driver\'s steps are "start", and no list: the kit tries them out']),
+    ],
+)
+def test_a_misspelt_step_of_a_driver_is_remarked(steps: object, remarks: Sequence[str]) -> None:
+    """A misspelt step is never sent, which nothing else would say."""
+    marks = [mark for mark in loaded_marks({"steps": steps}, {}) if isinstance(mark, RemarkMark)]
+    assert [mark.text for mark in marks] == remarks
 
 
 def test_reference_is_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:

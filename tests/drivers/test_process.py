@@ -58,6 +58,14 @@ def test_step_that_leaves_a_session_lasts_as_long_as_the_processes_started_in_it
         assert (tmp_path / "told").exists()
 
 
+@pytest.mark.parametrize("value", [None, False])
+def test_a_step_that_is_not_skipped_was_performed(tmp_path: Path, value: object) -> None:
+    """A driver may write every member of an answer; taken for skipped, nothing that the step shows would be judged."""
+    with driver(ANSWERS % f'answer["result"] = {{"key": "k-1", "skipped": {value}}}', tmp_path) as driven:
+        driven.hello()
+        assert driven.perform(START, lambda _event: None) == {"key": "k-1"}
+
+
 def broken(program: str, folder: Path, timeout_s: float = 60.0) -> BrokenOffError:
     """How it breaks off at a step."""
     with driver(ANSWERS % program, folder, timeout_s) as driven:

@@ -19,7 +19,7 @@ def assert_told(done: Finished, status: int, *pieces: str) -> None:
     for piece in pieces:
         assert piece in done.err, done.err
     assert done.err.startswith("error: ")
-    assert "\n  try: " in done.err
+    assert "\ntry: " in done.err
     assert done.everything.count(done.err.splitlines()[0].removeprefix("error: ")) == 1
     for inside in ("Traceback", "INTERNALERROR", "pytest_run.py", "pytest_options.py", "Exit", "!!"):
         assert inside not in done.everything, done.everything

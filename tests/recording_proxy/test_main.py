@@ -36,7 +36,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 def refused(result: subprocess.CompletedProcess[str], complaint: str) -> bool:
     """Whether it ended with 2, the complaint, a remedy, and no traceback."""
     said = result.stderr
-    return (result.returncode, complaint in said, "  try: " in said, "Traceback" in said) == (2, True, True, False)
+    return (result.returncode, complaint in said, "\ntry: " in said, "Traceback" in said) == (2, True, True, False)
 
 
 def test_the_header_holds_what_was_declared(upstream: Upstream, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_senseless_options_are_refused(
     assert main(["--out", str(tmp_path / "t"), *arguments]) == 2
     said = capsys.readouterr().err
     assert complaint in said
-    assert "  try: " in said
+    assert "\ntry: " in said
     assert "u:p" not in said
     assert not (tmp_path / "t").exists()
 
@@ -236,7 +236,7 @@ def test_a_trace_that_cannot_grow_ends_it_with_4(upstream: Upstream, tmp_path: P
     said = recorder.stderr()
     recorder.close()
     assert "t.jsonl: the trace cannot be written" in said
-    assert "  try: " in said
+    assert "\ntry: " in said
     assert "Traceback" not in said
     assert [e.request.path for e in trace.read(tmp_path / "t.jsonl").exchanges] == ["/a"]
 

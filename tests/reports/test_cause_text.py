@@ -301,7 +301,7 @@ def test_the_heading_tells_what_was_judged(judged: JudgedTrace) -> None:
 
 def test_a_scenario_that_broke_off_is_told_once(tmp_path: Path) -> None:
     """Why it did, and the command that shows how far it came."""
-    end = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {"error": "acme ended\n  try: again"}}
+    end = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {"error": "acme ended\ntry: again"}}
     cut_short = judge(read(write(tmp_path / "a.jsonl", [*BREACHING, end])))
     assert heading(cut_short, 120)[2:] == [
         "  the scenario was broken off, so its trace decides nothing: acme ended; try: again",

@@ -16,7 +16,7 @@ from signet_conformance.reports.html.report import HtmlReport
 from signet_conformance.reports.markdown import MarkdownReport
 from signet_conformance.reports.remarks import MAX_KINDS, remarks
 from signet_conformance.reports.text import Headings
-from signet_conformance.trace import Header, Mark, Trace
+from signet_conformance.trace import Declared, Header, Mark, Trace
 from tests.support.case_traces import build
 from tests.support.json_reports import json_report
 from tests.support.run_endings import ending_of
@@ -49,6 +49,22 @@ def test_who_holds_the_default_port_is_told_once() -> None:
     words = "another run of the kit (process 4711) holds 127.0.0.1:3850"
     held = [recording(name, ("unheard_port", {"words": words})) for name in ("one", "two")]
     assert remarks(held) == [f"SIG-LOAD-003 is not decided: {words}"]
+
+
+def test_a_declared_operation_that_does_not_exist_is_named() -> None:
+    """A misspelt operation in a recording's header is held against nothing, so the reader has to know."""
+    declared = Declared(capabilities=("session-start", "user-prompt-submitt"))
+    notes = remarks([Trace(Header(declared=declared), (), ())])
+    meant = "did you mean user-prompt-submit?"
+    assert notes == [f"declared, and no operation of the contract: user-prompt-submitt: {meant}"]
+
+
+def test_an_error_of_no_known_kind_is_named(tmp_path: Path) -> None:
+    """It says nothing of an outage, so what it was meant to show is not tested."""
+    asked = {"request": {"method": "GET", "path": "/health"}, "response": None}
+    kinds = ("upstream_refused", "refused", "refused")
+    (note,) = remarks([build(tmp_path / "a.jsonl", [{**asked, "error": {"kind": kind}} for kind in kinds])])
+    assert note.startswith("exchange 2: error.kind is refused, which decides nothing: the kit knows upstream_refused, ")
 
 
 def test_requests_that_were_refused_are_told_once() -> None:

@@ -13,8 +13,8 @@ def test_scenarios_that_break_off_alike_are_told_once() -> None:
     out, times = io.StringIO(), count()
     with show_progress(out, clock=lambda: float(next(times))) as tell:
         tell(DrivingStarted(4, 0))
-        tell(ScenarioPerformed("a", "acme ended\n  try: again"))
-        tell(ScenarioPerformed("b", "acme ended\n  try: something else"))
+        tell(ScenarioPerformed("a", "acme ended\ntry: again"))
+        tell(ScenarioPerformed("b", "acme ended\ntry: something else"))
         tell(ScenarioPerformed("c", "acme is lost"))
         tell(ScenarioPerformed("d"))
     assert out.getvalue().splitlines() == [

@@ -44,7 +44,10 @@ def test_reference_target_runs_with_this_interpreter(tmp_path: Path) -> None:
     assert targets.load("reference", tmp_path).command == (sys.executable, "-m", "signet_reference_harness")
 
 
-@pytest.mark.parametrize(("given", "near"), [("refrence", "reference"), ("open-claw", "openclaw"), ("Codex", "codex")])
+NEARLY = [("refrence", "reference"), ("open-claw", "openclaw"), ("Codex", "codex"), ("hermes", "hermes-agent")]
+
+
+@pytest.mark.parametrize(("given", "near"), NEARLY)
 def test_unknown_target_names_the_nearest(given: str, near: str, tmp_path: Path) -> None:
     """A name that is nearly right is answered with the right one and with the command that lists all."""
     with pytest.raises(TargetError) as caught:
@@ -54,6 +57,28 @@ def test_unknown_target_names_the_nearest(given: str, near: str, tmp_path: Path)
     assert near in str(caught.value.remedy).partition("?")[0]
     assert "signet-conformance targets" in str(caught.value.remedy)
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(("word", "meant"), [("{rot}/driver.mjs", "{root}"), ("{Python}", "{python}")])
+def test_a_misspelt_placeholder_of_a_command_is_refused(word: str, meant: str, tmp_path: Path) -> None:
+    """The program would get it as it stands, and fail at a file of that name."""
+    with pytest.raises(TargetError, match="of the command stands for nothing") as caught:
+        targets.load("mine", settings(tmp_path, f'[targets.mine]\ncommand = ["node", "{word}"]\n'))
+    assert caught.value.remedy == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize("word", ["${ROOT}/driver.mjs", "{print}", "{}", "{{root}"])
+def test_other_braces_of_a_command_are_the_programs(word: str, tmp_path: Path) -> None:
+    """Shells, awk and templates have braces of their own."""
+    written = settings(tmp_path, f'[targets.mine]\ncommand = ["sh", "-c", "{word}"]\n')
+    assert targets.load("mine", written).command[2] == word.replace("{root}", str(tmp_path))
+
+
+def test_a_target_of_another_name_is_not_suggested(tmp_path: Path) -> None:
+    """Three letters that both names have do not make them near."""
+    with pytest.raises(TargetError) as caught:
+        targets.load("mine", tmp_path)
+    assert caught.value.remedy == "all targets: signet-conformance targets"
 
 
 def test_unknown_target_of_a_repository_with_settings(tmp_path: Path) -> None:

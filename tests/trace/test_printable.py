@@ -50,7 +50,7 @@ def test_terminal_escapes_are_spelt_out() -> None:
 def test_an_error_shows_place_and_remedy() -> None:
     """The place stands first, the remedy last, each only where it is known."""
     assert str(SignetConformanceError("is torn", where="a.jsonl:3", remedy="record again")) == (
-        "a.jsonl:3: is torn\n  try: record again"
+        "a.jsonl:3: is torn\ntry: record again"
     )
     assert str(SignetConformanceError("is torn")) == "is torn"
 

@@ -144,6 +144,7 @@ BAD_DECLARED: dict[str, Any] = {
     "harness": 7,
     "bounds_s": {"start": 0},
     "capabilities": "session-start",
+    "token": "yes",
     "canaries": {"<redacted:1>": None},
 }
 
@@ -155,6 +156,12 @@ def test_a_bad_declared_member_is_named(member: str, tmp_path: Path) -> None:
     error = _complaint(tmp_path, encode(line))
     assert error.where == f"{tmp_path / 'trace.jsonl'}:1"
     assert f"declared.{member} is {json.dumps(BAD_DECLARED[member])}" in error.message
+
+
+def test_a_bound_has_the_name_of_a_call() -> None:
+    """A bound under another name would be passed over, and nothing held to it."""
+    with pytest.raises(TraceError, match=r'declared\.bounds_s is {"session-start": 5}, .* start, prompt, tool'):
+        Declared.from_json({"bounds_s": {"session-start": 5}})
 
 
 @pytest.mark.parametrize("bounds", [{"start": True}, {"start": -1}, {"prompt": "5"}, {"prompt": float("nan")}, [5]])

@@ -58,6 +58,28 @@ def _reasons(change: Change) -> Iterator[str]:
         yield why_words(first) + (", and others like it" if more else "")
 
 
+def _fold(changes: Sequence[Change]) -> Sequence[Sequence[Change]]:
+    """The changes, those together that differ in nothing but the operation."""
+    alike: dict[object, list[Change]] = {}
+    for change in changes:
+        breach = change.now
+        words = breach.what.replace(breach.key.operation or " ", " ")
+        same = breach.verdict, breach.requirement, breach.pointer, breach.key.element, words, change.before
+        alike.setdefault((same, *change.scenarios, *map(why_words, change.why)), []).append(change)
+    return [*alike.values()]
+
+
+def _operations(changes: Sequence[Change]) -> str:
+    """Name the operations of some changes, each with the exchange that shows it first."""
+    named = (f"{printable(change.now.key.operation, 60)}{_exchange(change)}" for change in changes)
+    return first_of(named, MAX_SCENARIOS)
+
+
+def _exchange(change: Change) -> str:
+    finding = change.now.finding
+    return f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
+
+
 def lines(compared: ReportComparison, width: int, colour: bool = False) -> list[str]:
     """Show new breaches in full, and the others in a line each."""
     return terminal.draw([*_things(compared)], width, colour)
@@ -66,9 +88,9 @@ def lines(compared: ReportComparison, width: int, colour: bool = False) -> list[
 def _things(compared: ReportComparison) -> Iterator[RenderableType]:
     yield terminal.labelled("old", identity_words(compared.old))
     yield terminal.labelled("new", identity_words(compared.new))
-    for number, change in enumerate(compared.of(BreachGroup.FRESH)):
+    for number, changes in enumerate(_fold(compared.of(BreachGroup.FRESH))):
         yield Text()
-        yield from _fresh(change, in_full=number < MAX_NEW)
+        yield from _fresh(*changes, in_full=number < MAX_NEW)
     if missing := [*_missing(compared)]:
         yield Text()
         yield from (terminal.Paragraph(line, 0, 4) for line in missing)
@@ -108,17 +130,18 @@ def _information(compared: ReportComparison) -> Iterator[str]:
         yield f"not reachable any more: {', '.join(compared.became_unreachable)}"
 
 
-def _fresh(change: Change, *, in_full: bool) -> Iterator[RenderableType]:
+def _fresh(change: Change, *more: Change, in_full: bool) -> Iterator[RenderableType]:
     breach = change.now
     was = "" if change.before is None else f", {change.before.value} before"
     yield Text.assemble(("new ", terminal.STRONG), terminal.verdict_text(breach.verdict), f" {breach.requirement}{was}")
     requirement, finding = catalogue().get(breach.requirement), breach.finding
     yield terminal.labelled("what", printable(breach.what, 400))
+    if more:
+        yield terminal.labelled("also", _operations(more))
     if not in_full:
         return
     if breach.file:
-        exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
-        yield terminal.labelled_line("where", f"{printable(breach.file, 400)}{exchange}")
+        yield terminal.labelled_line("where", f"{printable(breach.file, 400)}{_exchange(change)}")
     if len(change.scenarios) > 1:
         yield terminal.labelled("seen", _places(change))
     if finding is not None and finding.pointer:
@@ -148,12 +171,12 @@ def _places(change: Change) -> str:
 def markdown(compared: ReportComparison) -> str:
     """A comment for a pull request: what is new, with the reason, and the rest as numbers."""
     blocks = [f"## Signet conformance: {closing_words(compared)}", ""]
-    fresh = compared.of(BreachGroup.FRESH)
+    fresh = _fold(compared.of(BreachGroup.FRESH))
     if not fresh:
         blocks += ["Nothing new is breached.", ""]
-    for change in fresh[:MAX_NEW]:
-        blocks += _block(change)
-    if (more := fresh[MAX_NEW:]) and (names := dict.fromkeys(change.now.requirement for change in more)):
+    for changes in fresh[:MAX_NEW]:
+        blocks += _block(*changes)
+    if (more := fresh[MAX_NEW:]) and (names := dict.fromkeys(changes[0].now.requirement for changes in more)):
         blocks += [f"And {len(more)} more: {', '.join(map(inline, names))}.", ""]
     blocks += [f"- {inline(line)}" for line in _missing(compared)]
     blocks += [""] if compared.unread or compared.lacks else []
@@ -161,16 +184,16 @@ def markdown(compared: ReportComparison) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def _block(change: Change) -> Sequence[str]:
+def _block(change: Change, *more: Change) -> Sequence[str]:
     breach = change.now
-    requirement, finding = catalogue().get(breach.requirement), breach.finding
+    requirement = catalogue().get(breach.requirement)
     was = "" if change.before is None else f", {change.before.value} before"
     block = [f"### {breach.verdict.value} {inline(breach.requirement)}{was}", ""]
     block += [f"- **what**: {inline(printable(breach.what, 400))}"]
+    block += [f"- **also**: {inline(_operations(more))}"] if more else []
     if breach.file:
-        exchange = f" #{finding.exchanges[0]}" if finding is not None and finding.exchanges else ""
         seen = f", {inline(_places(change))}" if len(change.scenarios) > 1 else ""
-        block.append(f"- **where**: {code(printable(breach.file, 400) + exchange)}{seen}")
+        block.append(f"- **where**: {code(printable(breach.file, 400) + _exchange(change))}{seen}")
     block += [f"- **because**: {inline(printable(reason, 600))}" for reason in _reasons(change)]
     if requirement is not None:
         block.append(f"- **change**: {inline(requirement.fix)}")

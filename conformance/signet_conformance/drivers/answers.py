@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from signet_conformance.errors import printable
 from signet_conformance.files.json_values import list_in, object_in, objects_in, text_in
+from signet_conformance.scenarios.features import misspelt_steps
 from signet_conformance.trace import marks
 
 MAX_MARKS = 20
@@ -42,7 +43,8 @@ def loaded_marks(about: Mapping[str, Any], played: Mapping[str, Any]) -> Iterato
     yield from (_reinstalled(row, host) for row in objects_in(about.get("reinstalled")))
     yield from (_observed(row) for row in objects_in(about.get("observed")))
     yield from (marks.RemarkMark(text=str(text), unheard=True) for text in list_in(about.get("unheard")))
-    yield from (marks.RemarkMark(text=str(text)) for text in list_in(about.get("remarks")))
+    remarks = (*misspelt_steps(about), *list_in(about.get("remarks")))
+    yield from (marks.RemarkMark(text=str(text)) for text in remarks)
     if (printed := printed_mark(None, about)) is not None:
         yield printed
 

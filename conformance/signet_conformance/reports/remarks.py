@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
 
+from signet_conformance.contract import document
 from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.facts.whole_run import refusals
 from signet_conformance.trace import Gap, Trace, marks
 from signet_conformance.trace.marks import kit_marks, marks_of
-from signet_conformance.trace.model import NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
+from signet_conformance.trace.model import ERRORS, NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
 MAX_KINDS = 12
 """Lines about handlers; further kinds are counted."""
@@ -48,6 +50,8 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
     refused = [*no_requests(given), *refusals(given, counted=False)]
     return [
         *_gaps(given),
+        *_unknown_operations(given),
+        *_unknown_errors(given),
         *refused,
         *registrations(given),
         *installed,
@@ -55,6 +59,25 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
         *unperformed(given),
         *_handlers(given),
     ]
+
+
+def _unknown_operations(traces: Iterable[Trace]) -> Iterator[str]:
+    """Declared operations that the contract lacks, such as a misspelt one: no requirement takes notice of them."""
+    operations = document("operations.json")["operations"]
+    declared = dict.fromkeys(name for trace in traces for name in trace.header.declared.capabilities or ())
+    for name in [each for each in declared if each not in operations][:MAX_KINDS]:
+        near = get_close_matches(name, operations, 1)
+        meant = f": did you mean {near[0]}?" if near else ""
+        yield f"declared, and no operation of the contract: {printable(name, 60)}{meant}"
+
+
+def _unknown_errors(traces: Iterable[Trace]) -> Iterator[str]:
+    """The kinds of error that no recorder of the kit writes; a large recording is not read again for them."""
+    in_memory = (trace.exchanges for trace in traces if isinstance(trace.exchanges, tuple))
+    first = {each.error: each.seq for each in chain.from_iterable(map(reversed, in_memory)) if each.error is not None}
+    for kind in [each for each in first if each not in ERRORS][:MAX_KINDS]:
+        known = f"the kit knows {', '.join(ERRORS)}"
+        yield f"exchange {first[kind]}: error.kind is {printable(kind, 40)}, which decides nothing: {known}"
 
 
 def registrations(traces: Iterable[Trace]) -> Sequence[str]:

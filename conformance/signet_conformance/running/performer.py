@@ -18,15 +18,11 @@ from signet_conformance.running.daemon import DaemonUnderTest
 from signet_conformance.running.recorder import RecorderClient, asked_model, mark
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios import steps
-from signet_conformance.scenarios.features import listed_steps
+from signet_conformance.scenarios.features import ATTACHED, STOPPED, listed_steps
 from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id, leaves_end_untold
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
-STOPPED = "stopped_prompt"
-"""The step that a driver lists if it can play a turn which the user stops."""
-ATTACHED = "attached_prompt"
-"""The step that a driver lists if it can play a prompt with attachments."""
 WITHIN = "within"
 """The delay of an answer that comes late, but within the bound."""
 _NOT_SENT = ("as", "repeat", "for_late_start")

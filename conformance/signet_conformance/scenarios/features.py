@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
+from signet_conformance.errors import printable
 from signet_conformance.facts.steps import TOOLS
 from signet_conformance.trace import Declared
+from signet_conformance.trace.marks import StepName
 
 CHUNK = 20
 """The number of generated sessions that one connector process performs."""
@@ -15,6 +19,10 @@ CHUNK = 20
 SESSION_HOOKS = frozenset({"session-start", "user-prompt-submit", "session-end"})
 WHOLE_STEPS = frozenset({"start", "prompt", "tool", "compact", "resume", "clear", "end"})
 HALVES = frozenset({"pre_compaction", "compaction_complete"})
+STOPPED = "stopped_prompt"
+"""The step that a driver lists if it can play a turn which the user stops."""
+ATTACHED = "attached_prompt"
+"""The step that a driver lists if it can play a prompt with attachments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,17 @@ def listed_steps(hello: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the steps that a driver lists in its answer to hello; None without a list."""
     listed = hello.get("steps")
     return frozenset(map(str, listed)) if isinstance(listed, list) else None
+
+
+def misspelt_steps(hello: Mapping[str, Any]) -> Iterator[str]:
+    """Describe each step of a driver's list that is nearly one of the kit's; or the list, if it has another type."""
+    known = [*StepName, STOPPED, ATTACHED]
+    for name in sorted((listed_steps(hello) or frozenset()).difference(known)):
+        # Drivers may list steps of their own, which nearly no other is spelt like.
+        if near := get_close_matches(name, known, 1, 0.75):
+            yield f"the driver lists the step {printable(name, 40)}, which no scenario has: did you mean {near[0]}?"
+    if hello.get("steps") is not None and listed_steps(hello) is None:
+        yield f"the driver's steps are {printable(json.dumps(hello['steps']), 40)}, and no list: the kit tries them out"
 
 
 QUICK_BOUND_S = 1.5

@@ -101,7 +101,8 @@ def load(name: str, root: Path | None = None, option: str = "--target") -> Targe
     settings = read_settings(root)
     every = sorted({*names(), *settings.targets})
     if name not in every:
-        near = difflib.get_close_matches(name, every, n=3)
+        begin = [each for each in every if name and each.startswith(name)]
+        near = begin or difflib.get_close_matches(name, every, n=3, cutoff=0.7)
         raise TargetError(
             f"no target is called {printable(name, 60)!r}, {_read_where(settings, root)}",
             where=option,
@@ -137,11 +138,12 @@ def _merge(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dic
 
 def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
     from signet_conformance.files.documents import demand
-    from signet_conformance.targets.profile import Profile, demand_read
+    from signet_conformance.targets.profile import Profile, demand_placeholders, demand_read
 
     where, own = settings.where(name), settings.targets.get(name, {})
     profile = demand(Profile, data, where, error=TargetError)
     demand_read(profile, own, where)
+    demand_placeholders(profile.command, where)
     if KINDS[profile.driver].own_program and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -225,6 +226,22 @@ class SettingsFile(Document):
 
 _WORDS: Mapping[str, str] = {"module": "{module}", "files": "{module}", "runtime": "{runtime}"}
 """Settings that a driver program's command must use, with the placeholder for each."""
+
+
+_PLACEHOLDERS = ("root", "python", "port", "runtime", "module")
+
+
+def demand_placeholders(command: Sequence[str], where: str) -> None:
+    """Raise TargetError for a misspelt placeholder: the program would get it as text."""
+    for word in command:
+        for name in re.findall(r"(?<!\$)\{(\w+)\}", word):
+            near = difflib.get_close_matches(name.lower(), _PLACEHOLDERS, n=1, cutoff=0.75)
+            if near and name not in _PLACEHOLDERS:
+                raise TargetError(
+                    f"{{{printable(name, 40)}}} of the command stands for nothing",
+                    where=where,
+                    remedy=f"did you mean {{{near[0]}}}?",
+                )
 
 
 def demand_read(profile: Profile, own: Mapping[str, Any], where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field, to_builtins
 from msgspec.structs import force_setattr
@@ -135,6 +135,8 @@ else:
     ErrorKind = str | ErrorOfLine | None
 
 
+ERRORS = ("upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", "not_carried", "fault")
+"""Why an exchange has no answer (`Exchange.error`); another reason is read, and decides nothing."""
 NOT_CARRIED = "not_carried"
 """The error of an exchange whose request the recorder refused to pass on, such as an upgrade."""
 PENDING = "pending"
@@ -150,9 +152,8 @@ OVER_LIMIT = "over the limit"
 class Exchange(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="exchange"):
     """One recorded request with its response, or with the reason why none came.
 
-    `error` is `upstream_refused`, `upstream_reset`, `upstream_timeout`, `client_closed`, `not_carried`, `fault` or
-    None; `fault` is the fault that changed or answered the exchange. `line` is its line number in the file, `raw`
-    the bytes of that line.
+    `error` is one of ERRORS or None, if the trace was written by the kit; `fault` is the fault that changed or answered
+    the exchange. `line` is its line number in the file, `raw` the bytes of that line.
     """
 
     seq: int
@@ -188,7 +189,8 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
 """The name that the connector's daemon token has among the canaries (`Declared.canaries`)."""
-BOUNDS = ("start", "prompt", "tool", "compact", "end")
+Bound = Literal["start", "prompt", "tool", "compact", "end"]
+BOUNDS: tuple[str, ...] = get_args(Bound)
 """The calls for which a target can declare a timeout (`Declared.bounds_s`)."""
 
 
@@ -222,7 +224,7 @@ class Declared(Struct, frozen=True, omit_defaults=True):
     @classmethod
     def from_json(cls, data: Mapping[str, JSONValue], where: str = "declared") -> Declared:
         """Read the header's `declared` object; raise TraceError naming the member that is off."""
-        known: dict[str, JSONValue] = {"token": data.get("token") is True}
+        known: dict[str, JSONValue] = {}
         for member, (kind, expected) in _DECLARED.items():
             given = data.get(member)
             if given is None or (not given and member in _MAY_BE_EMPTY):
@@ -247,10 +249,11 @@ _DECLARED: Mapping[str, tuple[Any, str]] = {
     "agents": (tuple[Annotated[str, Meta(pattern=r"\S")], ...], "a list of agent ids"),
     "harness": (str, "a string"),
     "bounds_s": (
-        dict[str, Annotated[float, Meta(gt=0, lt=MAX_SECONDS)]],
-        'an object of seconds such as {"start": 15.0, "prompt": 5.0}',
+        dict[Bound, Annotated[float, Meta(gt=0, lt=MAX_SECONDS)]],
+        f'an object of seconds such as {{"start": 15.0, "prompt": 5.0}}, by the names {", ".join(BOUNDS)}',
     ),
     "capabilities": (tuple[str, ...], "a list of operation names"),
+    "token": (bool, "true or false"),
     "prompt_chars": (Annotated[int, Meta(ge=1)], "a whole number of characters, 1 or more"),
     "bypass": (Literal["connector", "application"], '"connector" or "application"'),
     "recovers_s": (Annotated[float, Meta(ge=0, lt=MAX_SECONDS)], "a number of seconds, 0 or more"),

@@ -16,11 +16,10 @@ from urllib.parse import parse_qsl, urlsplit
 from msgspec import Struct
 
 from signet_conformance.errors import UsageError, os_errors, printable
-from signet_conformance.trace.model import NOT_CARRIED
+from signet_conformance.trace.model import ERRORS
 from signet_recording_proxy.captures import CapturedExchange, CapturedMessage, Headers, instant
 
 MAX_BYTES = 512 * 1024 * 1024
-ERRORS = frozenset({"upstream_refused", "upstream_reset", "upstream_timeout", "client_closed", NOT_CARRIED, "fault"})
 _REMEDY = "export it again, as HAR 1.2 with content"
 _DESCRIBING = frozenset({"mimeType", "text", "params", "encoding", "comment"})
 """Members of `postData` with or about the body; any other, such as `_file`, says that the body is elsewhere."""

@@ -20,7 +20,14 @@ from rich.table import Table
 from signet_reference_harness.bench import daemons, figures
 from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
-from signet_reference_harness.bench.comparing import bare_table, compare, page_of, show_side_by_side, speaker
+from signet_reference_harness.bench.comparing import (
+    bare_table,
+    compare,
+    page_of,
+    show_side_by_side,
+    speaker,
+    wide_console,
+)
 from signet_reference_harness.bench.log import BenchFailureError
 from signet_reference_harness.bench.pairs import pairs_of, pairs_text
 from signet_reference_harness.bench.performing import Subject
@@ -90,7 +97,7 @@ def perform(given: BenchOptions) -> int:
     if given.as_json:
         sys.stdout.write((plan.folder / RESULT).read_text("utf-8"))
     else:
-        show(finished.result, finished.times, finished.answers, Console(soft_wrap=True))
+        show(finished.result, finished.times, finished.answers, wide_console())
         print(f"results: {plan.folder / RESULT}")
     return FAILED if finished.result.assertions["failed"] else 0
 
@@ -347,5 +354,5 @@ def perform_sweep(path: Path, out: Path, *, jobs: int | None, quiet: bool, page_
     comparisons = [compare(first, other) for other in others]
     if page_file is not None:
         write_text(page_of(results, comparisons), page_file)
-    show_side_by_side(results, comparisons, Console(soft_wrap=True))
+    show_side_by_side(results, comparisons, wide_console())
     return 0

@@ -122,6 +122,11 @@ def bare_table(first: str, *numbers: str) -> Table:
     return table
 
 
+def wide_console() -> Console:
+    """Standard output, on which no table loses a figure: a narrow terminal wraps its lines."""
+    return Console(soft_wrap=True, width=1000)
+
+
 def speaker(console: Console) -> Callable[[str], None]:
     """A function that prints a text without markup, and without control characters."""
     return lambda text: console.print(printable(text), markup=False, highlight=False)
@@ -228,5 +233,5 @@ def _rank(rank: int | None) -> str:
 
 
 def _cells(each: FigureDifference) -> tuple[str, str, str, str]:
-    bounds = "" if each.interval is None else f"{each.interval[0]:+.3f} to {each.interval[1]:+.3f}"
+    bounds = "none" if each.interval is None else f"{each.interval[0]:+.3f} to {each.interval[1]:+.3f}"
     return f"{each.first:.3f}", f"{each.second:.3f}", f"{each.difference:+.3f}", bounds

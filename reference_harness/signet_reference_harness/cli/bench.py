@@ -129,8 +129,6 @@ def _list_counts(counts: Mapping[str, int]) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON; of more than two, a list of pairs.")
 def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool) -> int:
     """Compare the results, and show the differences."""
-    from rich.console import Console
-
     from signet_reference_harness.bench import comparing, figures
     from signet_reference_harness.bench.result import document_text, write_text
 
@@ -145,7 +143,7 @@ def compare(results: tuple[Path, ...], page_file: Path | None, *, as_json: bool)
         texts = [document_text(each) for each in comparisons]
         click.echo(texts[0] if is_pair else f"[{','.join(texts)}]\n", nl=False)
     elif is_pair:
-        comparing.show(comparisons[0], Console(soft_wrap=True))
+        comparing.show(comparisons[0], comparing.wide_console())
     else:
-        comparing.show_side_by_side(read, comparisons, Console(soft_wrap=True))
+        comparing.show_side_by_side(read, comparisons, comparing.wide_console())
     return 0

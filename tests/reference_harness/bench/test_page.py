@@ -30,7 +30,7 @@ def test_the_commands_of_the_page_run(
     said = capsys.readouterr().out
     assert "suite.jsonl: hut: scenarios: 1, databases: 1, facts: 5" in said
     (shown,) = re.findall(r"```text\n(hut: .*?)```", text, re.DOTALL)
-    printed = {line.rstrip() for line in said.splitlines()}
+    printed = set(said.splitlines())
     assert [line for line in shown.splitlines() if line not in printed] == [], "the page shows what is printed"
     assert Path("comparison.html").is_file()
     assert len(list(read_pairs(Path("pairs.jsonl")))) == 4

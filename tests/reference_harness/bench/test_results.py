@@ -93,6 +93,16 @@ def test_any_number_of_results_is_compared_with_the_first(runs: tuple[Path, Path
         comparing.read_results([runs[0]])
 
 
+def test_no_figure_is_cut_to_the_width_of_a_pipe(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Long names of runs take no column of figures away, and no line ends in blanks."""
+    three = [shutil.copytree(runs[0], tmp_path / f"{'a-run-with-a-long-name-' * 3}{n}") for n in range(3)]
+    done = CliRunner().invoke(commands, ["bench", "compare", *map(str, three)])
+    assert "…" not in done.output
+    assert done.output.count(" 1.000 (1.000 to 1.000)") == 6
+    done = CliRunner().invoke(commands, ["bench", "compare", *map(str, three[:2])])
+    assert [line for line in done.output.splitlines() if line.endswith(" ")] == []
+
+
 def test_a_category_that_a_result_lacks_is_none(runs: tuple[Path, Path]) -> None:
     """A baseline is asked nothing that only a session asks."""
     first, second = map(comparing.read_result, runs)
