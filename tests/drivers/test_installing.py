@@ -100,6 +100,41 @@ def test_only_what_is_older_is_installed_over(made: Made, recorded: Recorded, tm
     assert over == {"0.13.1": (".claude/settings.json: /hooks/Stop/*/hooks/*",), "0.1.101": ()}
 
 
+HOOKS_INSTALLER = """
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+export class Connector {
+  async install() {
+    const file = `${homedir()}/.codex/hooks.json`;
+    mkdirSync(`${homedir()}/.codex`, { recursive: true });
+    let stood = {};
+    try { stood = JSON.parse(readFileSync(file, "utf8")).hooks ?? {}; } catch {}
+    const isOurs = ({ command }) => OURS.test(command);
+    const hooks = {};
+    for (const [event, name] of [["SessionStart", "session-start"], ["Stop", "session-end"]]) {
+      const others = (stood[event] ?? []).filter((group) => !group.hooks?.some(isOurs));
+      const command = `signet hook ${name} -H codex --codex-json`;
+      hooks[event] = [...others, { hooks: [{ type: "command", command, timeout: 20 }] }];
+    }
+    writeFileSync(file, JSON.stringify({ hooks: { ...stood, ...hooks } }));
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("ours", "knows"), [("^signet hook ", False), ("^(SIGNET_DAEMON_URL=\\S+ )?signet hook ", True)])
+def test_hooks_that_were_installed_with_the_daemon_s_address_are_known_again(
+    ours: str, knows: bool, made: Made, recorded: Recorded, tmp_path: Path
+) -> None:
+    """Their commands begin with it; an installer that does not recognise them writes its own beside them."""
+    (tmp_path / "index.mjs").write_text(HOOKS_INSTALLER.replace("OURS", f"/{ours}/"))
+    target = made("codex", module=str(tmp_path / "index.mjs"), capabilities=["session-start"])
+    (path,) = recorded(target, ["installed-again"])
+    over = {mark.older: mark.old for mark in marks_of(trace.read(path), ReinstalledMark) if mark.how == "over"}
+    hooks = [f".codex/hooks.json: /hooks/{event}/*/hooks/*" for event in ("SessionStart", "Stop")]
+    assert list(over["0.109"]) == ([] if knows else hooks)
+
+
 PLUGIN_INSTALLER = """
 import { mkdirSync, writeFileSync, existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
