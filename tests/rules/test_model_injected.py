@@ -250,6 +250,25 @@ def test_half_of_the_lines_are_enough(lines: int, note: str, expected: object, t
         assert only(tmp_path, 1, items).message == message
 
 
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [((1,), WARN), ((0, 1), OPEN), ((1, 2, 3), PASS), ((0,), OPEN), ((1, "[truncated]"), PASS), ((), WARN)],
+)
+def test_another_member_of_the_answer_is_not_what_was_injected(
+    shown: tuple[int | str, ...], expected: object, tmp_path: Path
+) -> None:
+    """A line that stands in it too is the only one that the model gets: the connector passed on the wrong member."""
+    text = [f"Memory {word} is about the billing service." for word in ("one", "two", "three", "four", "five", "six")]
+    lines = [each if isinstance(each, str) else text[each] for each in shown]
+    given = start("\n".join(text))
+    given["response"]["body"]["recentContext"] = f"# Memory\n\n{text[1]}"
+    items = [step("start"), given, said(), asks("\n".join(lines))]
+    assert verdicts(tmp_path, 1, items) == [expected]
+    if shown == (1,):
+        message = "what session-start injected does not reach the model: only recentContext of the same answer is there"
+        assert only(tmp_path, 1, items).message == message
+
+
 def test_a_line_that_the_host_cuts_is_not_missing(tmp_path: Path) -> None:
     """Its beginning proves that the text was passed on; a few words of it, or one that goes on otherwise, do not."""
     line = "The billing service of Atlas runs in two regions, and only the first of them takes payments."

@@ -27,6 +27,7 @@ from signet_conformance.trace.marks import StepMark, StepName
 
 _COMPACTING = frozenset({StepName.COMPACT, StepName.COMPACTION_COMPLETE, StepName.CLEAR})
 _OK = 200
+_OWN_MEMBERS = frozenset({"inject", "memories"})
 _STUB = "stub"
 
 
@@ -50,6 +51,13 @@ class InjectedText(Struct, frozen=True, dict=True):
         return tuple(
             line for line in self.lines if any(says(words, f" {line} ") or says(line, f" {words} ") for words in known)
         )
+
+    @cached_property
+    def repeated(self) -> Mapping[str, str]:
+        """The lines that another member of the answer holds as well, to that member; memories are no such member."""
+        members = {name: value for name, value in (self.call.answer or {}).items() if name not in _OWN_MEMBERS}
+        held = {name: padded(texts_within(value, names=False)) for name, value in members.items()}
+        return {line: name for name, words in held.items() for line in self.lines if says(line, words)}
 
 
 @once_a_recording
@@ -169,13 +177,14 @@ class ExpectedText(Struct, frozen=True):
     """A text that a request should hold.
 
     `lines` are those that identify it, `unique` those that can come from no other source, `memories` those that
-    matter most, if there are any.
+    matter most, if there are any. `repeated` are those in other members of the answer, which a connector may have used.
     """
 
     text: str
     lines: tuple[str, ...]
     unique: tuple[str, ...]
     memories: tuple[str, ...] = ()
+    repeated: Mapping[str, str] = {}
 
     def presence_in(self, request: ModelCall) -> Presence:
         """How much of the text a request holds. Half of its lines are enough, or one beside a note of an omission."""
@@ -189,8 +198,15 @@ class ExpectedText(Struct, frozen=True):
         if self._is_shortened_in(request):
             return Presence.PRESENT
         if not here.mostly:
-            return Presence.PARTIAL
+            return Presence.ABSENT if self.member_in(request) is not None else Presence.PARTIAL
         return Presence.PRESENT if not self.memories or self._holds(request, self.memories) else Presence.AMBIGUOUS
+
+    def member_in(self, request: ModelCall) -> str | None:
+        """The member of the answer whose lines a request holds in place of the text; None without one."""
+        own = tuple(line for line in self.unique if line not in self.repeated)
+        if not own or self._holds(request, own) or self._is_cut_in(request):
+            return None
+        return next((name for line, name in self.repeated.items() if self._holds(request, (line,))), None)
 
     def describe(self, request: ModelCall, name: str) -> str:
         """Say why it is undecided whether a request holds the text, which messages call `name`."""
@@ -244,7 +260,8 @@ def expect_text(
 
 def expect_injected(recording: Recording, text: InjectedText) -> ExpectedText:
     """Choose the lines of an injected text that prove its presence."""
-    return expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+    expected = expect_text(recording, text.session, text.call, text.text, text.lines, text.memories)
+    return replace(expected, repeated={line: name for line, name in text.repeated.items() if line in expected.unique})
 
 
 def _requests_before(recording: Recording, session: str, call: Call) -> Sequence[ModelCall]:

@@ -88,6 +88,8 @@ def _breach_of(
     where = " in its first request, only later in the turn" if later is not None else ""
     if aside and later is None:
         where = ": it is in a request beside the turn's own, such as for a title"
+    elif later is None and (member := wanted.member_in(first)) is not None:
+        where = f": only {member} of the same answer is there"
     code = "absent" if later is None else "late"
     if not text.call.accepted:
         code = "given up"
