@@ -122,7 +122,9 @@ export class Connector {
 """
 
 
-@pytest.mark.parametrize(("ours", "knows"), [("^signet hook ", False), ("^(SIGNET_DAEMON_URL=\\S+ )?signet hook ", True)])
+@pytest.mark.parametrize(
+    ("ours", "knows"), [("^signet hook ", False), ("^(SIGNET_DAEMON_URL=\\S+ )?signet hook ", True)]
+)
 def test_hooks_that_were_installed_with_the_daemon_s_address_are_known_again(
     ours: str, knows: bool, made: Made, recorded: Recorded, tmp_path: Path
 ) -> None:

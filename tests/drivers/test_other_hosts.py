@@ -177,6 +177,26 @@ def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None
         assert "has no memory server: the MCP server ended with status 1" in result["skipped"]
 
 
+def test_memory_server_that_ends_in_a_call(made: Made, recorded: Recorded) -> None:
+    """The model is told that the connection is closed, and the harness continues: SIG-LOAD-001 warns, once."""
+    target = made("mcp", mode="ends", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    (path,) = recorded(target, ["tools"])
+    judged = engine.judge(trace.read(path)).judgements["SIG-LOAD-001"]
+    warned = [finding for finding in judged.findings if finding.verdict is Verdict.WARN]
+    assert [finding.message for finding in warned] == ["tool memory_search threw: the host caught it and went on"], (
+        judged.findings
+    )
+    assert "the MCP server ended with status 1: ConnectionError: no daemon" in str(warned[0].received)
+
+
+def test_memory_server_that_refuses_a_call(made: Made, tmp_path: Path) -> None:
+    """An error of the protocol is the tool's result, as harnesses tell their model."""
+    target = made("mcp", mode="refuses", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    search = {"step": "tool", "session": "s1", "tool": "memory_search", "arguments": {"query": "Atlas"}}
+    _, result = performed(target, tmp_path / "home", [START, search])
+    assert (result["is_error"], result["text"]) == (True, "the MCP server answers tools/call: no daemon")
+
+
 @pytest.mark.parametrize("mode", ["conforming", "drops-agent"])
 def test_memory_server_in_javascript(mode: str, runtime: str, made: Made, broken: Broken) -> None:
     """The server's language does not matter: the same is found of one for node or bun."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.environment import MARK
+from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts import hook_settings, host_program, installed, registry
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
 from signet_conformance.drivers.hosts.mcp_server import McpServer
@@ -467,7 +468,11 @@ class CommandHooks:
     def _tool(self, session: HookSession, step: Mapping[str, Any]) -> Mapping[str, Any]:
         if session.server is None:
             command, env = installed.mcp_command(Path.home(), self._face)
-            session.server = McpServer(command, self._server_env(session, env), str(session.cwd), self._face["harness"])
+            server_env, harness = self._server_env(session, env), self._face["harness"]
+            try:
+                session.server = McpServer(command, server_env, str(session.cwd), harness)
+            except ChildEndedError as ended:
+                raise Skipped(f"this session has no memory server: {ended.message}") from None
             offered = installed.offered_tools(Path.home(), self._face, session.server.tools)
             session.hidden_tools = frozenset(session.server.tools) - offered.keys()
             session.tools, facts = registry.accept_tools(offered, self._face, self._options.get("tools", {}))
@@ -502,7 +507,7 @@ class CommandHooks:
                     return "a hook of the harness refuses the call", True
             return answer
 
-        return use_tool(step, session.tools, names, run, self._peer.hand_over)
+        return {**use_tool(step, session.tools, names, run, self._peer.hand_over), "calls": server.take_failures()}
 
     def flush(self) -> None:
         """Do nothing: every hook has ended before its step is answered."""

@@ -103,7 +103,8 @@ class McpHarness:
     def _perform_on(self, server: Server, kind: str, step: Mapping[str, Any]) -> Mapping[str, Any]:
         name = str(step.get("session"))
         if kind == "tool":
-            return use_tool(step, self._tools[name], self._names, server.call, self._peer.hand_over)
+            result = use_tool(step, self._tools[name], self._names, server.call, self._peer.hand_over)
+            return {**result, "calls": server.take_failures()}
         if kind == "prompt":
             self._peer.model_turn(name)
             return {"turn": True}

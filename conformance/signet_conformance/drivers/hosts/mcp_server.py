@@ -30,8 +30,15 @@ CALL_TIMEOUT_S = 90.0
 _SHOWN = 80
 _MOST_PAGES = 100
 """A bound, for servers whose list of tools never ends."""
+_CLOSED_CODE = -32000
+_CLOSED = f"MCP error {_CLOSED_CODE}: Connection closed"
+"""What clients give the model as the result of a tool whose server has ended."""
 _EXCEPTION = re.compile(r"[\w.]*(Error|Exception)\b")
 """The beginning of a line in which Python or JavaScript names an uncaught exception."""
+
+
+class _RefusedError(StepError):
+    """Raised when the server answers a request with an error, of which a harness tells its model."""
 
 
 class McpServer:
@@ -41,6 +48,8 @@ class McpServer:
         self._next_id = 0
         self._stray_line: str | None = None
         self._is_reported = False
+        self._has_ended = False
+        self._failures: list[Mapping[str, Any]] = []
         self._process = LineProcess("the MCP server", command, env=env, cwd=cwd, passed_over=self._pass_over)
         try:
             about = {"name": client, "version": "1.0.0"}
@@ -51,13 +60,15 @@ class McpServer:
             self.tools: Mapping[str, Any] = dict(self._list_tools())
         except ChildEndedError as ended:
             self._process.close()
-            exceptions = [line for line in self._process.stderr if _EXCEPTION.match(line)]
-            # In JavaScript a stack follows the exception.
-            why = f"{ended.message}: {printable(exceptions[-1], 300)}" if exceptions else ended.message
-            raise ChildEndedError(why, where=ended.where, remedy=ended.remedy) from None
+            raise ChildEndedError(self._why(ended), where=ended.where, remedy=ended.remedy) from None
         except BaseException:
             self._process.close()
             raise
+
+    def _why(self, ended: ChildEndedError) -> str:
+        """How the server ended, with the exception that it printed; in JavaScript a stack follows the exception."""
+        exceptions = [line for line in self._process.stderr if _EXCEPTION.match(line)]
+        return f"{ended.message}: {printable(exceptions[-1], 300)}" if exceptions else ended.message
 
     def _list_tools(self) -> Iterator[tuple[str, Any]]:
         """Yield name and schema of each tool, from all pages of the list."""
@@ -72,10 +83,23 @@ class McpServer:
             params = {"cursor": page["nextCursor"]}
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool; return its text, and whether the server marks it as an error."""
-        result = self._ask("tools/call", {"name": name, "arguments": arguments}, CALL_TIMEOUT_S)
+        """Call a tool; return its text, and whether the server marks it as an error, refuses it or has ended."""
+        try:
+            result = self._ask("tools/call", {"name": name, "arguments": arguments}, CALL_TIMEOUT_S)
+        except _RefusedError as refusal:
+            return str(refusal), True
+        except ChildEndedError as ended:
+            if not self._has_ended:
+                self._failures.append({"event": f"tool {name}", "thrown": self._why(ended), "lost": False})
+            self._has_ended = True
+            return _CLOSED, True
         texts = [str(part.get("text", "")) for part in objects_in(result.get("content"))]
         return "\n".join(texts), result.get("isError") is True
+
+    def take_failures(self) -> Sequence[Mapping[str, Any]]:
+        """The call in which the server ended since the last time, as rows of `calls` in the answer to a step."""
+        failures, self._failures = self._failures, []
+        return failures
 
     def close(self) -> None:
         """End the session as a harness that quits: close the server's pipes."""
@@ -108,7 +132,7 @@ class McpServer:
                 self._refuse(message)
             elif message.get("id") == self._next_id:
                 if isinstance(message.get("error"), dict):
-                    raise StepError(f"the MCP server answers {method}: {message['error'].get('message')}")
+                    raise _RefusedError(f"the MCP server answers {method}: {message['error'].get('message')}")
                 return object_in(message.get("result"))
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -162,8 +186,11 @@ class McpHttpServer:
                 return
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool; return its text, and whether the server marks it as an error."""
-        result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
+        """Call a tool; return its text, and whether the server marks it as an error or refuses it."""
+        try:
+            result = self._ask("tools/call", CALL_TIMEOUT_S, lambda: self._session.call_tool(name, dict(arguments)))
+        except _RefusedError as refusal:
+            return str(refusal), True
         data = result.model_dump(by_alias=True)
         return "\n".join(str(part.get("text", "")) for part in data.get("content", ())), data.get("isError") is True
 
@@ -182,6 +209,10 @@ class McpHttpServer:
         except Exception as failure:
             future.cancel()
             raise _step_error(self._server.url, method, failure) from failure
+
+    def take_failures(self) -> Sequence[Mapping[str, Any]]:
+        """Return nothing: the end of a shared server breaks the scenario off."""
+        return []
 
     def report_output(self, peer: Peer) -> None:
         """Do nothing: a shared server prints to this process's own output."""
@@ -229,6 +260,9 @@ def _step_error(url: str, method: str, failure: BaseException) -> BaseException:
     cause: BaseException = failure
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
+    code = getattr(getattr(cause, "error", None), "code", None)
+    if isinstance(code, int) and code != _CLOSED_CODE:
+        return _RefusedError(f"the MCP server answers {method}: {cause}")
     if isinstance(cause, TimeoutError):
         return StepError(f"the MCP server at {url} did not answer {method} in time")
     return StepError(f"the MCP server at {url} answers {method}: {type(cause).__name__}: {cause}")
