@@ -15,7 +15,9 @@ from msgspec import structs
 from signet_conformance import engine, trace
 from signet_conformance.drivers.answers import handler_marks
 from signet_conformance.errors import TargetError
-from signet_conformance.finding import Verdict
+from signet_conformance.facts import Recording
+from signet_conformance.finding import Finding, Verdict
+from signet_conformance.rules import harness_rules
 from signet_conformance.targets import Target
 from signet_conformance.targets.files import find_file
 from signet_conformance.trace.marks import InstalledMark, LoadedMark, RegisteredMark, marks_of
@@ -187,6 +189,18 @@ def test_memory_server_that_ends_in_a_call(made: Made, recorded: Recorded) -> No
         judged.findings
     )
     assert "the MCP server ended with status 1: ConnectionError: no daemon" in str(warned[0].received)
+
+
+@pytest.mark.parametrize("mode", ["tells", "swallows"])
+def test_memory_server_that_hides_an_error(mode: str, made: Made, recorded: Recorded) -> None:
+    """The model sees only the tools' results, and these are in the requests that the kit plays: SIG-MODEL-007 warns."""
+    target = made("mcp", mode=mode, module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    (path,) = recorded(target, ["daemon-limits"])
+    outcomes = list(harness_rules()["SIG-MODEL-007"](Recording(trace.read(path))))
+    found = {each.message for each in outcomes if isinstance(each, Finding) and each.verdict is Verdict.WARN}
+    hidden = {"the daemon answered 429, but the model is told that nothing is known"}
+    assert found == (hidden if mode == "swallows" else set()), outcomes
+    assert Verdict.PASS in outcomes
 
 
 def test_memory_server_that_refuses_a_call(made: Made, tmp_path: Path) -> None:
