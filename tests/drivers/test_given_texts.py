@@ -96,7 +96,11 @@ def told(
     finally:
         driver.close()
     members = ("given", "beside", "said")
-    return [{name: each[name] for name in members if each.get(name)} for each in said if set(members) & each.keys()]
+    return [
+        {name: each[name] for name in members if each.get(name) not in (None, [])}
+        for each in said
+        if set(members) & each.keys()
+    ]
 
 
 def given(**sources: str) -> list[Mapping[str, str]]:
@@ -154,6 +158,27 @@ def test_pi_tells_what_an_extension_put_among_the_messages(runtime: str, made: M
         {"given": given(**begun, context="context")},
         {"given": given(context="context")},
     ]
+
+
+@pytest.mark.parametrize(
+    ("messages", "says"),
+    [
+        ("[...messages, extra]", {"given": given(context="rules")}),
+        ("[extra]", {"given": given(context="rules"), "said": ""}),
+        ("[{ ...messages[0], timestamp: 1 }, extra]", {"given": given(context="rules"), "said": PROMPT["text"]}),
+        ("'none'", {}),
+    ],
+    ids=["added", "the user's left out", "the user's made anew", "no list"],
+)
+def test_pi_tells_when_an_extension_leaves_the_user_s_words_out(
+    messages: str, says: Mapping[str, Any], runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """What the extension returns is all that the model gets in that request."""
+    code = f"""
+    const extra = {{ role: "custom", content: "rules", timestamp: 2 }};
+    export default (pi) => pi.on("context", ({{ messages }}) => ({{ messages: {messages} }}));
+    """
+    assert told(made, tmp_path, runtime, "pi", code, START, PROMPT) == [says]
 
 
 def test_openclaw_joins_what_its_hooks_give(runtime: str, made: Made, tmp_path: Path) -> None:

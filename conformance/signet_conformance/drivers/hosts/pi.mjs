@@ -243,7 +243,8 @@ class Program {
    */
   async #fireContext(earlier = {}) {
     const messages = this.#session.messages;
-    const changed = (await this.#fire("context", { messages }))?.messages ?? [];
+    const answer = (await this.#fire("context", { messages }))?.messages;
+    const changed = Array.isArray(answer) ? answer : [];
     // An added message may have the time of an earlier one, so each of those is matched only once.
     const unmatched = this.#session.messages;
     const added = [];
@@ -254,6 +255,11 @@ class Program {
       const [known] = place < 0 ? [] : unmatched.splice(place, 1);
       if (known === undefined) added.push(textOf(content));
       else if (known === newest && textOf(content) !== textOf(known.content)) said = { said: textOf(content) };
+    }
+    if (Array.isArray(answer) && unmatched.includes(newest)) {
+      // An extension that leaves the user's message out may have put another one with the same words in its place.
+      const place = added.findIndex((text) => text.includes(textOf(newest.content)));
+      said = { said: place < 0 ? "" : added.splice(place, 1)[0] };
     }
     return { request: { ...said, given: givenRows({ ...earlier, context: added }) }, added: added.join("\n") };
   }
