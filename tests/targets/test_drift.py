@@ -85,7 +85,7 @@ def test_step_that_the_program_did_not_go_through_with_is_not_compared(step: str
 
 @pytest.mark.parametrize(
     ("ends", "differences"),
-    [(1, []), (2, ["events after Stop: the face says nothing; the program did Stop"])],
+    [(1, []), (2, ["events after Stop: face: nothing; program: Stop"])],
     ids=["as the face", "another end"],
 )
 def test_the_call_that_looks_for_a_tool_which_is_not_offered_is_not_compared(
@@ -108,14 +108,14 @@ def without(event: str, *names: str) -> list[str]:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"second": mark("remark", text="x")}, "events after UserPromptSubmit: the face says UserPromptSubmit;"),
-        ({"end": ran("UserPromptSubmit")}, "the program did UserPromptSubmit"),
+        ({"second": mark("remark", text="x")}, "events after UserPromptSubmit: face: UserPromptSubmit;"),
+        ({"end": ran("UserPromptSubmit")}, "program: UserPromptSubmit"),
         (
             {"start": ran("SessionStart", without("SessionStart", "source"))},
-            "members of SessionStart: the face says source",
+            "members of SessionStart: face: source",
         ),
-        ({"start": ran("SessionStart", [*FACE["events"]["SessionStart"], "branch"])}, "the program did send branch"),
-        ({"first": ran("UserPromptSubmit", cwd="/root")}, "the face says the project's, acme; the program did /root"),
+        ({"start": ran("SessionStart", [*FACE["events"]["SessionStart"], "branch"])}, "program: branch"),
+        ({"first": ran("UserPromptSubmit", cwd="/root")}, "face: the project's, acme; program: /root"),
         (
             {
                 "start": ran("SessionStart", env=["HOME"]),
@@ -123,13 +123,13 @@ def without(event: str, *names: str) -> list[str]:
                 "second": ran("UserPromptSubmit", env=["HOME"]),
                 "end": ran("SessionEnd", env=["HOME"]),
             },
-            "the face says CLAUDE_PROJECT_DIR; the program did set none",
+            "face: CLAUDE_PROJECT_DIR; program: not set",
         ),
-        ({"end": ran("SessionEnd", ms=90_000.0)}, "longest run of a hook: the face says 60 s; the program did let one"),
+        ({"end": ran("SessionEnd", ms=90_000.0)}, "longest run of a hook: face: 60 s; program: 90.0 s"),
     ],
 )
 def test_a_difference_is_told(other: Mapping[str, Item], words: str, tmp_path: Path) -> None:
-    """Each kind of difference names what the face says and what the program did."""
+    """Each kind of difference names its state in the face and in the program."""
     assert any(words in line for line in told(tmp_path, day(**other))), told(tmp_path, day(**other))
 
 
@@ -143,14 +143,14 @@ CODEX = EVIDENCE / "faces" / "codex-0.169.0-compaction.jsonl.gz"
         (
             '"occasion":"compact"',
             '"occasion":"startup"',
-            "the face says SessionStart compact;",
+            "face: SessionStart compact;",
         ),
         (
             '"event":"SessionEnd"',
             '"event":"Stop"',
-            "the face says nothing; the program did Stop other",
+            "face: nothing; program: Stop other",
         ),
-        ('"step":"compact"', '"step":"resume"', "the program did PreCompact manual, PostCompact manual"),
+        ('"step":"compact"', '"step":"resume"', "program: PreCompact manual, PostCompact manual"),
     ],
 )
 def test_what_codex_fires_later_is_compared_with_its_occasion(
@@ -167,7 +167,7 @@ def test_what_codex_fires_later_is_compared_with_its_occasion(
 
 
 def test_members_of_some_ways_of_running_are_no_drift(tmp_path: Path) -> None:
-    """What the face says an event has sometimes may be there or not."""
+    """A member that an event of the face has only sometimes may be there or not."""
     first = ran("UserPromptSubmit", [*FACE["events"]["UserPromptSubmit"], "prompt_id"])
     second = ran("UserPromptSubmit", [*FACE["events"]["UserPromptSubmit"], "prompt_id"])
     assert told(tmp_path, day(first=first, second=second)) == []
@@ -180,13 +180,13 @@ def test_variables_beyond_those_that_are_handed_on_are_drift(tmp_path: Path) -> 
     fired = {"start": "SessionStart", "first": "UserPromptSubmit", "second": "UserPromptSubmit", "end": "SessionEnd"}
     runs = {name: ran(event, env=["CLAUDE_PROJECT_DIR", "LANG"]) for name, event in fired.items()}
     (line,) = told(tmp_path, day(**runs), environment=["CLAUDE_PROJECT_DIR"], project_variables=[])
-    assert line.endswith("the program did LANG")
+    assert line.endswith("program: LANG")
 
 
 def test_a_variable_that_some_hooks_have_is_told_so(tmp_path: Path) -> None:
     """The program sets it, though not for each hook."""
     (line,) = told(tmp_path, day(first=ran("UserPromptSubmit", env=["HOME"])))
-    assert line.endswith("the face says CLAUDE_PROJECT_DIR; the program did set them for some hooks only")
+    assert line.endswith("face: CLAUDE_PROJECT_DIR; program: set for some hooks only")
 
 
 def test_a_face_is_updated_from_a_recording(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_played_runs_are_compared_if_they_play_the_face(
     ("files", "remedy"),
     [
         (["run.jsonl"], "name the recordings of a played run"),
-        (["run.jsonl", "played.jsonl"], "no scenario was performed in both, as with --every-scenario in the real run"),
+        (["run.jsonl", "played.jsonl"], "no scenario was performed in both; add --every-scenario to the real run"),
     ],
 )
 def test_why_the_requests_to_the_model_are_not_compared_is_told(
@@ -244,4 +244,4 @@ def test_why_the_requests_to_the_model_are_not_compared_is_told(
     build(tmp_path / "run.jsonl", [{"mark": "scenario", "data": {"name": "working-day"}}, *day(), asked])
     build(tmp_path / "played.jsonl", [{"mark": "scenario", "data": {"name": "plain"}}, loaded, asked], {"played": True})
     said = " ".join(invoke("face", "check", "claude-code", *files).stdout.split())
-    assert f"what reaches the model is not compared: {remedy}" in said
+    assert f"requests to the model not compared: {remedy}" in said

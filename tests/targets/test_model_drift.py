@@ -53,11 +53,11 @@ def said(*messages: tuple[str, str], system: str = "", tools: bool = True) -> Ma
 USER = ("user", ASKED)
 PLACES = {
     "nowhere": [said(USER)],
-    "into the system text, as system": [said(USER, system=MEMORY)],
+    "in the system text, as system": [said(USER, system=MEMORY)],
     "before the user's message, as user": [said(("user", MEMORY), USER)],
     "after the user's message, as system": [said(USER, ("system", MEMORY))],
     "within the user's message, as user": [said(("user", f"{MEMORY}\n\n{ASKED}"))],
-    "into a request beside the turn's own": [said(USER, system=MEMORY, tools=False), said(USER)],
+    "in a request beside the turn's own": [said(USER, system=MEMORY, tools=False), said(USER)],
 }
 
 
@@ -67,20 +67,20 @@ def test_a_text_that_stands_elsewhere_is_a_difference(place: str, tmp_path: Path
     played = recording(tmp_path, *PLACES["before the user's message, as user"], played=True)
     found = [drift.words for drift in model_drifts([recording(tmp_path, *PLACES[place])], [played])]
     expected = (
-        "step 1, what session-start in step 0 injected: the face says put it before the user's message, as user; "
-        f"the program did put it {place}"
+        "step 1, place of the text that session-start in step 0 injected: face: before the user's message, as user; "
+        f"program: {place}"
     )
     assert found == ([] if place.startswith("before") else [expected])
 
 
 def test_a_text_that_lasts_less_long_is_a_difference(tmp_path: Path) -> None:
     """Where the model called a tool, the last request of the turn is compared too."""
-    told = PLACES["into the system text, as system"]
+    told = PLACES["in the system text, as system"]
     played = recording(tmp_path, *told, *told, played=True)
     (drift,) = model_drifts([recording(tmp_path, *told, said(USER))], [played])
     assert drift.words == (
-        "step 1, what session-start in step 0 injected in the last request of the turn: the face says put it into the "
-        "system text, as system; the program did put it nowhere"
+        "step 1, place of the text that session-start in step 0 injected in the last request of the turn: "
+        "face: in the system text, as system; program: nowhere"
     )
     assert list(model_drifts([recording(tmp_path, *told)], [played])) == []
 
@@ -101,7 +101,7 @@ def test_a_turn_in_which_only_one_asks_is_a_difference(tmp_path: Path) -> None:
     """The other one asks nothing."""
     played = recording(tmp_path, said(("user", "Something else.")), played=True)
     (drift,) = model_drifts([recording(tmp_path, said(USER))], [played])
-    assert drift.words == "step 1: the face says ask it nothing; the program did ask the model"
+    assert drift.words == "step 1: face: the model is not asked; program: the model is asked"
 
 
 def test_only_recordings_of_one_scenario_are_compared(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ NO_DRIFT = {
 
 @pytest.mark.parametrize("case", NO_DRIFT)
 def test_what_a_face_does_not_promise_is_no_drift(case: str, tmp_path: Path) -> None:
-    """Repeats in a row, and what the face says of itself: unplayed, irregular, interactive, sometimes."""
+    """Repeats in a row, and what the face declares: unplayed, irregular, interactive, sometimes."""
     done, played, members = NO_DRIFT[case]
     assert told(tmp_path, done, played, **members) == []
 
@@ -76,29 +76,29 @@ DRIFT = {
     "fired beyond": (
         (*TALK, event("new.one")),
         TALK,
-        "new.one: the face says nothing of it; the program did fire it 1",
+        "new.one: face: not fired; program: fired 1",
     ),
-    "never fired": (TALK, (*TALK, event("session.deleted")), "session.deleted: the face says it is fired 1 times"),
-    "another order": ((STATUS, *TALK), TALK, "events first: the face says nothing; the program did session.status"),
+    "never fired": (TALK, (*TALK, event("session.deleted")), "session.deleted: face: fired 1 times"),
+    "another order": ((STATUS, *TALK), TALK, "events first: face: nothing; program: session.status"),
     "another kind": (
         (TALK[0], event("session.status", "sessionID", "status", args=("status.type=retry",)), TALK[2]),
         TALK,
-        "the face says session.status status.type=busy; the program did session.status status.type=retry",
+        "face: session.status status.type=busy; program: session.status status.type=retry",
     ),
-    "a member more": ((*TALK[:2], event("session.idle", "sessionID", "why")), TALK, "the program did send why"),
-    "a member less": ((*TALK[:2], event("session.idle")), TALK, "the program did leave them out"),
+    "a member more": ((*TALK[:2], event("session.idle", "sessionID", "why")), TALK, "program: why"),
+    "a member less": ((*TALK[:2], event("session.idle")), TALK, "program: never sent"),
     "another folder": (
         (*TALK[:2], ObservedMark(event="session.idle", members=("sessionID",), cwd="/root")),
         TALK,
-        "working folder of session.idle: the face says the project's, acme-api; the program did /root",
+        "working folder of session.idle: face: the project's, acme-api; program: /root",
     ),
 }
 
 
 BEYOND = {
-    "more than once": ((*TURN, TRANSFORMS, *TURN, TRANSFORMS), (*TURN, *TURN), "after says: the face says nothing"),
-    "not in the turn": ((ASKS, SAYS, TRANSFORMS), TURN, "after asks: the face says nothing; the program did says"),
-    "another one": ((*TURN, ASKS), TURN, "after says: the face says nothing; the program did asks"),
+    "more than once": ((*TURN, TRANSFORMS, *TURN, TRANSFORMS), (*TURN, *TURN), "after says: face: nothing"),
+    "not in the turn": ((ASKS, SAYS, TRANSFORMS), TURN, "after asks: face: nothing; program: says"),
+    "another one": ((*TURN, ASKS), TURN, "after says: face: nothing; program: asks"),
 }
 
 
@@ -119,7 +119,7 @@ def test_events_beyond_the_face_are_told_in_the_order_of_their_names(tmp_path: P
 
 @pytest.mark.parametrize("case", DRIFT)
 def test_a_difference_is_told(case: str, tmp_path: Path) -> None:
-    """Each kind of difference names what the face says and what the program did."""
+    """Each kind of difference names what face: and what the program did."""
     done, played, words = DRIFT[case]
     lines = told(tmp_path, done, played)
     assert [line for line in lines if words in line], lines

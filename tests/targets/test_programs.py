@@ -10,7 +10,7 @@ from signet_conformance import targets
 from signet_conformance.errors import NothingTestedError, TargetError, UsageError
 from signet_conformance.running.request import DrivenRequest
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE, find_program_profile, program_names
-from signet_conformance.targets.real import HarnessChoice, chosen_words, for_each_agent, with_harness
+from signet_conformance.targets.real import HarnessChoice, for_each_agent, options_for, with_harness
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_newest_that_is_installed_is_driven(place: Path) -> None:
     target = with_harness(targets.load("pi"), HarnessChoice("real"), "--harness")
     assert target.real is not None
     assert target.real.release == "0.73.1"
-    assert chosen_words(target) == ("--harness", "real", "--harness-version", "0.73.1")
+    assert options_for(target) == ("--harness", "real", "--harness-version", "0.73.1")
 
 
 @pytest.mark.parametrize("release", [None, "0.54.2"])

@@ -45,21 +45,21 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
     at_model = dict.fromkeys(each.words for each in model_drifts(traces, played_ones))
     differences = [*_differences(face, traces), *at_model]
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
-    told = [f"{face.name} beside {face.data.harness} {release}: {len(drift.hooks_observed(traces))} {observed}"]
-    if unseen := drift.not_compared(face.data, traces):
-        told.append(f"not compared, because no run shows them: {', '.join(unseen)}")
-    if left := drift.unplayed(face.data, traces):
-        told.append(f"not compared, because the face does not play them: {', '.join(left)}")
+    lines = [f"{face.name} beside {face.data.harness} {release}: {len(drift.hooks_observed(traces))} {observed}"]
+    if unobserved := drift.not_compared(face.data, traces):
+        lines.append(f"not compared, because no run shows them: {', '.join(unobserved)}")
+    if unplayed := drift.unplayed(face.data, traces):
+        lines.append(f"not compared, because the face does not play them: {', '.join(unplayed)}")
     if compared := turns_compared(traces, played_ones):
-        told.append(f"what reaches the model, in {counted(compared, 'turn')} beside the played ones")
+        lines.append(f"requests to the model compared in {counted(compared, 'turn')}")
     elif any(trace.model is not None for trace in traces):
         lacks = (
-            "no scenario was performed in both, as with --every-scenario in the real run"
+            "no scenario was performed in both; add --every-scenario to the real run"
             if played_ones
             else "name the recordings of a played run of the scenarios, too"
         )
-        told.append(f"what reaches the model is not compared: {lacks}")
-    paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in told]
+        lines.append(f"requests to the model not compared: {lacks}")
+    paragraphs = [Paragraph(printable(line, 600), 0, 2) for line in lines]
     paragraphs += [Paragraph(f"drift: {printable(line, 600)}", 0, 2) for line in differences]
     print_drawn(paragraphs)
     print(counted(len(differences), "difference") if differences else "no drift")
@@ -82,21 +82,22 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
-    print(f"wrote {printable(output, 400)}", *(f"to change by hand: {printable(line, 600)}" for line in left), sep="\n")
+    by_hand = (f"to change by hand: {printable(line, 600)}" for line in left)
+    print(f"wrote {printable(output, 400)}", *by_hand, sep="\n")
     return 0
 
 
 def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
-    """Where the program did otherwise than the face, each difference once."""
+    """The differences between the face and the program, each once."""
     if not face.data.tells_plugins:
-        told = drift.drifts(face.data, traces)
+        differences = drift.drifts(face.data, traces)
     else:
-        told = drift.plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
-    return list(dict.fromkeys(each.words for each in told))
+        differences = drift.plugin_drifts(face.data, traces, [play_steps(face, trace) for trace in traces])
+    return list(dict.fromkeys(each.words for each in differences))
 
 
 def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace], Sequence[Trace]]:
-    """The face, the release that was recorded, its recordings, and those of runs of a played host beside them."""
+    """The face, the program's release, the recordings of the program, and those of played runs among the files."""
     files = trace_files(recordings)
     if files.complaints:
         raise files.complaints[0]
@@ -120,7 +121,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
         )
     played_ones = [trace for trace in every if is_played(trace)]
     played = drift.release_of(played_ones)
-    # Whoever writes a face for the release plays that one.
+    # An author of a face for this release names it by this release in the played run.
     if played is not None and played[1] not in (face.data.version, release):
         raise UsageError(
             f"{host} {printable(release, 60)} is compared with {face.name}, and the played runs are of "

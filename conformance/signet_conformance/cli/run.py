@@ -39,7 +39,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.request import DEFAULT_SESSIONS, DrivenRequest, Invocation, RunOptions, worst
 from signet_conformance.targets.face import with_faces
-from signet_conformance.targets.real import HarnessChoice, chosen_words
+from signet_conformance.targets.real import HarnessChoice, options_for
 from signet_conformance.trace.recordings import recordings_in
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class _Run:
     ) -> None:
         self._asked = asked
         self._target = asked.target
-        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *chosen_words(asked.target, face)))
+        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *options_for(asked.target, face)))
         self._performance = DrivenPerformance(asked)
         self._display = display
         self._reload = reload

@@ -23,7 +23,7 @@ from signet_conformance.running import request
 from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import DrivenRequest, Invocation, RunOptions, worst
-from signet_conformance.targets.real import chosen_words
+from signet_conformance.targets.real import options_for
 
 _CANCELLING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A CI system that cancels sends SIGINT, then SIGTERM; a terminal that is closed, SIGHUP."""
@@ -59,7 +59,7 @@ def options(inputs: Inputs) -> Mapping[str, str]:
 def invocation(inputs: Inputs, asked: DrivenRequest | None = None) -> Invocation:
     """The command with which a user repeats the run of a lane, or one of its runs."""
     strict = ("--strict",) if inputs.strict else ()
-    chosen = () if asked is None else chosen_words(asked.target, inputs.face)
+    chosen = () if asked is None else options_for(asked.target, inputs.face)
     return Invocation(("signet-conformance", "run", inputs.target, *chosen, *strict))
 
 

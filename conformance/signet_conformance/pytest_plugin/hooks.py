@@ -48,7 +48,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None]:
     """Register the short options in runs with `--signet-conformance`, unless the repository owns them.
 
-    Node ids of the kit name no files: they are replaced by the options that they stand for.
+    Node ids of the kit do not name files; this replaces them by the options that they mean.
     """
     # pytest.main takes paths too.
     args[:] = map(os.fspath, args)
@@ -77,7 +77,7 @@ _NODE = re.compile(r"(?:.*/)?signet-conformance/(?P<target>[^/:@]+)(?:@(?P<face>
 
 
 def options_of(given: str, args: Sequence[str]) -> Sequence[str]:
-    """Return the options that a node id of the kit stands for; return any other word unchanged."""
+    """Return the options that a node id of the kit means; return any other word unchanged."""
     node = _NODE.fullmatch(given)
     if node is None or os.path.lexists(given.partition("::")[0]):
         return [given]

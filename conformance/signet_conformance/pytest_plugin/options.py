@@ -18,7 +18,7 @@ from signet_conformance.outcome.options import KnownOptions
 from signet_conformance.running import request
 from signet_conformance.running.request import Invocation, RunOptions, RunRequest
 from signet_conformance.targets.face import with_faces
-from signet_conformance.targets.real import HarnessChoice, chosen_words
+from signet_conformance.targets.real import HarnessChoice, options_for
 
 _SHORT = ("target", "face", "daemon", "scenarios", "scenario")
 _AS_GIVEN = (
@@ -33,7 +33,7 @@ _TARGETS = "NAME; signet-conformance targets lists them"
 def invocation(target: targets.Target, face: str | None) -> Invocation:
     """The pytest command that drives a target in the same harness, and in the same face if `face` chose it."""
     words = [
-        word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in chosen_words(target, face)
+        word.replace("--", "--signet-", 1) if word.startswith("--") else word for word in options_for(target, face)
     ]
     return Invocation(("pytest", "--signet-conformance", "--signet-target", target.name, *words), "--signet-")
 

@@ -49,7 +49,7 @@ _PARTS = ("identity", "session-start", "user-prompt-submit", "summary")
 
 
 class ServedModels:
-    """Makes models with a script of their own, all of which ask `provider`; its server is scripted at `control`."""
+    """Makes scripted models that all ask `provider`; the script goes to the server's address `control`."""
 
     def __init__(self, control: str, provider: Provider) -> None:
         self._control = control
@@ -57,19 +57,19 @@ class ServedModels:
         self._http: httpx.AsyncClient | None = None
 
     def __call__(self, script: Sequence[CompletionResult], before: Before | None = None) -> Provider:
-        """A model that gives these answers; `before` is awaited once, when the first is asked for."""
+        """Return a model that gives these answers; `before` is awaited once, before the first."""
         return _ServedModel(self, script, before)
 
     async def ask(
         self, messages: Sequence[Message], options: CompletionOptions, answer: CompletionResult
     ) -> AsyncIterator[CompletionChunk]:
-        """Ask the model, which gives `answer`. Raises ProviderError when it cannot be asked."""
+        """Ask the model, which gives `answer`. Raises ProviderError if it cannot be asked."""
         await self.script(answer)
         async for chunk in self._provider.stream(messages, options):
             yield chunk
 
     async def script(self, answer: CompletionResult) -> None:
-        """Let the server give `answer` to the request that waits, or to the next one."""
+        """Make the server give `answer` to the waiting request, or to the next one."""
         if self._http is None:
             verify = certificates_for(self._control)
             self._http = httpx.AsyncClient(base_url=self._control, trust_env=False, verify=verify, timeout=30.0)
@@ -127,15 +127,15 @@ class ChangedModels(ServedModels):
         super().__init__(os.environ[CONTROL_VARIABLE], make_provider(settings))
         self._changes = changes
         self._turns = 0
-        self._seen: dict[str, list[str]] = {}
+        self._injected: dict[str, list[str]] = {}
         self.applied: set[str] = {name for name, change in changes if change["how"] == "api"}
         """The names of the changes that changed a request."""
 
     async def ask(
         self, messages: Sequence[Message], options: CompletionOptions, answer: CompletionResult
     ) -> AsyncIterator[CompletionChunk]:
-        """Send the changed request, after requests that a change adds."""
-        request = _ChangedRequest(list(messages), options, self._seen)
+        """Send the changed request, after the requests that a change adds."""
+        request = _ChangedRequest(list(messages), options, self._injected)
         self._turns += messages[-1].role == "user"
         for name, change in self._changes:
             if change.get("turn", self._turns) != self._turns:
@@ -148,7 +148,7 @@ class ChangedModels(ServedModels):
             elif change["how"] in _CHANGES and _CHANGES[change["how"]](request, change):
                 self.applied.add(name)
         for part in ("session-start", "user-prompt-submit"):
-            blocks = self._seen.setdefault(part, [])
+            blocks = self._injected.setdefault(part, [])
             blocks += [block for block in request.known if block == request.blocks.get(part) and block not in blocks]
         async for chunk in super().ask(request.messages, request.options, answer):
             yield chunk
@@ -159,7 +159,7 @@ class ChangedModels(ServedModels):
 
 
 class _ChangedRequest:
-    """One request as it is changed. `known`: its injected blocks; `earlier`: those of earlier turns, by part."""
+    """One request with the changes so far; `known` has its injected blocks, `earlier` those of earlier turns."""
 
     def __init__(
         self, messages: list[Message], options: CompletionOptions, earlier: Mapping[str, Sequence[str]]
@@ -185,105 +185,105 @@ class _ChangedRequest:
 
     def append(self, text: str) -> bool:
         """Add a text to the end of the user's last message."""
-        return self.change_words(lambda said: f"{said}\n\n{text}")
+        return self.change_words(lambda content: f"{content}\n\n{text}")
 
 
-def _drop(asked: _ChangedRequest, change: Change) -> bool:
+def _drop(request: _ChangedRequest, change: Change) -> bool:
     """Leave a part of the context out."""
-    block = asked.blocks.get(change["of"])
+    block = request.blocks.get(change["of"])
     if block is not None:
-        asked.set_system(asked.options.system_prompt.replace(block, ""))
+        request.set_system(request.options.system_prompt.replace(block, ""))
     return block is not None
 
 
-def _late(asked: _ChangedRequest, change: Change) -> bool:
+def _late(request: _ChangedRequest, change: Change) -> bool:
     """Leave a part out until the model has called a tool."""
-    return asked.messages[-1].role == "user" and _drop(asked, change)
+    return request.messages[-1].role == "user" and _drop(request, change)
 
 
-def _once(asked: _ChangedRequest, change: Change) -> bool:
+def _once(request: _ChangedRequest, change: Change) -> bool:
     """Leave a part out once the model has called a tool."""
-    return asked.messages[-1].role == "tool" and _drop(asked, change)
+    return request.messages[-1].role == "tool" and _drop(request, change)
 
 
-def _words(asked: _ChangedRequest, _change: Change) -> bool:
+def _words(request: _ChangedRequest, _change: Change) -> bool:
     """Leave out the last word of the user's message."""
-    return asked.change_words(lambda said: said.rpartition(" ")[0])
+    return request.change_words(lambda text: text.rpartition(" ")[0])
 
 
-def _echo(asked: _ChangedRequest, _change: Change) -> bool:
+def _echo(request: _ChangedRequest, _change: Change) -> bool:
     """Repeat the text of the user's last message in it."""
-    return asked.change_words(lambda said: f"{said}\n\n{said}")
+    return request.change_words(lambda text: f"{text}\n\n{text}")
 
 
-def _unheard(asked: _ChangedRequest, change: Change) -> bool:
+def _unheard(request: _ChangedRequest, change: Change) -> bool:
     """Add a text to the system prompt if session-start injected nothing."""
-    is_missing = "session-start" not in asked.blocks
+    is_missing = "session-start" not in request.blocks
     if is_missing:
-        asked.set_system(f"{asked.options.system_prompt}\n\n{change['told']}")
+        request.set_system(f"{request.options.system_prompt}\n\n{change['told']}")
     return is_missing
 
 
-def _double(asked: _ChangedRequest, change: Change) -> bool:
+def _double(request: _ChangedRequest, change: Change) -> bool:
     """Repeat a part of the context in the user's message."""
-    block = asked.blocks.get(change["of"])
-    return block is not None and asked.append(block)
+    block = request.blocks.get(change["of"])
+    return block is not None and request.append(block)
 
 
-def _stale(asked: _ChangedRequest, change: Change) -> bool:
+def _stale(request: _ChangedRequest, change: Change) -> bool:
     """Replace a part by that of an earlier turn."""
-    block = asked.blocks.get(change["of"])
-    earlier = [each for each in asked.earlier.get(change["of"], ()) if each != block]
+    block = request.blocks.get(change["of"])
+    earlier = [each for each in request.earlier.get(change["of"], ()) if each != block]
     if block is not None and earlier:
-        asked.set_system(asked.options.system_prompt.replace(block, earlier[-1]))
+        request.set_system(request.options.system_prompt.replace(block, earlier[-1]))
     return block is not None and bool(earlier)
 
 
-def _identity(asked: _ChangedRequest, _change: Change) -> bool:
+def _identity(request: _ChangedRequest, _change: Change) -> bool:
     """Drop the block of session-start, but write its identity and instructions into the system prompt."""
-    block = asked.blocks.get("session-start")
+    block = request.blocks.get("session-start")
     if block is not None:
         own = block.partition("## Relevant Memories")[0]
-        asked.set_system(f"You code.\n{own}\n{asked.options.system_prompt.replace(block, '')}")
+        request.set_system(f"You code.\n{own}\n{request.options.system_prompt.replace(block, '')}")
     return block is not None
 
 
-def _leak(asked: _ChangedRequest, _change: Change) -> bool:
+def _leak(request: _ChangedRequest, _change: Change) -> bool:
     """Add blocks that were injected into other sessions to the system prompt."""
-    others = [block for blocks in asked.earlier.values() for block in blocks if block not in asked.known]
+    others = [block for blocks in request.earlier.values() for block in blocks if block not in request.known]
     if others:
-        asked.set_system("\n\n".join([asked.options.system_prompt, *others]))
+        request.set_system("\n\n".join([request.options.system_prompt, *others]))
     return bool(others)
 
 
-def _lie(asked: _ChangedRequest, change: Change) -> bool:
+def _lie(request: _ChangedRequest, change: Change) -> bool:
     """Replace the result of the tool that ran last."""
-    last = asked.messages[-1]
+    last = request.messages[-1]
     if last.role != "tool":
         return False
-    asked.messages[-1] = replace(last, content=str(change["told"]))
+    request.messages[-1] = replace(last, content=str(change["told"]))
     return True
 
 
-def _into_message(asked: _ChangedRequest, _change: Change) -> bool:
+def _into_message(request: _ChangedRequest, _change: Change) -> bool:
     """Move all of the context from the system prompt to the user's message."""
-    system = asked.options.system_prompt
-    asked.set_system("You are a careful agent.")
-    return bool(system) and asked.append(system)
+    system = request.options.system_prompt
+    request.set_system("You are a careful agent.")
+    return bool(system) and request.append(system)
 
 
-def _rewritten(rewrite: Callable[[str], str]) -> Callable[[_ChangedRequest, Change], bool]:
+def _rewriting(rewrite: Callable[[str], str]) -> Callable[[_ChangedRequest, Change], bool]:
     """Rewrite each block of the system prompt."""
 
-    def change(asked: _ChangedRequest, _change: Change) -> bool:
-        before = asked.options.system_prompt
-        asked.set_system(_BLOCK.sub(lambda match: rewrite(match[0]), before))
-        return asked.options.system_prompt != before
+    def change(request: _ChangedRequest, _change: Change) -> bool:
+        before = request.options.system_prompt
+        request.set_system(_BLOCK.sub(lambda match: rewrite(match[0]), before))
+        return request.options.system_prompt != before
 
     return change
 
 
-def _quoted(block: str) -> str:
+def _quote(block: str) -> str:
     lines = (textwrap.wrap(line, 40) or [""] for line in block.splitlines())
     return "\n".join(f"> {piece}" for wrapped in lines for piece in wrapped)
 
@@ -306,20 +306,20 @@ _CHANGES: Mapping[str, Callable[[_ChangedRequest, Change], bool]] = {
     "identity": _identity,
     "lie": _lie,
     "message": _into_message,
-    "merged": _rewritten(lambda block: re.sub(r"</?system-reminder[^>]*>", "", block)),
-    "quoted": _rewritten(_quoted),
-    "escaped": _rewritten(lambda block: json.dumps({"additionalContext": html.escape(block)})),
-    "reversed": _rewritten(lambda block: "\n".join(reversed(block.splitlines()))),
-    "shortened": _rewritten(_shorten),
+    "merged": _rewriting(lambda block: re.sub(r"</?system-reminder[^>]*>", "", block)),
+    "quoted": _rewriting(_quote),
+    "escaped": _rewriting(lambda block: json.dumps({"additionalContext": html.escape(block)})),
+    "reversed": _rewriting(lambda block: "\n".join(reversed(block.splitlines()))),
+    "shortened": _rewriting(_shorten),
 }
 _Request = tuple[Sequence[Message], CompletionOptions]
 _BESIDE: Mapping[str, Callable[[_ChangedRequest], _Request]] = {
-    "title": lambda asked: (
-        [Message("user", f"Write a short title for a conversation that begins so: {asked.messages[-1].content}")],
+    "title": lambda request: (
+        [Message("user", f"Write a short title for a conversation that begins so: {request.messages[-1].content}")],
         CompletionOptions(system_prompt="You name conversations."),
     ),
-    "warm_up": lambda asked: ([Message("user", "Warmup")], CompletionOptions(tools=asked.options.tools)),
-    "retry": lambda asked: (asked.messages, asked.options),
+    "warm_up": lambda request: ([Message("user", "Warmup")], CompletionOptions(tools=request.options.tools)),
+    "retry": lambda request: (request.messages, request.options),
 }
 """Requests that a change adds before a turn's first one."""
 
@@ -338,7 +338,7 @@ _LINGER = "import sys, time; sys.stdin.read(); time.sleep(float(sys.argv[1]))"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve standard input until it ends; returns the exit status."""
+    """Serve standard input until it ends, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m signet_conformance.selftest.harness")
     changed = parser.add_mutually_exclusive_group()
     changed.add_argument("--mutant", metavar="ID", help="a mutant of schemas/mutants.json (default: none)")
@@ -354,7 +354,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return problem.exit_status
     of_models: list[tuple[str, Change]] = []
     of_daemon: list[tuple[str, Change]] = []
-    with contextlib.ExitStack() as relays:
+    with contextlib.ExitStack() as stack:
         for name, change in changes:
             match change["do"]:
                 case "environment":
@@ -363,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 case "process":
                     _start_process(change)
                 case "host":
-                    relays.enter_context(with_host_changes(change))
+                    stack.enter_context(with_host_changes(change))
                 case "model":
                     of_models.append((name, change))
                 case _:
@@ -405,46 +405,46 @@ def with_host_changes(change: Change) -> Iterator[None]:
     Steps that the change names as `unheard` never reach the connector. The driver reads descriptor 0 and writes
     descriptor 1, which are pipes to threads of this process.
     """
-    asked: dict[Any, str] = {}
+    step_of: dict[Any, str] = {}
     kit_in, kit_out = os.dup(0), os.dup(1)
     requests, to_driver = os.pipe()
     answers, to_kit = os.pipe()
-    for given, descriptor in ((requests, 0), (to_kit, 1)):
-        os.dup2(given, descriptor)
-        os.close(given)
-    listening = threading.Thread(
-        target=_relay_requests, args=(kit_in, to_driver, asked, change), name="requests", daemon=True
+    for pipe, descriptor in ((requests, 0), (to_kit, 1)):
+        os.dup2(pipe, descriptor)
+        os.close(pipe)
+    reader = threading.Thread(
+        target=_relay_requests, args=(kit_in, to_driver, step_of, change), name="requests", daemon=True
     )
-    telling = threading.Thread(target=_relay_answers, args=(answers, kit_out, asked, change), name="answers")
-    listening.start()
-    telling.start()
+    writer = threading.Thread(target=_relay_answers, args=(answers, kit_out, step_of, change), name="answers")
+    reader.start()
+    writer.start()
     try:
         yield
     finally:
         # This closes the last writer of the pipe, so the thread ends.
         os.dup2(kit_out, 1)
-        telling.join()
+        writer.join()
 
 
-def _relay_requests(kit_in: int, to_driver: int, asked: dict[Any, str], change: Change) -> None:
+def _relay_requests(kit_in: int, to_driver: int, step_of: dict[Any, str], change: Change) -> None:
     with open(kit_in, "rb") as lines, open(to_driver, "wb", buffering=0) as driver:
         for line in lines:
             request = json.loads(line)
             step = request.get("step")
-            asked[request.get("id")] = about = step["step"] if isinstance(step, dict) else str(request.get("op"))
-            unheard = isinstance(step, dict) and about in change.get("unheard", ())
-            # A flush is answered like a step in which nothing happens.
-            driver.write(json.dumps({"id": request["id"], "op": "flush"}).encode() + b"\n" if unheard else line)
+            step_of[request.get("id")] = name = step["step"] if isinstance(step, dict) else str(request.get("op"))
+            is_dropped = isinstance(step, dict) and name in change.get("unheard", ())
+            # In its place a flush, whose answer is that of a step in which nothing happens.
+            driver.write(json.dumps({"id": request["id"], "op": "flush"}).encode() + b"\n" if is_dropped else line)
 
 
-def _relay_answers(answers: int, kit_out: int, asked: dict[Any, str], change: Change) -> None:
+def _relay_answers(answers: int, kit_out: int, step_of: dict[Any, str], change: Change) -> None:
     with open(answers, "rb") as lines, open(kit_out, "wb", buffering=0) as kit:
         for line in lines:
             message = json.loads(line)
-            result, about = message.get("result"), asked.get(message.get("id"))
-            if isinstance(result, dict) and about is not None:
+            result, step = message.get("result"), step_of.get(message.get("id"))
+            if isinstance(result, dict) and step is not None:
                 added = {"hello": change.get("hello", {}), change.get("at", ""): change.get("result", {})}
-                result.update({name: _fill_token(value) for name, value in added.get(about, {}).items()})
+                result.update({name: _fill_token(value) for name, value in added.get(step, {}).items()})
             kit.write(json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n")
 
 

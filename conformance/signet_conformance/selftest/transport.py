@@ -227,7 +227,7 @@ class Chain:
 
 
 def _is_wanted(wanted: object, answer: WholeAnswer) -> bool:
-    """Return True if the answer is one that a change is for; `wanted` None stands for any."""
+    """Return True if the change applies to the answer; `wanted` None means any answer."""
     body = answer.json
     if wanted is None:
         return True

@@ -1,4 +1,4 @@
-"""Targets: a connector's driver, how it is found and launched, what it declares. One JSON file each."""
+"""Targets: named connectors, each with its driver, its files, its command and what it declares. One JSON file each."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_c
 class Target:
     """A named connector.
 
-    `command` is what is launched for it, `{python}` replaced by this
-    interpreter and `{root}` by the folder of the settings. `profile` is the whole document, of which the drivers read
-    `face`, `files`, `runtime`, `tools`, `url` and more. `processes` says what shares a connector process: the whole
-    run (`one`), the sessions of an `agent`, or a single `session`. Files are looked for from `root` upwards, the
-    paths of settings start from `folder`. `where` is what a message about the target names as the place.
+    `command` launches it, with `{python}` replaced by this interpreter and `{root}` by the folder of the settings.
+    `profile` is the whole document, of which the drivers read `face`, `files`, `runtime`, `tools`, `url` and more.
+    `processes` says what shares a connector process: the whole run (`one`), the sessions of an `agent`, or a single
+    `session`. Files are searched from `root` upwards; paths in the settings are relative to `folder`. `where` is the
+    place that messages about the target name.
     """
 
     name: str
@@ -51,23 +51,23 @@ class Target:
     folder: Path = field(default_factory=Path.cwd)
     where: str = "--target"
     day: str | None = None
-    """The day or month in which the connector came out, where it is known."""
+    """The day or month in which the connector was released; None if unknown."""
     release: str | None = None
-    """The connector's release, where it is known and the profile tells releases apart."""
+    """The connector's release; None if it is unknown, or if the profile treats all releases alike."""
     notes: Sequence[str] = ()
     """Facts about that release."""
     undriven: str | None = None
     """Why the kit cannot drive that release; None if it can."""
     real: Installation | None = None
-    """The installed program that the connector is put into; None where its harness is played."""
+    """The installed program in which the connector is driven; None if its harness is played."""
     every_scenario: bool = False
     """Whether a real program performs every scripted scenario, not only those made for real programs."""
     own_agents: bool = False
-    """Whether the repository's own settings name the agents. Those of a shipped profile are made up."""
+    """Whether the repository's own settings name the agents; those of a shipped profile are invented."""
 
     @property
     def declared_of_recordings(self) -> Declared:
-        """The declarations for a recording that the kit did not drive: the kit gave it no agents."""
+        """The declarations for a recording that the kit did not drive, in which invented agents do not occur."""
         return self.declared if self.own_agents else msgspec.structs.replace(self.declared, agents=())
 
     @property
@@ -130,10 +130,10 @@ def _merge(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dic
     declared = {**shipped.get("declared", {}), **own.get("declared", {}), **stated}
     rest = {member: value for member, value in own.items() if member not in _DECLARED}
     driver = rest.get("driver", shipped.get("driver", DEFAULT.name))
-    # A shipped profile that is called like a driver plays the face that every connector of the kind meets.
+    # The default face is that of the shipped profile with the name of the driver.
     face = _shipped(driver).get("face")
-    begun = {"format": "signet-target/1", "name": name, "title": name, **({} if face is None else {"face": face})}
-    return {**begun, **shipped, **rest, "driver": driver, "declared": declared}
+    defaults = {"format": "signet-target/1", "name": name, "title": name, **({} if face is None else {"face": face})}
+    return {**defaults, **shipped, **rest, "driver": driver, "declared": declared}
 
 
 def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
@@ -162,15 +162,15 @@ def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -
         where=where,
         own_agents="agents" in own or "agents" in own.get("declared", {}),
     )
-    target = _with_harness_of_its_day(target, own)
+    target = _choose_face_by_day(target, own)
     _demand_resumable(target)
     return _as_released(target, {*own, *own.get("declared", {})}) if profile.earlier else target
 
 
-def _with_harness_of_its_day(target: Target, own: Mapping[str, Any]) -> Target:
-    """Note when the connector came out, and play the release of its harness that people ran then.
+def _choose_face_by_day(target: Target, own: Mapping[str, Any]) -> Target:
+    """Note the day on which the connector was released, and choose the face of the harness that was current then.
 
-    The settings may name the day, or a face, which is played whatever the day. Of Signet's own connectors it is known.
+    The settings may name the day; for Signet's own connectors the kit knows it. A face in the settings has precedence.
     """
     day = target.profile.released
     if day is None and target.kind.has_face:
@@ -201,7 +201,7 @@ def _demand_resumable(target: Target) -> None:
             if find_face(target).data.resumes_anew:
                 return
         except TargetError:
-            return  # who needs the face says what is wrong with it
+            return  # the error is reported where the face is used
     raise TargetError(
         'processes is "session", and this host resumes a session only in the process that began it',
         where=target.where,
@@ -210,7 +210,7 @@ def _demand_resumable(target: Target) -> None:
 
 
 def _as_released(target: Target, own: Collection[str]) -> Target:
-    """Apply what the connector's release declares, except for the members that the settings set (`own`)."""
+    """Apply the profile's declarations for the connector's release, except those that the settings replace (`own`)."""
     release = connector_release(target)
     if release is None:
         return target
@@ -227,7 +227,7 @@ def _as_released(target: Target, own: Collection[str]) -> Target:
     if bypass is not None and "bypass_env" not in own:
         profile = target.profile.model_copy(update={"bypass_env": bypass})
         target = dataclasses.replace(target, profile=profile)
-    # A file of hooks of one's own is played whatever the installer of that release writes.
+    # A hook file named in the settings can be driven even if the installer's file of that release cannot.
     undriven = row.undriven if target.profile.config is None else None
     return dataclasses.replace(target, declared=_declare(declared), release=release, notes=row.notes, undriven=undriven)
 

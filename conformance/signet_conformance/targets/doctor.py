@@ -1,4 +1,4 @@
-"""The needs of a target on this machine: where each one is, or how to get it."""
+"""What driving a target needs on this machine: where each thing is, or how to get it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Prerequisite:
 
 
 def runtime_need(target: Target, module: Path | None = None) -> Prerequisite:
-    """What runs the connector's module."""
-    for_what = "" if module is None else f", for {module.name}"
+    """The runtime of the connector's module."""
+    purpose = "" if module is None else f", for {module.name}"
     try:
         wanted = " or ".join(files.runtimes(target, module))
     except TargetError as error:
         return missing("a runtime", error)
-    return _need(f"a runtime: {wanted}{for_what}", lambda: files.find_runtime(target, module))
+    return _need(f"a runtime: {wanted}{purpose}", lambda: files.find_runtime(target, module))
 
 
 def connector_need(target: Target) -> Prerequisite:
@@ -52,14 +52,14 @@ def connector_need(target: Target) -> Prerequisite:
 
 
 def loaded_needs(target: Target) -> Iterator[Prerequisite]:
-    """The connector's file, and what runs it."""
+    """The connector's file, and its runtime."""
     connector = connector_need(target)
     yield runtime_need(target, None if connector.found is None else Path(connector.found))
     yield connector
 
 
 def program_needs(target: Target, what: str) -> Iterator[Prerequisite]:
-    """The program of the command, called `what`; the connector's file and its runtime where the command has them."""
+    """The command's program, called `what`, and the connector's file and runtime if the command names them."""
     if not target.command:
         yield Prerequisite(what, None, target.profile.build)
         return
@@ -71,7 +71,7 @@ def program_needs(target: Target, what: str) -> Iterator[Prerequisite]:
         return
     yield _need(what, lambda: " ".join([files.find_program(target), *target.command[1:]]))
     for word in target.command[1:]:
-        # Only what the settings name as a path of this machine: a name of npm's packages holds slashes too.
+        # Only absolute paths, since the name of an npm package may have slashes too.
         if Path(word).is_absolute() and not os.path.lexists(word):
             yield Prerequisite(
                 "a file of the command", None, f"{printable(word, 400)} does not exist: write it, or fix command"
@@ -79,7 +79,7 @@ def program_needs(target: Target, what: str) -> Iterator[Prerequisite]:
 
 
 def server_needs(target: Target) -> Iterator[Prerequisite]:
-    """A server on this machine: one that is started, that runs already, or that belongs to the daemon."""
+    """The connector's server on this machine: started by the kit, running already, or part of the daemon."""
     try:
         url = server_url(target)
     except TargetError as error:
@@ -121,7 +121,7 @@ def examine(target: Target) -> Iterator[Prerequisite]:
 
 
 def _installed(target: Target) -> Iterator[Prerequisite]:
-    """The programs that the connector installs by name: built files of the profile, else programs of PATH."""
+    """The programs that the connector's hooks call by name: built files of the profile, or else programs on PATH."""
     for name in target.profile.programs:
         place = files.installed_program(target, name)
         what = f"the program {name}"

@@ -1,7 +1,7 @@
 """Compare a face with recordings of the program that it plays: events, order, members, folder, environment.
 
-A recording of a real program has a mark for each hook that the program ran, and for each event that it told its
-plugins. A plugin's events are compared with those that the played host fires in the same steps.
+A recording of a real program has a mark for each hook that the program ran, and for each event that its plugins got.
+The events of a plugin are compared with those that the played host fires in the same steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Events = Sequence[ObservedMark]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: its subject, what the face says, what the program did."""
+    """One difference: its subject, with its state in the face and in the program."""
 
     about: str
     face: str
@@ -36,7 +36,7 @@ class Drift:
     @property
     def words(self) -> str:
         """The difference as a line."""
-        return f"{self.about}: the face says {self.face}; the program did {self.program}"
+        return f"{self.about}: face: {self.face}; program: {self.program}"
 
 
 def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
@@ -46,23 +46,23 @@ def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
 
 
 def hooks_observed(traces: Iterable[Trace]) -> Sequence[ObservedMark]:
-    """The marks of hooks and plugin events in recordings. A command that no hook runs has no event."""
+    """The marks of hooks and plugin events in recordings; not those of commands that no hook ran."""
     return [mark for trace in traces for mark in marks_of(trace, ObservedMark) if mark.event is not None]
 
 
 def not_compared(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
-    """The events of the face that no recording shows: they have no hook, or were never fired."""
+    """The events of the face that are in no recording: they have no hook, or were never fired."""
     return sorted(_events_of(face) - {str(mark.event) for mark in hooks_observed(traces)})
 
 
 def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
     """Yield where recordings of hooks differ from the face."""
     runs = [mark for mark in hooks_observed(traces) if mark.event not in face.unplayed]
-    seen = {str(mark.event) for mark in runs}
+    observed = {str(mark.event) for mark in runs}
     for trace in traces:
-        yield from _order(face, trace, seen)
+        yield from _order(face, trace, observed)
         yield from folders(trace)
-    for event in sorted(seen):
+    for event in sorted(observed):
         yield from _members(face, event, [mark for mark in runs if mark.event == event])
     yield from _environment(face, runs)
     yield from _durations(face, runs)
@@ -89,11 +89,11 @@ def _label_of(action: Action) -> str:
     return _label(str(_event_of(action)), next((more[name] for name in _OCCASIONS if name in more), None))
 
 
-def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
+def _order(face: FaceDocument, trace: Trace, observed: set[str]) -> Iterator[Drift]:
     """Compare the order of one recording's events with the order in which the face fires them."""
     of_calls = {event for action in face.steps.get("tool", ()) if (event := _event_of(action)) is not None}
-    runs = [mark for mark in _gone_through(trace, of_calls) if mark.event in seen]
-    # A recording of an earlier kit has no occasions.
+    runs = [mark for mark in _of_performed_steps(trace, of_calls) if mark.event in observed]
+    # The recordings of earlier releases of the kit have no occasions.
     has_occasions = any(mark.occasion is not None for mark in runs)
     interactive = {label.partition(" ")[0] for label in face.interactive}
 
@@ -101,40 +101,40 @@ def _order(face: FaceDocument, trace: Trace, seen: set[str]) -> Iterator[Drift]:
         event = label.partition(" ")[0]
         return label if has_occasions and event not in interactive else event
 
-    calls = [_label_of(action) for action in face.steps.get("tool", ()) if _event_of(action) in seen]
-    expected = [compared(label) for label in _Play(face).labels(trace) if label.partition(" ")[0] in seen]
+    calls = [_label_of(action) for action in face.steps.get("tool", ()) if _event_of(action) in observed]
+    expected = [compared(label) for label in _Play(face).labels(trace) if label.partition(" ")[0] in observed]
     expected = _without_repeats(expected, calls)
-    done = _without_repeats([compared(_label(str(mark.event), mark.occasion)) for mark in runs], calls)
-    yield from _compare_order(expected, done)
+    fired = _without_repeats([compared(_label(str(mark.event), mark.occasion)) for mark in runs], calls)
+    yield from _compare_order(expected, fired)
 
 
-def _gone_through(trace: Trace, of_calls: Collection[str] = ()) -> Iterator[ObservedMark]:
-    """Yield what was observed, except in skipped steps: the program began them and did not finish them.
+def _of_performed_steps(trace: Trace, of_calls: Collection[str] = ()) -> Iterator[ObservedMark]:
+    """Yield the observed events, without those of skipped steps, which the program began and did not finish.
 
-    In the step of a tool that was not called, only the events `of_calls` are left out: a model that has to look its
-    tools up makes a call for that, too.
+    In the skipped step of a tool, only the events `of_calls` are left out: a model may have made a call to look up its
+    tools.
     """
     skipped = {mark.index for mark in marks_of(trace, SkippedMark)}
     marks: list[StepMark | ObservedMark] = [*marks_of(trace, StepMark), *marks_of(trace, ObservedMark)]
-    passed_over: str | None = None
+    skipped_step: str | None = None
     for mark in sorted(marks, key=lambda mark: mark.seq):
         if isinstance(mark, StepMark):
-            passed_over = mark.step if mark.index in skipped else None
-        elif passed_over is None or (passed_over == StepName.TOOL and mark.event not in of_calls):
+            skipped_step = mark.step if mark.index in skipped else None
+        elif skipped_step is None or (skipped_step == StepName.TOOL and mark.event not in of_calls):
             yield mark
 
 
 def _compare_order(
-    expected: Sequence[str], done: Sequence[str], beside: Mapping[str, int] | None = None
+    expected: Sequence[str], fired: Sequence[str], beside: Mapping[str, int] | None = None
 ) -> Iterator[Drift]:
-    """Yield where `done` differs from `expected`. An event in `beside` may be fired that often anywhere."""
+    """Yield where `fired` differs from `expected`. An event in `beside` may be fired that often anywhere."""
     left = Counter(beside)
-    for how, low, high, first, last in SequenceMatcher(None, expected, done, autojunk=False).get_opcodes():
-        if how == "insert" and not (more := Counter(done[first:last])) - left:
+    for change, low, high, first, last in SequenceMatcher(None, expected, fired, autojunk=False).get_opcodes():
+        if change == "insert" and not (more := Counter(fired[first:last])) - left:
             left -= more
-        elif how != "equal":
-            before = f" after {expected[low - 1]}" if low else " first"
-            yield Drift(f"events{before}", join_names(expected[low:high]), join_names(done[first:last]))
+        elif change != "equal":
+            place = f"after {expected[low - 1]}" if low else "first"
+            yield Drift(f"events {place}", join_names(expected[low:high]), join_names(fired[first:last]))
 
 
 def _sessions_begun(trace: Trace) -> int:
@@ -144,15 +144,15 @@ def _sessions_begun(trace: Trace) -> int:
 
 def _without_repeats(labels: Sequence[str], calls: Sequence[str]) -> list[str]:
     """Keep one of several identical tool calls in a row: a step may be more than one call."""
-    kept: list[str] = []
-    at = 0
-    while at < len(labels):
-        if calls and labels[at : at + len(calls)] == calls == kept[-len(calls) :]:
-            at += len(calls)
+    result: list[str] = []
+    place = 0
+    while place < len(labels):
+        if calls and labels[place : place + len(calls)] == calls == result[-len(calls) :]:
+            place += len(calls)
         else:
-            kept.append(labels[at])
-            at += 1
-    return kept
+            result.append(labels[place])
+            place += 1
+    return result
 
 
 class _Play:
@@ -200,10 +200,10 @@ class _Play:
                     yield _label_of(action)
 
 
-def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
+def folders(trace: Trace, ignored: Collection[str] = ()) -> Iterator[Drift]:
     """Yield hooks that ran outside the folder of their session's project, judged by the folder's name.
 
-    Events in `but` come at any time and may belong to an earlier session: they are left out.
+    The `ignored` events come at any time and may belong to an earlier session.
     """
     project: dict[str | None, str] = {}
     session_of: str | None = None
@@ -213,7 +213,7 @@ def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
             session_of = mark.session
             if mark.project is not None:
                 project[session_of] = mark.project
-        elif mark.event is not None and mark.event not in but and mark.cwd and session_of in project:
+        elif mark.event is not None and mark.event not in ignored and mark.cwd and session_of in project:
             wanted = project[session_of].rsplit("/", 1)[-1]
             if mark.cwd.rstrip("/").rsplit("/", 1)[-1] != wanted:
                 yield Drift(f"working folder of {mark.event}", f"the project's, {wanted}", mark.cwd)
@@ -221,51 +221,55 @@ def folders(trace: Trace, but: Collection[str] = ()) -> Iterator[Drift]:
 
 def _members(face: FaceDocument, event: str, runs: Events) -> Iterator[Drift]:
     if event not in face.events:
-        yield Drift(event, "nothing of it", f"fire it {len(runs)} times")
+        yield Drift(event, "not fired", f"fired {len(runs)} times")
         return
-    promised = set(face.events[event])
-    yield from _compare_members(event, promised, promised, runs, set(face.sometimes.get(event, ())))
+    members = set(face.events[event])
+    yield from _compare_members(event, members, members, runs, set(face.sometimes.get(event, ())))
 
 
 def _compare_members(
     event: str, always: set[str], ever: set[str], runs: Events, sometimes: set[str]
 ) -> Iterator[Drift]:
-    """Yield members that the face `always` has and no run has, and those of every run that it does not `ever` have."""
+    """Yield the members that the face `always` has and no run has, and those that all runs have and the face never has.
+
+    `ever` are the members that the face has at least once.
+    """
     sent_always, sent_ever = _always_and_ever(runs)
     if never := always - sent_ever - sometimes:
-        yield Drift(f"members of {event}", join_names(sorted(never)), "leave them out")
+        yield Drift(f"members of {event}", join_names(sorted(never)), "never sent")
     if more := sent_always - ever - sometimes:
-        yield Drift(f"members of {event}", "nothing of them", f"send {join_names(sorted(more))}")
+        yield Drift(f"members of {event}", "never sent", join_names(sorted(more)))
 
 
 def _always_and_ever(marks: Events) -> tuple[set[str], set[str]]:
+    """The members that all of the events have, and those that at least one has."""
     members = [set(mark.members) for mark in marks]
     return set.intersection(*members), set.union(*members)
 
 
 def _environment(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
-    """Compare the variables that hooks inherit with those that the face promises."""
+    """Compare the variables that hooks inherit with those in the face."""
     always = set.intersection(*(set(run.env) for run in runs)) if runs else set()
     lacking = set(face.project_variables) - always if runs else set()
     if lacking:
         is_ever_set = any(lacking.intersection(run.env) for run in runs)
-        did = "set them for some hooks only" if is_ever_set else "set none of them"
-        yield Drift("environment of hooks", join_names(sorted(lacking)), did)
+        program = "set for some hooks only" if is_ever_set else "not set"
+        yield Drift("environment of hooks", join_names(sorted(lacking)), program)
     if face.environment is not None and (more := always - set(face.environment) - _ANY_PROCESS):
         yield Drift("environment of hooks", f"{join_names(face.environment)} and no other", join_names(sorted(more)))
 
 
 def _durations(face: FaceDocument, runs: Sequence[ObservedMark]) -> Iterator[Drift]:
-    """Yield the longest hook if it ran to its end beyond the time that the face allows."""
+    """Yield the longest hook if it took longer than the face allows and was not ended by the program."""
     longest = max((run.ms or 0.0 for run in runs if run.status is not None), default=0.0) / 1000
     if face.default_timeout_s is not None and longest > face.default_timeout_s:
-        yield Drift("longest run of a hook", f"{face.default_timeout_s:g} s", f"let one run {longest:.1f} s")
+        yield Drift("longest run of a hook", f"{face.default_timeout_s:g} s", f"{longest:.1f} s")
 
 
 def update_face(face: Mapping[str, Any], traces: Sequence[Trace], release: str) -> dict[str, Any]:
-    """Return the face's document with each event's members as the recordings show them.
+    """Return the face's document with each event's members as recorded.
 
-    The order of events stays: a step's actions hold more than event names.
+    The order of events is not changed, since a step's actions hold more than event names.
     """
     events = dict(face.get("events", {}))
     for event, runs in _by_name([hooks_observed(traces)]).items():
@@ -276,37 +280,37 @@ def update_face(face: Mapping[str, Any], traces: Sequence[Trace], release: str) 
 
 def _members_as_sent(known: Sequence[str], sent: Sequence[set[str]]) -> list[str]:
     """Keep the known members that were ever sent, in their order, and add those that were always sent."""
-    kept = [name for name in known if name in set.union(*sent)]
-    return [*kept, *sorted(set.intersection(*sent) - set(kept))]
+    still_sent = [name for name in known if name in set.union(*sent)]
+    return [*still_sent, *sorted(set.intersection(*sent) - set(still_sent))]
 
 
 def join_names(names: Iterable[str]) -> str:
-    """The names as a list in words."""
+    """Join the names with commas; `nothing` for an empty list."""
     return ", ".join(names) or "nothing"
 
 
 def unplayed(face: FaceDocument, traces: Sequence[Trace]) -> Sequence[str]:
-    """The events in the recordings that the face says it does not play."""
+    """The events in the recordings that the face does not play, as it declares."""
     return sorted({str(mark.event) for mark in hooks_observed(traces)} & set(face.unplayed))
 
 
 def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[Events]) -> Iterator[Drift]:
-    """Yield where recordings of plugin events differ from what the played host fired in the same steps."""
-    done = [
-        [mark for mark in _gone_through(trace) if mark.event is not None and mark.event not in face.unplayed]
+    """Yield where recordings of plugin events differ from the events that the played host fired in the same steps."""
+    recorded = [
+        [mark for mark in _of_performed_steps(trace) if mark.event is not None and mark.event not in face.unplayed]
         for trace in traces
     ]
-    real, host = _by_name(done), _by_name(played)
+    real, host = _by_name(recorded), _by_name(played)
     host = {event: marks for event, marks in host.items() if event not in face.interactive}
     for event in sorted(real.keys() - host.keys()):
-        yield Drift(event, "nothing of it", f"fire it {len(real[event])} times")
+        yield Drift(event, "not fired", f"fired {len(real[event])} times")
     for event in sorted(host.keys() - real.keys()):
-        yield Drift(event, f"it is fired {len(host[event])} times", "nothing of it")
+        yield Drift(event, f"fired {len(host[event])} times", "not fired")
     both = real.keys() & host.keys()
     regular = both - set(face.irregular)
-    for trace, of_program, of_host in zip(traces, done, played, strict=True):
+    for trace, of_program, of_host in zip(traces, recorded, played, strict=True):
         beside = Counter(dict.fromkeys(face.beside_turns, _sessions_begun(trace)))
-        # A hook is waited for, an event is not: only those of one sort have an order.
+        # The host waits for hooks, but not for events, so there is an order only among hooks, and among events.
         for names in (regular & set(face.hooks), regular - set(face.hooks)):
             yield from _compare_order(_labels(of_host, names), _labels(of_program, names), beside)
     for event in sorted(both):
@@ -322,7 +326,7 @@ def update_plugin_face(
 ) -> dict[str, Any]:
     """Return the face's document with members as recorded, and with the events that it does not play.
 
-    The order of events stays: it is in the host's code.
+    The order of events is not part of it, but of the host's code.
     """
     real, host = _by_name([hooks_observed(traces)]), _by_name(played)
     tables = {table: {**face[table]} for table in ("events", "hooks") if table in face}

@@ -270,7 +270,7 @@ class FaceDocument(Document):
     ends_on_stray_errors: bool = False
     """true if an uncaught error of a plugin, in a promise or timer, ends the harness"""
     attachments: Items[Literal["file", "image"]] = ()
-    """What a user can attach to a prompt, as far as the host plays it."""
+    """The attachments to a prompt that the host plays."""
     channels: dict[str, str] = Field(default_factory=dict)
     """Channel to the form in which plugins get a user's text from it: {text} is replaced by the text, {stamp} by the
     time.

@@ -1,8 +1,8 @@
-"""Differences between what a played host and the program that it plays put before their models.
+"""Differences between the requests of a played host to its model and those of the program that it plays.
 
-Both performed the same scenario with the same connector. The daemon's injected text is looked for in the first request
-of each turn and, where its model calls tools, in the last: in whose role it stands there, where beside the user's
-words, and how long it lasts.
+Both performed the same scenario with the same connector. The texts that the daemon injected are compared in the first
+request of each turn, and also in the last if the model called tools: their role, and their place relative to the user's
+message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_played(trace: Trace) -> bool:
 
 
 def turns_compared(real: Sequence[Trace], played: Sequence[Trace]) -> int:
-    """Count the turns that have a request in a recording of both."""
+    """Count the turns that have a request in both recordings."""
     known = {_scenario(trace): trace for trace in played}
     pairs = [(trace, known[name]) for trace in real if (name := _scenario(trace)) in known]
     both = (pair for one, other in pairs for pair in _turns_of_both(Recording(one), Recording(other)))
@@ -35,7 +35,7 @@ def turns_compared(real: Sequence[Trace], played: Sequence[Trace]) -> int:
 
 
 def _turns_of_both(real: Recording, played: Recording) -> Iterator[tuple[ModelTurn, ModelTurn]]:
-    """Yield the turns of both, up to a step in their session that the program left out and that changes its history."""
+    """Yield the turns of both, up to a skipped step of the session that would have changed its history."""
     beside = {turn.step.index: turn for turn in turns(played)}
     skipped = {mark.index for mark in real.marks(SkippedMark)}
     lost = [mark for mark in real.marks(StepMark) if mark.index in skipped and mark.step in _CHANGING]
@@ -61,8 +61,8 @@ def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
     for turn, other in _turns_of_both(real, played):
         if not (turn.main and other.main):
             if bool(turn.main) is not bool(other.main):
-                asked = {True: "ask the model", False: "ask it nothing"}
-                yield Drift(f"step {turn.step.index}", asked[bool(other.main)], asked[bool(turn.main)])
+                requests_of = {True: "the model is asked", False: "the model is not asked"}
+                yield Drift(f"step {turn.step.index}", requests_of[bool(other.main)], requests_of[bool(turn.main)])
             continue
         requests = {0: ""}
         if len(turn.main) > 1 and len(other.main) > 1:
@@ -71,13 +71,13 @@ def _differences(real: Recording, played: Recording) -> Iterator[Drift]:
             theirs, ours = _places(real, turn, number), _places(played, other, number)
             for text in dict.fromkeys([*ours, *theirs]):
                 if ours.get(text) != theirs.get(text):
-                    about = f"step {turn.step.index}, what {text} injected{which}"
-                    yield Drift(about, f"put it {ours.get(text, 'nowhere')}", f"put it {theirs.get(text, 'nowhere')}")
+                    about = f"step {turn.step.index}, place of the text that {text} injected{which}"
+                    yield Drift(about, ours.get(text, "nowhere"), theirs.get(text, "nowhere"))
 
 
 def _places(recording: Recording, turn: ModelTurn, number: int) -> Mapping[str, str]:
-    """Texts in one of a turn's requests, or beside its first, by operation and step, with their places."""
-    found: dict[str, str] = {}
+    """The place of each injected text in one of a turn's requests, or beside the first, by operation and step."""
+    place_of: dict[str, str] = {}
     request = turn.main[number]
     aside = [each for each in turn.asked if each not in turn.main and each.whole and number == 0]
     for text in injected_texts(recording):
@@ -85,25 +85,24 @@ def _places(recording: Recording, turn: ModelTurn, number: int) -> Mapping[str, 
         if text.session != turn.session or text.call.seq > turn.high or step is None:
             continue
         places = [_place(request, part, turn) for part in _holding(request, text.lines)]
-        places += ["into a request beside the turn's own" for each in aside if _holding(each, text.lines)][:1]
+        places += ["in a request beside the turn's own" for each in aside if _holding(each, text.lines)][:1]
         if places:
-            found[f"{_NAMES[str(text.call.operation)]} in step {step.index}"] = join_names(dict.fromkeys(places))
-    return found
+            place_of[f"{_NAMES[str(text.call.operation)]} in step {step.index}"] = join_names(dict.fromkeys(places))
+    return place_of
 
 
 def _holding(request: ModelCall, lines: tuple[str, ...]) -> Sequence[int]:
-    """The numbers of a request's parts that hold a text, except those in which the model speaks."""
-    parts = enumerate(request.parts)
-    told = [(number, part) for number, part in parts if part.role in ("system", "user")]
-    return [number for number, part in told if count_lines(lines, padded([part.text])).mostly]
+    """The numbers of a request's parts that hold a text, except the model's own."""
+    parts = [(number, part) for number, part in enumerate(request.parts) if part.role in ("system", "user")]
+    return [number for number, part in parts if count_lines(lines, padded([part.text])).mostly]
 
 
 def _place(request: ModelCall, number: int, turn: ModelTurn) -> str:
-    words = plain_words(turn.text)
-    said = [n for n, part in enumerate(request.parts) if part.role == "user" and says(words, padded([part.text]))]
-    where = "before" if said and number < said[-1] else "after"
-    if said and number == said[-1]:
+    words, parts = plain_words(turn.text), request.parts
+    prompts = [n for n, part in enumerate(parts) if part.role == "user" and says(words, padded([part.text]))]
+    where = "before" if prompts and number < prompts[-1] else "after"
+    if prompts and number == prompts[-1]:
         where = "within"
-    begun = next((n for n, part in enumerate(request.parts) if part.role != "system"), len(request.parts))
-    place = "into the system text" if number < begun else f"{where} the user's message"
+    history = next((n for n, part in enumerate(parts) if part.role != "system"), len(parts))
+    place = "in the system text" if number < history else f"{where} the user's message"
     return f"{place}, as {request.parts[number].role}"

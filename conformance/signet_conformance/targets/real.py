@@ -1,4 +1,4 @@
-"""A target driven in its real program: the release to install the connector into, and the command to launch."""
+"""Drives a target in its real program: chooses the release, and builds the command of the driver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAKE, REAL = "fake", "real"
 
 @dataclass(frozen=True, slots=True)
 class HarnessChoice:
-    """The harness that a run asks for: `fake` (None means it) or `real`, with the program's `release`."""
+    """The harness that a run asks for: `fake` (the default, None) or `real`, with the program's `release`."""
 
     harness: str | None = None
     release: str | None = None
@@ -56,15 +56,15 @@ def with_harness(target: Target, choice: HarnessChoice, option: str) -> Target:
         )
     program = find_program_profile(program_of(target, option), choice.release)
     if choice.install:
-        # Who lacks the connector learns it before minutes of downloads.
+        # Fail before minutes of downloads if the connector is missing.
         find_file(target)
     installation = install(program) if choice.install else program.find_installation(target.name)
     profile = target.profile.model_copy(update={"sessions": 0})
     return dataclasses.replace(target, real=installation, processes="one", profile=profile, every_scenario=choice.every)
 
 
-def chosen_words(target: Target, face: str | None = None) -> Sequence[str]:
-    """The options that drive a target in the same harness, and in the same face where `face` chose it."""
+def options_for(target: Target, face: str | None = None) -> Sequence[str]:
+    """The options that drive a target in this harness again, and in this face if the option `face` chose it."""
     words = () if face is None else ("--face", target.face_name)
     return words if target.real is None else (*words, "--harness", REAL, "--harness-version", target.real.release)
 
@@ -80,7 +80,7 @@ def program_of(target: Target, option: str) -> str:
     return find_face(target).data.harness
 
 
-_AS_IN_THE_PROFILE = {
+_UNCHANGED = {
     *("speaks", "observer", "settles", "tool_prefix", "search", "beside_the_talk", "cannot", "cannot_call", "asks")
 }
 """Members of a program's profile that its driver is given unchanged."""
@@ -103,7 +103,7 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
     given = {
         "program": profile.name,
         "release": installation.release,
-        **profile.model_dump(mode="json", include=_AS_IN_THE_PROFILE),
+        **profile.model_dump(mode="json", include=_UNCHANGED),
         "command": fill_in(profile.command, known),
         "settings": fill_in(for_each_agent(_settings(installation), target.declared.agents), known),
         "env": fill_in(profile.env, known),
@@ -120,9 +120,9 @@ def real_command_line(target: Target, installation: Installation) -> tuple[str, 
 
 
 def _registration(target: Target, installation: Installation, module: Path) -> Mapping[str, Any]:
-    """The events that the program no longer knows, and how the kit's host of its release registers the connector.
+    """The events that the program no longer knows, and the command of the kit's host that registers the connector.
 
-    That is asked where the program registers a plugin in several modes, of which it does not tell.
+    The command is empty unless the program registers a plugin in several modes. It does not report these itself.
     """
     try:
         face = face_of_harness(installation.program.profile.name, installation.release)
@@ -138,7 +138,7 @@ def _registration(target: Target, installation: Installation, module: Path) -> M
 
 
 def for_each_agent(value: Any, agents: Sequence[str]) -> Any:
-    """Repeat list entries of settings that hold `{agent}` for each agent, the first one first."""
+    """Repeat each list entry of settings that contains `{agent}` for each agent, in their order."""
     if isinstance(value, Mapping):
         return {name: for_each_agent(each, agents) for name, each in value.items()}
     if not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Release numbers of hosts and connectors, and the days on which Signet's own came out."""
+"""Release numbers of hosts and connectors, and the days of Signet's own releases."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def numbers(release: str) -> list[int]:
 
 
 def signet_day(release: str) -> str | None:
-    """The day on which a release of Signet's connectors came out, at the latest; None for one that is not known.
+    """The day on which a release of Signet's connectors came out; None if the release is not known.
 
-    The file names the first release of each day; a later one of the same minor version counts as that day's.
+    The file has the first release of each day. Any other release counts as of the day of the last one before it.
     """
     given, known = numbers(release), _days()
     if not given or given[:2] > numbers(list(known)[-1]):

@@ -61,7 +61,7 @@ class HttpChannel(Closing):
         )
 
     async def send(self, output: AgentOutput) -> None:
-        """Send an output to all readers. A slow reader loses pieces of the answer, and is told how many."""
+        """Send an output to all readers. A slow reader loses pieces of the answer, and learns how many."""
         members = _members(output)
         for reader in self._readers:
             reader.enqueue(members, droppable=output.streaming and not output.tool_results)

@@ -360,7 +360,7 @@ class _Task:
 
 
 async def _answer_without_memory(plan: inputs.SessionPlan, prompt: str) -> str:
-    """The model's answer to the prompt in a new session without the daemon, or why there is none."""
+    """The model's answer to the prompt in a new session without the daemon, or why there is no answer."""
     own = tuple(tool for tool in plan.tools if not isinstance(tool, DaemonTool))
     host = replace(plan, config=replace(plan.config, bypassed=True), tools=own).host()
     try:

@@ -7,7 +7,7 @@
     {"kind": "outcome", "outcome": "end_turn", "run": "…", "status": "done", …}   the turn is over
     {"kind": "compaction", "summary": "…"}                  the summary of all messages above
     {"kind": "undo"}                                        the user took back the turn before it
-    {"kind": "clear"}                                       from here on the model gets none of the messages above
+    {"kind": "clear"}                                       the model no longer gets the messages above
     {"kind": "torn"}                                        a crash cut off the line before this one
 
 It holds no credential.

@@ -157,7 +157,7 @@ def _with_words(rows: Iterable[ShownRow], prompt: str, reply: str) -> tuple[Show
 
 
 def _words_in(text: str, wanted: Sequence[str]) -> Mapping[str, str]:
-    """The words of a text in its own spelling, by their folded form; empty if it has none of the `wanted` words."""
+    """The words of a text in its own spelling, by their folded form; empty if it lacks all `wanted` words."""
     folded = text.casefold()
     if not any(word in folded for word in wanted):
         return {}

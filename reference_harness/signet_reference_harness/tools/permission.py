@@ -26,7 +26,7 @@ Ask = Callable[[str, str], Awaitable[str | None]]
 
 @dataclass(slots=True, kw_only=True)
 class Permissions:
-    """What the model may use: `patterns` permit further tools; `read_only` forbids those that change anything."""
+    """Which tools the model may use: `patterns` permit further tools; `read_only` forbids those that change data."""
 
     patterns: tuple[str, ...] = ()
     read_only: bool = False

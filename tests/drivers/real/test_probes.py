@@ -61,5 +61,5 @@ def test_a_played_request_is_that_of_the_program(name: str, invoke: Invoke, tmp_
         run = invoke("run", name, *words, "--scenario", "asked.json", "--report", report)
         assert run.exit_code in (0, 1), run.output
     check = invoke("face", "check", name, "real", "played")
-    assert "what reaches the model, in 2 turns" in check.stdout
+    assert "requests to the model compared in 2 turns" in check.stdout
     assert (check.exit_code, check.stdout.splitlines()[-1]) == (0, "no drift"), check.stdout
