@@ -39,7 +39,7 @@ class _Unscripted(ChangedModels):
     def __init__(self, kept: Any, *changes: Mapping[str, Any]) -> None:
         ServedModels.__init__(self, "http://127.0.0.1:1", kept)
         self._changes = [(f"change-{number}", change) for number, change in enumerate(changes)]
-        self._turns, self._seen, self.applied = 0, {}, set()
+        self._turns, self._injected, self.applied = 0, {}, set()
 
     async def script(self, answer: CompletionResult) -> None:
         """Tell nobody."""

@@ -84,7 +84,7 @@ def test_a_release_that_npm_chose_for_its_node_is_told(client: Callable[..., Hos
     note = install(client("pi", None)).note
     assert note == (
         "npm chose @mariozechner/pi-coding-agent 9.9.9 for the node of this machine;"
-        " its newest is 9.9.10, which asks for node >=99"
+        " its newest is 9.9.10, which needs node >=99"
     )
 
 
@@ -97,7 +97,8 @@ def test_a_release_in_place_of_one_that_cannot_be_installed_is_told(client: Call
     """The reason stands beside the release that is driven."""
     package = "@anthropic-ai/claude-code"
     note = install(client("claude-code", None, refused=f"{package}@latest")).note
-    assert note.startswith(f"{package} 9.9.9 is driven, for others were refused: the newest: npm ended with 1: no such")
+    reason = "others could not be installed: the newest: npm ended with 1: no such"
+    assert note.startswith(f"{package} 9.9.9 is driven, since {reason}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

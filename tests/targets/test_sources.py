@@ -46,7 +46,7 @@ def test_typescript_counts_once_it_is_compiled(tmp_path: Path) -> None:
 
 def test_target_without_files_cannot_be_watched(tmp_path: Path) -> None:
     """A shipped target whose program is the kit's own has nothing that its author could save."""
-    with pytest.raises(UsageError, match="nothing can be watched"):
+    with pytest.raises(UsageError, match="so it cannot watch any"):
         SourceFiles(targets.load("reference", tmp_path))
 
 

@@ -207,7 +207,7 @@ class RunHooks:
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
         """Show the conclusion of each run."""
         for run in self._tested:
-            if run.is_told and not self._config.option.collectonly:
+            if run.has_summary and not self._config.option.collectonly:
                 from signet_conformance.pytest_plugin.run import write_summary
 
                 write_summary(run, terminalreporter, exitstatus)
@@ -218,7 +218,7 @@ class RunHooks:
 
         The user may have selected the items of only one of several runs.
         """
-        return [run for run in self.runs if run.is_tested or not run.is_told] or self.runs[:1]
+        return [run for run in self.runs if run.is_tested or not run.has_summary] or self.runs[:1]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -1,7 +1,7 @@
-"""One conformance run inside a pytest run: scenarios performed once, then one item a requirement.
+"""One conformance run inside a pytest run: the scenarios are performed once, then there is one item per requirement.
 
-Scenarios run in the controlling process before its first item, whatever the number of xdist workers;
-workers judge the same traces. `outcome` draws the conclusion; this module shows it.
+The controlling process performs the scenarios before its first item, however many xdist workers there are; the workers
+judge the same traces. `outcome` draws the conclusion; this module shows it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from signet_conformance.targets.face import find_face
 from signet_conformance.trace.recordings import recordings_in
 
 _SETTLED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""The statuses of a run that ended by itself; any other one is left as pytest gave it."""
+"""The statuses of a run that ended normally; pytest's other statuses are not changed."""
 
 _UNJUDGED = 4
 
@@ -54,7 +54,7 @@ class ConformanceRun:
         self.asked = asked
         self.performance = DrivenPerformance(asked) if isinstance(asked, DrivenRequest) else RunPerformance(asked)
         target = "recording" if asked.target is None else asked.target.name
-        # Where several faces are played, the items of each are told apart by its name.
+        # If several faces are played, the items of each have its name.
         played = "" if asked.target is None or alone else find_face(asked.target).name
         self.title = f"signet conformance{played and ': '}{played}"
         self._node = f"{NODE}/{target}{played and '@'}{played}"
@@ -73,7 +73,10 @@ class ConformanceRun:
 
     @classmethod
     def all_of(cls, session: pytest.Session, taken: Sequence[str]) -> Sequence[Self]:
-        """Read the options: a run, or one for each face; end the pytest run with status 2 when they cannot be used."""
+        """Read the options: one run, or one per face. End the pytest run with status 2 if they cannot be used.
+
+        `taken` are the options that the repository defines itself.
+        """
         config = session.config
         worker = getattr(config, "workerinput", None)
         try:
@@ -88,22 +91,22 @@ class ConformanceRun:
 
     @property
     def folder(self) -> Path:
-        """The folder that takes the traces of a driven run."""
+        """The folder for the traces of a driven run."""
         return self.asked.folder
 
     # -- before the items
 
     def collector(self, session: pytest.Session) -> Requirements:
         """The collector of the kit's items."""
-        # A node id of its own: the usual one begins with `::` here, which JUnit readers get mangled.
+        # pytest's own node id would begin with `::` here, which readers of JUnit files mangle.
         return Requirements.from_parent(session, name=self._node, nodeid=self._node, run=self)
 
     def owns(self, nodeid: str) -> bool:
-        """Whether an item is one of this run's."""
+        """Whether an item belongs to this run."""
         return nodeid.startswith(f"{self._node}::")
 
     def header(self) -> str | None:
-        """The face that is played and the seed of the generated sessions, in words; None without either."""
+        """The line with the played face and the seed of the generated sessions; None if there is neither."""
         asked = self.asked
         if not isinstance(asked, DrivenRequest):
             return None
@@ -111,7 +114,7 @@ class ConformanceRun:
         return f"signet: target {asked.target.name}, {', '.join(words)}" if words else None
 
     def begin(self, session: pytest.Session) -> None:
-        """Perform the scenarios, or read the recordings, in the controlling process; end a run that cannot go on."""
+        """Perform the scenarios, or read the recordings, in the controlling process; end the pytest run on an error."""
         if self._worker or not self._has_items(session):
             return
         self._narrow(session)
@@ -121,17 +124,17 @@ class ConformanceRun:
             self.performance.recordings.traces()
             self.performance.remember()
             if self.performance.conclusion.is_interrupted:
-                self._tell_interruption(session)
+                self._end_interrupted(session)
         except SignetConformanceError as failure:
             self._stopped = True
             end_run(session, failure)
         except KeyboardInterrupt:
             self._interrupted = True
-            # In words: a traceback of where the kit waited would not help.
+            # A message, since a traceback of where the kit waited would not help.
             pytest.exit("interrupted: nothing was judged", returncode=pytest.ExitCode.INTERRUPTED)
 
-    def _tell_interruption(self, session: pytest.Session) -> None:
-        """Show what the stopped run found, and end pytest as an interruption does. The report is written too."""
+    def _end_interrupted(self, session: pytest.Session) -> None:
+        """Show and write what the interrupted run found, and end pytest with the status of an interruption."""
         conclusion, width = self.performance.conclusion, shutil.get_terminal_size().columns
         self.performance.write()
         text = run_text.ClosingText(conclusion, self.performance.status, width)
@@ -151,10 +154,10 @@ class ConformanceRun:
         )
 
     def _narrow(self, session: pytest.Session) -> None:
-        """Perform only what can decide the items that were selected, however that was said: -k, --lf, a node id.
+        """Perform only scenarios that can decide the selected items: by -k, --lf or a node id.
 
-        The generated sessions are for everything, so they are left out, unless their number was given, or a failure
-        that is to be seen again may have come from one of them.
+        Generated sessions concern all requirements, so they are left out, unless their number was given, or --lf
+        repeats failures that may have come from one of them.
         """
         asked = self.asked
         selected = {item.name for item in session.items if isinstance(item, RequirementItem) and self.owns(item.nodeid)}
@@ -165,34 +168,34 @@ class ConformanceRun:
             return
         given = (self._config.getoption(name, default=None) for name in ("signet_scenarios", "signet_short_scenarios"))
         are_given = any(number is not None for number in given)
-        kept = asked.sessions if are_given or session.config.getoption("lf", default=False) else 0
+        sessions = asked.sessions if are_given or session.config.getoption("lf", default=False) else 0
         options = replace(asked.options, only=frozenset(selected))
-        narrowed = replace(asked, options=options, sessions=kept)
+        narrowed = replace(asked, options=options, sessions=sessions)
         self.asked, self.performance = narrowed, DrivenPerformance(narrowed)
-        told = (
+        line = (
             f"signet: {len(selected)} of {len(every)} requirements: only scenarios that can decide them are performed"
         )
-        if asked.sessions and not kept:
-            told += f"; no generated sessions: --signet-scenarios {asked.sessions} performs them"
+        if asked.sessions and not sessions:
+            line += f"; no generated sessions: --signet-scenarios {asked.sessions} performs them"
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
-            reporter.write_line(told)
+            reporter.write_line(line)
 
     def _has_items(self, session: pytest.Session) -> bool:
         option = session.config.option
         if option.collectonly or (session.testsfailed and not option.continue_on_collection_errors):
             return False
-        # Where xdist distributes, the items are known to its workers only.
+        # With xdist, only the workers know the items.
         return session.config.pluginmanager.hasplugin("dsession") or any(
             isinstance(item, RequirementItem) and self.owns(item.nodeid) for item in session.items
         )
 
     def _perform(self, driven: DrivenPerformance) -> None:
-        # A run that is ended from outside takes its daemons, recorders and connectors along.
-        with interrupted_by(signal.SIGTERM, signal.SIGHUP), progress_told(self._config) as tell:
+        # So that a signal also ends the run's daemons, recorders and connectors.
+        with interrupted_by(signal.SIGTERM, signal.SIGHUP), progress_shown(self._config) as tell:
             driven.drive(invocation(driven.request.target, chosen_face(self._config)), tell)
 
-    # -- what items ask
+    # -- for the items
 
     def judgement(self, requirement: str) -> Judgement:
         """The verdict of the whole run for a requirement."""
@@ -202,12 +205,12 @@ class ConformanceRun:
         return self.performance.conclusion.judgements.get(requirement, undecided)
 
     def known_reason(self, judgement: Judgement) -> str | None:
-        """Why a failure may stand; None when it is not known at each target that has it."""
+        """The reason of a known failure; None if the failure is not known at every target that has it."""
         reason = self.performance.conclusion.known_reasons.get(judgement.requirement)
         return None if reason is None else printable(reason, 300)
 
     def place_of(self, judgement: Judgement) -> tuple[str, int]:
-        """The file and the line of the first exchange that decided; the folder of the run when no exchange did."""
+        """The file and line of the first exchange that decided, or the folder of the run if no exchange did."""
         return self.performance.conclusion.place_of(judgement.requirement) or (str(self.folder), 0)
 
     def breach_text(self, judgement: Judgement) -> str:
@@ -228,8 +231,8 @@ class ConformanceRun:
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        """The conclusion over the requirements that were tested. Used when the last item has run."""
-        # Where no item ran there may be no traces either.
+        """The conclusion over the tested requirements; to be used after the last item."""
+        # If no item ran, there may be no traces either.
         judging = self.performance.judging if self._verdicts else Judging(self.asked.terms(), measured=True)
         return judging.conclude(
             generated=self.performance.recordings.generated(),
@@ -238,16 +241,16 @@ class ConformanceRun:
         )
 
     def status(self, exitstatus: int) -> int:
-        """The exit status of the pytest run, whose own one is `exitstatus`."""
+        """The exit status of the pytest run; pytest's own is `exitstatus`."""
         if exitstatus not in _SETTLED:
             return int(exitstatus)
-        # A test of the repository's own may have failed; that not all could be judged says more than that.
+        # If a test of the repository failed too, the status for unjudged requirements has precedence.
         failed = exitstatus == pytest.ExitCode.TESTS_FAILED and self.conclusion.status != _UNJUDGED
         return 1 if failed else self.conclusion.status
 
     @property
-    def is_told(self) -> bool:
-        """Whether the run got so far that there is something to tell."""
+    def has_summary(self) -> bool:
+        """Whether the run came far enough for a section of the summary."""
         return not (self._stopped or self._interrupted)
 
     @property
@@ -256,7 +259,7 @@ class ConformanceRun:
         return bool(self._verdicts)
 
     def finish(self, exitstatus: int) -> int:
-        """Write the audit, the baseline and the report that were asked for; return the status of the run."""
+        """Write the requested audit, baseline and report, and return the status of the run."""
         if self._worker or self._stopped or exitstatus not in _SETTLED:
             return exitstatus
         try:
@@ -279,7 +282,7 @@ class ConformanceRun:
 
     @property
     def keeps_traces(self) -> bool:
-        """Return whether the traces of a driven run are kept, so that a failure that names them can be replayed."""
+        """Whether the traces of a driven run are kept, so that a failure which names them can be replayed."""
         if self.asked.recordings or not recordings_in(self.folder):
             return False
         generated = self.performance.recordings.generated()
@@ -297,16 +300,16 @@ class ConformanceRun:
 
 
 def end_run(session: pytest.Session, failure: SignetConformanceError) -> NoReturn:
-    """Tell why the run cannot go on, once, and end it with the failure's own status."""
+    """Print the error, and end the pytest run with its status."""
     print(f"error: {failure}", file=sys.stderr)
-    # pytest ends a failed session without a word, and with 1: the last of all is what its status is when it has ended.
+    # pytest sets the status of a failed session to 1, so it is set once more after that.
     session.config.add_cleanup(lambda: setattr(session, "exitstatus", failure.exit_status))
     raise session.Failed
 
 
 @contextmanager
-def progress_told(config: pytest.Config) -> Iterator[Tell]:
-    """Tell the progress of a run while the block lasts; nothing where pytest was asked to be quiet."""
+def progress_shown(config: pytest.Config) -> Iterator[Tell]:
+    """Show the progress of a run within the block, unless pytest is quiet."""
     reporter = config.pluginmanager.get_plugin("terminalreporter") if config.option.verbose >= 0 else None
     if reporter is not None:
         reporter.ensure_newline()
@@ -315,7 +318,7 @@ def progress_told(config: pytest.Config) -> Iterator[Tell]:
 
 
 class _Terminal(io.StringIO):
-    """pytest's terminal as a stream: drawn on as it is, or written to in lines that say whose they are."""
+    """pytest's terminal as a stream. A live terminal gets the text unchanged; elsewhere each line gets a prefix."""
 
     def __init__(self, reporter: pytest.TerminalReporter | None) -> None:
         super().__init__()
@@ -323,11 +326,11 @@ class _Terminal(io.StringIO):
         self._line = ""
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether it is a terminal."""
         return self._reporter is not None and bool(self._reporter.isatty)
 
     def write(self, text: str, /) -> int:
-        """Write it at once where it is drawn on, else as soon as the line is whole."""
+        """Write the text at once in a live terminal, elsewhere when its line is complete."""
         assert self._reporter is not None  # noqa: S101 - a quiet run writes nothing
         if is_live(self):
             self._reporter.write(text, flush=True)
@@ -340,7 +343,7 @@ class _Terminal(io.StringIO):
 
 
 def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -> None:
-    """Write the section of pytest's summary; it is short where no requirement was tested."""
+    """Write the run's section of pytest's summary; it is short if no requirement was tested."""
     undecided = [report for report in terminalreporter.stats.get("inconclusive", []) if run.owns(report.nodeid)]
     status, width = run.status(exitstatus), shutil.get_terminal_size().columns
     parts: list[Iterable[str]] = [
@@ -364,7 +367,7 @@ def write_summary(run: ConformanceRun, terminalreporter: Any, exitstatus: int) -
 
 
 def _undecided_lines(reports: Iterable[pytest.TestReport], width: int) -> Iterator[str]:
-    """Why requirements stayed undecided, and the command that shows them."""
+    """The lines that say why requirements stayed undecided, with the command that explains these."""
     names: list[str] = []
     for report in reports:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
@@ -375,7 +378,7 @@ def _undecided_lines(reports: Iterable[pytest.TestReport], width: int) -> Iterat
 
 
 def _file_lines(run: ConformanceRun) -> Iterator[str]:
-    """Where report and traces are."""
+    """The line that says where the report or the traces are."""
     if run.asked.report:
         yield run_text.reports_line(run.folder)
     elif run.keeps_traces:

@@ -20,7 +20,7 @@ from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.features import ATTACHED, STOPPED, listed_steps
 from signet_conformance.targets import Target
-from signet_conformance.targets.face import changes_of_id, leaves_end_untold
+from signet_conformance.targets.face import changes_of_id, leaves_end_unreported
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
 WITHIN = "within"
@@ -260,7 +260,7 @@ class StepPerformer:
             return []
         self._keys[step.session] = key
         told_by = None if before is None else changes_of_id(self.target, step.step)
-        untold = before is not None and leaves_end_untold(self.target, step.step)
+        untold = before is not None and leaves_end_unreported(self.target, step.step)
         session = f"{step.session}{self.apart}"
         return [SessionKeyMark(session=session, key=key, told_by=told_by, end_untold=untold)]
 

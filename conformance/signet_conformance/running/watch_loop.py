@@ -295,7 +295,7 @@ class Loop:
         folder.mkdir()
         performance = DrivenPerformance(replace(self._request, folder=folder, scenarios=scenarios))
         patience = Patience()
-        with self._progress() as tell, self._files.noticed(lambda: patience.give_up(CHANGED)):
+        with self._progress() as tell, self._files.watching(lambda: patience.give_up(CHANGED)):
             try:
                 performance.drive(self._invocation, tell, workers, patience)
             except SignetConformanceError:

@@ -38,22 +38,22 @@ class HostFace:
 
     @property
     def newer(self) -> Sequence[str]:
-        """Later releases of the harness that the kit knows, oldest first, played or not."""
-        known = (*_playing_it(self.data.harness).values(), *_not_played(self.data.harness))
+        """Later releases of the harness that the kit knows, oldest first, even without a face."""
+        known = (*_faces_of(self.data.harness).values(), *_without_face(self.data.harness))
         return sorted({release for release in known if numbers(release) > numbers(self.data.version)}, key=numbers)
 
     def ahead_of(self, day: str | None) -> tuple[str, ...]:
-        """The first day of a host that is newer than a connector which came out on a `day`, and that day; or empty."""
+        """The first day of the host, and `day`, if the host is newer than a connector of that day; empty otherwise."""
         current = self.data.current
         return (current.from_, day) if current is not None and day is not None and day < current.from_ else ()
 
     def describe(self, option: str, day: str | None = None) -> str:
-        """Describe the played release and later known ones, for a connector that came out on a `day`.
+        """Describe the played release and later known ones, for a connector of that `day`.
 
         `option` is the option that chooses another face.
         """
-        faces = {release: f"{option} {name}" for name, release in _playing_it(self.data.harness).items()}
-        facts = {**_not_played(self.data.harness), **faces}
+        faces = {release: f"{option} {name}" for name, release in _faces_of(self.data.harness).items()}
+        facts = {**_without_face(self.data.harness), **faces}
         newer = ", ".join(f"{release} ({facts[release]})" for release in self.newer)
         current = self.data.current
         age = ""
@@ -93,7 +93,7 @@ def face_of_harness(name: str, release: str | None = None) -> HostFace:
 
     Raises TargetError if no face and no harness has that name.
     """
-    played = _playing_it(name)
+    played = _faces_of(name)
     newest = next(reversed(played), name)
     wanted = next((each for each in played if played[each] == release), newest)
     if wanted not in _shipped():
@@ -122,12 +122,12 @@ def ahead_of_connector(target: Target) -> tuple[str, ...]:
         face = face_of_harness(real.program.name, real.release)
     except TargetError:
         return ()
-    # No face may play a release as old as the program: the newest one says nothing of it then.
+    # If the program is older than every face, the face found here says nothing about it.
     return face.ahead_of(target.day) if numbers(real.release) >= numbers(face.data.version) else ()
 
 
 def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
-    """The events by which the target's host tells of another id of a session in a step; None without a played host."""
+    """The events by which the played host reports a new id of a session in a step; None if no host is played."""
     if target.real is not None or target.profile.face is None:
         return None
     changes = find_face(target).data.changes_id.items()
@@ -135,20 +135,20 @@ def changes_of_id(target: Target, step: str) -> tuple[str, ...] | None:
 
 
 def has_own_tools(target: Target, tools: Sequence[str]) -> bool:
-    """Whether the target's host has these tools of its own, and tells its connector of their use."""
+    """Whether the target's host has these tools itself, and reports their use to its connector."""
     return not tools or (target.kind.has_face and set(tools) <= set(find_face(target).data.own_tools))
 
 
-def leaves_end_untold(target: Target, step: str) -> bool:
-    """Whether the target's host, in a step that gives a session another id, never tells of the end of the former."""
+def leaves_end_unreported(target: Target, step: str) -> bool:
+    """Whether the target's host gives a session another id in this step without reporting the end of the former one."""
     named = target.real is None and target.profile.face is not None
     return named and step in find_face(target).data.ends_untold
 
 
 def face_of_the_day(name: str, day: str) -> str:
-    """Find the shipped face of the harness of a face `name` that people ran on a day or in a month.
+    """Find the shipped face, of the harness of the face `name`, that was current on a day or in a month.
 
-    Without one of that time it is the first of a later time, and without any such, `name` itself.
+    If no face is of that time, it is the first later one, or else `name` itself.
     """
     documents = _documents()
     harness = documents[name]["harness"] if name in documents else None
@@ -158,14 +158,14 @@ def face_of_the_day(name: str, day: str) -> str:
 
 
 def known_releases(harness: str) -> Mapping[str, str]:
-    """Map each release of a harness that the kit knows, oldest first, to its face or to what is known of it."""
-    played = {release: f"face {name}" for name, release in _playing_it(harness).items()}
-    known = {**_not_played(harness), **played}
+    """Map each release of a harness that the kit knows, oldest first, to its face or to the facts about it."""
+    played = {release: f"face {name}" for name, release in _faces_of(harness).items()}
+    known = {**_without_face(harness), **played}
     return {release: known[release] for release in sorted(known, key=numbers)}
 
 
 def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Target]:
-    """Return the target once for each host release that its run is performed in.
+    """Return the target once for each release of its host in which the run is performed.
 
     `choice` is the value of `option`: the name of a shipped face, a release of the target's harness, the path of a
     .json file, `all`, or None for the target's own face. Raises TargetError for a face that cannot be played.
@@ -178,7 +178,7 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
             where=option,
             remedy=f"leave {option} out",
         )
-    releases = _playing_it(find_face(target).data.harness)
+    releases = _faces_of(find_face(target).data.harness)
     if choice == EVERY:
         return tuple(_playing(target, name) for name in releases) or (target,)
     if choice.endswith(".json"):
@@ -190,9 +190,9 @@ def with_faces(target: Target, choice: str | None, option: str) -> Sequence[Targ
 
 
 def _playing(target: Target, face: str) -> Target:
-    played = dataclasses.replace(target, profile=target.profile.model_copy(update={"face": face}))
-    find_face(played)
-    return played
+    target = dataclasses.replace(target, profile=target.profile.model_copy(update={"face": face}))
+    find_face(target)
+    return target
 
 
 def _shipped() -> Sequence[str]:
@@ -204,13 +204,13 @@ def _documents() -> Mapping[str, Mapping[str, Any]]:
     return {path.stem: json.loads(path.read_bytes()) for path in FOLDER.glob("*.json")}
 
 
-def _playing_it(harness: str) -> dict[str, str]:
+def _faces_of(harness: str) -> dict[str, str]:
     """Map the shipped faces of a harness to the release that each one plays, the oldest first."""
     played = {name: str(face["version"]) for name, face in _documents().items() if face["harness"] == harness}
     return dict(sorted(played.items(), key=lambda row: numbers(row[1])))
 
 
-def _not_played(harness: str) -> Mapping[str, str]:
-    """Map releases of a harness that no shipped face plays to what is known of them."""
+def _without_face(harness: str) -> Mapping[str, str]:
+    """Map the releases of a harness that no shipped face plays to the facts about them."""
     faces = (face for face in _documents().values() if face["harness"] == harness)
     return {row["release"]: row["known"] for face in faces for row in face.get("newer", ())}

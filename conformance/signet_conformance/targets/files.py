@@ -26,7 +26,7 @@ _RUNTIMES: Mapping[str, str] = {
     _NODE: "install Node.js 20 or later, or set runtime to its path",
     _BUN: "npm install bun, or set runtime to its path",
 }
-_KEEPS_COMPILED = [22, 1]
+_CACHES_CODE = [22, 1]
 """The first release of node with NODE_COMPILE_CACHE."""
 _PATIENCE_S = 20.0
 _TYPESCRIPT = (".ts", ".mts", ".cts")
@@ -48,9 +48,9 @@ def searched(root: Path) -> Iterator[Path]:
 
 
 def is_trusted(path: Path, root: Path) -> bool:
-    """Return True if a path belongs to the user, to the owner of `root` (as in a container) or to the system's owner.
+    """Return True if a path belongs to the user, to the owner of `root` (as in a container), or to the superuser.
 
-    A symbolic link and its target must both belong to them: other users may link to our files.
+    A symbolic link and its target must both belong to one of them, since other users may link to our files.
     """
     try:
         owners = {path.lstat().st_uid, path.stat().st_uid}
@@ -61,14 +61,14 @@ def is_trusted(path: Path, root: Path) -> bool:
 
 def _is_trusted_below(folder: Path, path: Path, root: Path) -> bool:
     """Apply `is_trusted` to a path below a folder and to each folder between the two."""
-    on_the_way = [each for each in path.parents if each != folder and folder in each.parents]
-    return all(is_trusted(each, root) for each in (path, *on_the_way))
+    between = [each for each in path.parents if each != folder and folder in each.parents]
+    return all(is_trusted(each, root) for each in (path, *between))
 
 
 def find_file(target: Target) -> Path:
     """Find the connector's file: the setting `module`, or the first existing place of the profile.
 
-    Raises TargetError that lists the places and says how the file is made, or that the driver cannot load it.
+    Raises TargetError if it is missing, with the places and how to build it, or if the driver cannot load it.
     """
     profile = target.profile
     if profile.module is not None:
@@ -78,9 +78,9 @@ def find_file(target: Target) -> Path:
         return file
     if not places:
         raise TargetError("no connector is named", where=target.where, remedy=target.kind.named)
-    looked = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
+    names = ", ".join(f"{p.path} of package {p.package}" if p.package else p.path for p in places)
     raise TargetError(
-        f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {looked}",
+        f"the connector {target.name} is not found at or above {printable(target.root)}: looked for {names}",
         where=f"--target {target.name}",
         remedy=f"{build_remedy(target)}; or set module in [targets.{target.name}] of signet-conformance.toml",
     )
@@ -99,7 +99,7 @@ def _loadable(target: Target, path: Path) -> Path:
 
 
 def find_program(target: Target) -> str:
-    """Find the program of a target's command. Raises TargetError that says how to get it."""
+    """Find the program of a target's command. Raises TargetError if it is missing, with how to get it."""
     program = target.command[0]
     path = shutil.which(program)
     if path is None:
@@ -116,7 +116,7 @@ def installed_program(target: Target, name: str) -> Path | str | None:
 
 
 def build_remedy(target: Target) -> str:
-    """Say how to build what a target needs."""
+    """How to build what a target needs."""
     return "build the connector" if target.profile.build is None else target.profile.build
 
 
@@ -143,7 +143,7 @@ def release_of(path: Path) -> str | None:
 
 
 def package_folder(path: Path) -> Path:
-    """The nearest folder above a file that holds a package.json, else the file's folder."""
+    """The nearest folder above a file with a package.json, or else the file's folder."""
     return next((folder for folder in path.parents if (folder / "package.json").is_file()), path.parent)
 
 
@@ -171,8 +171,8 @@ def _package(folder: Path) -> Mapping[str, Any] | None:
 def find_runtime(target: Target, module: Path | None = None) -> str:
     """Find the program that runs a module: the setting `runtime`, or the first known one on PATH.
 
-    A `module` in TypeScript goes to bun if the target allows it: node runs only some of them. Raises TargetError that
-    says how to get a runtime.
+    A `module` in TypeScript is run by bun if the target allows it, since node runs only some. Raises TargetError if
+    there is no runtime, with how to get one.
     """
     wanted = runtimes(target, module)
     for name in wanted:
@@ -189,14 +189,14 @@ def find_runtime(target: Target, module: Path | None = None) -> str:
 def program_command(target: Target, program: Path) -> list[str]:
     """The command that runs a program of the connector, which each hook starts again.
 
-    A node that can keep compiled code is preferred to bun: it needs a third less CPU. Raises TargetError as
+    A node that can cache compiled code is preferred to bun, since it needs a third less CPU. Raises TargetError as
     `find_runtime` does.
     """
     if _NODE in runtimes(target, program):
         node = shutil.which(_NODE, path=_search_path(target.root))
-        if node is not None and _version_of(node) >= _KEEPS_COMPILED:
-            own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-            compiled = own / "signet-conformance" / "compiled"
+        if node is not None and _version_of(node) >= _CACHES_CODE:
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            compiled = cache / "signet-conformance" / "compiled"
             return ["env", f"NODE_COMPILE_CACHE={compiled}", node, str(program)]
     return [find_runtime(target, program), str(program)]
 
@@ -204,24 +204,24 @@ def program_command(target: Target, program: Path) -> list[str]:
 @cache
 def _version_of(node: str) -> list[int]:
     try:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+        process = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return numbers(said.stdout)
+    return numbers(process.stdout)
 
 
 def runtimes(target: Target, module: Path | None) -> Sequence[str]:
-    """The programs that can run a module, the best first: those of the target, else those of its harness.
+    """The programs that can run a module, the best first: those of the target, or else those of its harness.
 
-    Only bun runs TypeScript, unless the target names node alone: node cannot run all of it.
+    TypeScript is run by bun, unless the target names only node, which cannot run all of it.
     """
-    named = "runtime" in target.profile.model_fields_set
-    harness = () if named or target.profile.face is None else find_face(target).data.runtime
+    is_chosen = "runtime" in target.profile.model_fields_set
+    harness = () if is_chosen or target.profile.face is None else find_face(target).data.runtime
     wanted = harness or target.profile.runtime
     if module is None or module.suffix not in _TYPESCRIPT:
         return wanted
     others = [name for name in wanted if Path(name).name != _NODE]
-    return others or (wanted if named else (_BUN,))
+    return others or (wanted if is_chosen else (_BUN,))
 
 
 def _search_path(root: Path) -> str:

@@ -32,7 +32,7 @@ INSTALLED = "installed"
 
 @dataclass(frozen=True, slots=True)
 class HostProgram:
-    """A program and the release that is wanted; None for the newest installed one."""
+    """A program and the wanted release; None means the newest installed one."""
 
     profile: ProgramDocument
     path: Path
@@ -40,17 +40,17 @@ class HostProgram:
 
     @property
     def name(self) -> str:
-        """The program's name, the same as the harness of its faces."""
+        """The program's name, which is also the harness of its faces."""
         return self.profile.name
 
     def installed(self) -> Mapping[str, Path]:
         """Map the releases installed for the kit, newest first, to their folders."""
         folder = programs_folder() / self.name
-        there = [path for path in folder.iterdir() if (path / INSTALLED).exists()] if folder.is_dir() else []
-        return {path.name: path for path in sorted(there, key=lambda path: numbers(path.name), reverse=True)}
+        complete = [path for path in folder.iterdir() if (path / INSTALLED).exists()] if folder.is_dir() else []
+        return {path.name: path for path in sorted(complete, key=lambda path: numbers(path.name), reverse=True)}
 
     def find_installation(self, target: str) -> Installation:
-        """Find the installation that drives `target`. Raises NothingTestedError with the command that installs it."""
+        """Find the installation for driving `target`. Raises NothingTestedError with the command that installs it."""
         releases = self.installed()
         release = self.release or next(iter(releases), None)
         if release is None or release not in releases:
@@ -88,12 +88,12 @@ class Installation:
         return self.packages / (".bin" if self.program.profile.registry == "npm" else "bin")
 
     def _runtime(self, name: str) -> str:
-        """The runtime installed with the program, else that of this machine."""
+        """The runtime installed with the program, or else that of this machine."""
         own = self.programs / name
         return str(own) if own.exists() else shutil.which(name) or name
 
     def placeholders(self) -> Mapping[str, str]:
-        """The values of the profile's placeholders that the installation decides."""
+        """The values of the profile's placeholders that depend on the installation."""
         return {
             **{name: self._runtime(name) for name in ("node", "bun")},
             "python": sys.executable,
@@ -135,11 +135,10 @@ _LAST = 600
 
 
 def install(program: HostProgram) -> Installation:
-    """Install a program unless the wanted release is there; without one, the newest that the registry installs.
+    """Install the wanted release of a program if it is missing, by default the newest.
 
-    If the newest cannot be installed, the releases that the kit was tried with are tried, newest first. Package
-    scripts do not run, except for those that the profile names. Raises NothingTestedError with the registry's own
-    words.
+    If the newest cannot be installed, try the releases with which the kit was checked, newest first. Package scripts do
+    not run, except for those in the profile. Raises NothingTestedError with the registry's messages.
     """
     present = program.installed()
     if program.release is not None and program.release in present:
@@ -150,13 +149,13 @@ def install(program: HostProgram) -> Installation:
     refusals = []
     for release in wanted:
         try:
-            made = _install_release(program, release)
-        except CommandError as refused:
-            refusals.append(f"{release or 'the newest'}: {refused}")
+            installation = _install_release(program, release)
+        except CommandError as error:
+            refusals.append(f"{release or 'the newest'}: {error}")
             continue
         if program.release is None:
-            made = dataclasses.replace(made, note=_why_not_newest(made, refusals))
-        return made
+            installation = dataclasses.replace(installation, note=_why_not_newest(installation, refusals))
+        return installation
     raise NothingTestedError(
         f"NOT-APPLICABLE: {program.name} cannot be installed: {printable('; '.join(refusals), _LAST)}",
         where="--install-harness",
@@ -164,24 +163,24 @@ def install(program: HostProgram) -> Installation:
     )
 
 
-def _why_not_newest(made: Installation, refusals: Sequence[str]) -> str:
-    """Say why an older release was installed. Return an empty string if none was, or if the registry does not tell."""
-    package = made.program.profile.package
+def _why_not_newest(installation: Installation, refusals: Sequence[str]) -> str:
+    """Why an older release than the newest was installed; empty if it is the newest, or if that is not known."""
+    package = installation.program.profile.package
     if refusals:
-        told = printable("; ".join(refusals), _LAST)
-        return f"{package} {made.release} is driven, for others were refused: {told}"
-    if made.program.profile.registry != "npm":
+        reasons = printable("; ".join(refusals), _LAST)
+        return f"{package} {installation.release} is driven, since others could not be installed: {reasons}"
+    if installation.program.profile.registry != "npm":
         return ""
     question = ["npm", "view", f"{package}@latest", "version", "engines", "--json"]
     try:
-        told = json.loads(run_command(question, made.folder))
-        newest, needs = str(told["version"]), str((told.get("engines") or {}).get("node", ""))
+        answer = json.loads(run_command(question, installation.folder))
+        newest, needs = str(answer["version"]), str((answer.get("engines") or {}).get("node", ""))
     except (CommandError, ValueError, LookupError, TypeError, AttributeError):
         return ""
-    if numbers(newest) <= numbers(made.release):
+    if numbers(newest) <= numbers(installation.release):
         return ""
-    wanted = f", which asks for node {needs}" if needs else ""
-    return f"npm chose {package} {made.release} for the node of this machine; its newest is {newest}{wanted}"
+    wanted = f", which needs node {needs}" if needs else ""
+    return f"npm chose {package} {installation.release} for the node of this machine; its newest is {newest}{wanted}"
 
 
 class CommandError(Exception):
@@ -192,14 +191,14 @@ def _install_release(program: HostProgram, release: str | None) -> Installation:
     folder = programs_folder() / program.name
     folder.mkdir(parents=True, exist_ok=True)
     with temporary_folder(".installing-", folder) as staging:
-        made = Installation(program, release or "", staging)
+        installation = Installation(program, release or "", staging)
         if program.profile.registry == "npm":
-            _install_npm(made)
+            _install_npm(installation)
         else:
-            _install_pypi(made)
-        version = _version(made)
+            _install_pypi(installation)
+        version = _version(installation)
         if program.profile.after_install:
-            _finish(made)
+            _finish(installation)
         place = folder / version
         if (place / INSTALLED).exists():
             # Another run may be driving it.
@@ -211,15 +210,15 @@ def _install_release(program: HostProgram, release: str | None) -> Installation:
         return Installation(program, version, place)
 
 
-def _install_npm(made: Installation) -> None:
-    profile = made.program.profile
-    # npm prefers releases that its own node can run, which matters where that node is to run the program.
+def _install_npm(installation: Installation) -> None:
+    profile = installation.program.profile
+    # Without a version, npm chooses a release that its own node can run: needed if that node will run the program.
     runs_in_ours = "{node}" in profile.command and profile.node is None
-    release = made.release or (None if runs_in_ours else "latest")
+    release = installation.release or (None if runs_in_ours else "latest")
     package = profile.package + (f"@{release}" if release else "")
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(made.folder)]
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(installation.folder)]
     node = () if profile.node is None else (f"{_node_package()}@{profile.node}",)
-    run_command(["npm", "install", *options, package, *profile.beside, *node], made.folder)
+    run_command(["npm", "install", *options, package, *profile.beside, *node], installation.folder)
 
 
 def _node_package() -> str:
@@ -230,32 +229,33 @@ def _node_package() -> str:
     return "-".join(("node-bin" if (system, processor) == ("darwin", "arm64") else "node", system, processor))
 
 
-def _install_pypi(made: Installation) -> None:
-    profile = made.program.profile
-    package = profile.package + (f"=={made.release}" if made.release else "")
-    # Programs in an environment name its folder: it is made where it will stay, and not moved.
-    run_command([sys.executable, "-m", "venv", str(made.folder / "venv")], made.folder)
-    pip = [str(made.folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    run_command([*pip, package, *profile.beside], made.folder)
+def _install_pypi(installation: Installation) -> None:
+    profile = installation.program.profile
+    package = profile.package + (f"=={installation.release}" if installation.release else "")
+    # The folder is renamed later, which breaks the environment's scripts: profiles start the program by python -m.
+    run_command([sys.executable, "-m", "venv", str(installation.folder / "venv")], installation.folder)
+    pip = [str(installation.folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    run_command([*pip, package, *profile.beside], installation.folder)
 
 
-def _version(made: Installation) -> str:
-    profile = made.program.profile
+def _version(installation: Installation) -> str:
+    profile = installation.program.profile
     if profile.registry == "npm":
-        told = json.loads((made.packages / profile.package / "package.json").read_bytes())
-        return str(told["version"])
+        package = json.loads((installation.packages / profile.package / "package.json").read_bytes())
+        return str(package["version"])
     code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
-    return run_command([str(made.folder / "venv" / "bin" / "python"), "-c", code, profile.package], made.folder).strip()
+    python = str(installation.folder / "venv" / "bin" / "python")
+    return run_command([python, "-c", code, profile.package], installation.folder).strip()
 
 
-def _finish(made: Installation) -> None:
+def _finish(installation: Installation) -> None:
     """Run the program's own set-up. It may write into a home, so it gets one that is removed afterwards."""
-    with temporary_folder(".home-", made.folder) as home:
+    with temporary_folder(".home-", installation.folder) as home:
         npm = {"npm_config_userconfig": str(Path.home() / ".npmrc"), **os.environ}
         env = {name: value for name, value in npm.items() if not name.startswith("XDG_")}
         env |= {"HOME": str(home), "TMPDIR": str(home)}
-        for words in made.program.profile.after_install:
-            run_command(fill_in(words, made.placeholders()), made.folder, env)
+        for words in installation.program.profile.after_install:
+            run_command(fill_in(words, installation.placeholders()), installation.folder, env)
 
 
 def run_command(

@@ -1,4 +1,4 @@
-"""The releases of a program: published on its registry, known, proven, installed; and bisection over them."""
+"""The releases of a program: those published on its registry, known, proven or installed, and a bisection over them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ T = TypeVar("T")
 class Releases:
     """The releases of one program.
 
-    `published`: those on the registry, oldest first; None if it could not be asked, and `why` says so. `known`: facts
-    by release. `proven`: releases that the kit was driven with. `installed`: releases on this machine.
+    `published`: those on the registry, oldest first; None if the registry did not answer, with the reason in `why`.
+    `known`: facts by release. `proven`: releases with which the kit was checked, with a note. `installed`: those on
+    this machine.
     """
 
     name: str
@@ -61,7 +62,7 @@ def releases_of(program: HostProgram) -> Releases:
 def published_releases(profile: ProgramDocument) -> Sequence[str]:
     """List a program's releases on its registry, oldest first, without pre-releases.
 
-    Asks the registry's own client as it is configured here. Raises NothingTestedError with its words.
+    The registry's own client asks, as it is configured here. Raises NothingTestedError with its message.
     """
     command = (
         ["npm", "view", profile.package, "versions", "--json"]
@@ -69,28 +70,28 @@ def published_releases(profile: ProgramDocument) -> Sequence[str]:
         else [sys.executable, "-m", "pip", "index", "versions", profile.package]
     )
     try:
-        said = run_command(command, timeout_s=_PATIENCE_S)
+        output = run_command(command, timeout_s=_PATIENCE_S)
     except CommandError as failure:
         raise _unanswered(command, str(failure)) from None
-    listed = _of_npm(said) if profile.registry == "npm" else _of_pip(said)
-    if not listed:
+    releases = _of_npm(output) if profile.registry == "npm" else _of_pip(output)
+    if not releases:
         raise _unanswered(command, "it named no release")
-    return sorted({release for release in listed if _STABLE.fullmatch(release)}, key=numbers)
+    return sorted({release for release in releases if _STABLE.fullmatch(release)}, key=numbers)
 
 
-def _of_npm(said: str) -> Sequence[str]:
-    told = parse_value(said)
-    return [told] if isinstance(told, str) else [each for each in list_in(told) if isinstance(each, str)]
+def _of_npm(output: str) -> Sequence[str]:
+    value = parse_value(output)
+    return [value] if isinstance(value, str) else [each for each in list_in(value) if isinstance(each, str)]
 
 
-def _of_pip(said: str) -> Sequence[str]:
-    line = re.search(r"^Available versions:(.*)$", said, re.MULTILINE)
+def _of_pip(output: str) -> Sequence[str]:
+    line = re.search(r"^Available versions:(.*)$", output, re.MULTILINE)
     return [each.strip() for each in line[1].split(",")] if line is not None else ()
 
 
 def _unanswered(command: Sequence[str], why: str) -> NothingTestedError:
     return NothingTestedError(
-        f"the registry could not be asked: {printable(why, 300)}",
+        f"the registry did not answer: {printable(why, 300)}",
         where=" ".join(command[-4:]),
         remedy="check that the client of the registry works on this machine",
     )
@@ -117,7 +118,7 @@ def bisect(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bi
     """
     bisection: Bisection[T] = Bisection()
 
-    def tried(release: str) -> T | None:
+    def try_release(release: str) -> T | None:
         outcome = outcome_of(release)
         if outcome is None:
             bisection.untested.append(release)
@@ -125,7 +126,7 @@ def bisect(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bi
             bisection.tried[release] = outcome
         return outcome
 
-    ends = [tried(releases[0]), tried(releases[-1])]
+    ends = [try_release(releases[0]), try_release(releases[-1])]
     if None in ends:
         raise NothingTestedError(
             f"{bisection.untested[0]} cannot be driven here, so nothing can be compared",
@@ -141,6 +142,6 @@ def bisect(releases: Sequence[str], outcome_of: Callable[[str], T | None]) -> Bi
             bisection.last, bisection.first = releases[low], releases[high]
             return bisection
         middle = min(between, key=lambda n: abs(2 * n - low - high))
-        outcome = tried(releases[middle])
+        outcome = try_release(releases[middle])
         if outcome is not None:
             low, high = (middle, high) if outcome == ends[0] else (low, middle)

@@ -28,7 +28,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A repository's settings of its targets, and their file; both empty without a file."""
+    """A repository's settings of its targets, and their file; without a file there are no settings."""
 
     targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     path: Path | None = None
@@ -39,9 +39,9 @@ class Settings:
         return None if self.path is None else self.path.parent
 
     def own(self, name: str) -> Mapping[str, Any]:
-        """The repository's settings for a target. Raises TargetError with table, JSON pointer and wrong value.
+        """The repository's settings for a target. Raises TargetError with table, JSON pointer and value.
 
-        Other targets are not read: their problems do not concern this one.
+        Other targets are not checked, since their errors do not concern this one.
         """
         if name not in self.targets:
             return {}
@@ -59,7 +59,7 @@ class Settings:
 
 
 def read_settings(root: Path) -> Settings:
-    """Read the nearest settings file at or above `root`, within its repository and of its owner.
+    """Read the nearest settings file at or above `root`, within its repository and by a trusted owner.
 
     Raises TargetError if one cannot be read.
     """
@@ -87,7 +87,7 @@ def _parse(path: Path, below: tuple[str, ...]) -> Any:
 def _targets(data: Any, path: Path, below: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
     targets = data.get("targets", {}) if isinstance(data, dict) else None
     if unknown := [name for name in data if name != "targets"] if isinstance(data, dict) else []:
-        # Passed over, a misspelt heading would only show as a target that nobody knows.
+        # If this were ignored, a misspelt heading would later show only as an unknown target.
         heading = ".".join((*below, "targets", "NAME"))
         elsewhere = "; [tool.signet-conformance.targets.NAME] is for pyproject.toml" if unknown == ["tool"] else ""
         raise TargetError(
@@ -123,7 +123,7 @@ def _demand_plain(own: Mapping[str, Any], where: str) -> None:
 
 def _values(own: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield every scalar of a table with its path, in the order of the file."""
-    # No recursion: a dotted key nests as many tables as it has dots.
+    # Without recursion, since a dotted key nests as many tables as it has dots.
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), own)]
     while waiting:
         way, value = waiting.pop()

@@ -1,6 +1,6 @@
-"""The files of a connector that its author edits, and waiting for one to be saved.
+"""The source files of a connector, and waiting until its author saves one.
 
-They are looked at by their times: a recursive watch of the system would register every folder of node_modules too.
+The files are polled for their times, since a recursive watch would also register every folder of node_modules.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 _SETTLED_S = 0.1
-"""Files that do not change for so long are written: an editor, or a compiler, writes several one after the other."""
+"""How long no file may change before a change counts as complete: editors and compilers write several files in turn."""
 _REST = 20
-"""Between two looks at the files lies this many times the duration of a look."""
+"""The pause between two polls, in multiples of the duration of a poll."""
 _SOURCE = re.compile(r"[^.].*\.(?:pyi?|[cm]?[jt]sx?|json|toml|ya?ml|sh|rs|go|rb|lua|wasm|node|so)|[^.]+")
-"""The files that are looked at, with those without a suffix. A connector may write logs and databases beside itself."""
+"""The polled files, including those without a suffix. A connector may write logs and databases beside its sources."""
 _JAVASCRIPT, _TYPESCRIPT = re.compile(r".*\.[cm]?jsx?"), re.compile(r".*\.[cm]?tsx?")
 _NO_SOURCES = re.compile(
     r"\..*|node_modules|__pycache__|venv|site-packages|signet-(?:failures|report.*|(?:conformance|traces)-[0-9a-f]{16})"
 )
-"""Folders that are passed over: hidden ones, those of installed packages, and what the kit itself writes."""
+"""Folders that are not polled: hidden ones, those of installed packages, and those that the kit writes."""
 
 
 class SourceFiles:
-    """The files of a target's connector: those below its package, and below its settings if they name a program.
+    """The files of a target's connector: those in its package, and beside its settings if these name a program.
 
     Raises UsageError if no folder is known.
     """
@@ -44,23 +44,23 @@ class SourceFiles:
     def __init__(self, target: Target) -> None:
         settings = read_settings(target.root).path
         self.settings = None if settings is None else settings.resolve()
-        """The file of the target's settings; None without."""
+        """The file of the target's settings, or None."""
         self.places = _places(target, self.settings)
         self.compiled = _is_compiled(target)
-        """Whether JavaScript is loaded, so that TypeScript says nothing until it is compiled."""
-        self._known = self._look()
+        """Whether the connector is loaded as JavaScript, so that a change of TypeScript matters only once compiled."""
+        self._known = self._poll()
 
     def __len__(self) -> int:
         return len(self._known)
 
     def await_change(self) -> Sequence[Path]:
-        """Return the files that were changed, made or removed since the last call, once they are settled."""
+        """Wait for a change, and return the files changed, created or removed since the last call."""
         while not (changed := self._changed()):
             time.sleep(self._pause_s)
-        now = self._look()
+        now = self._poll()
         while True:
             time.sleep(_SETTLED_S)
-            before, now = now, self._look()
+            before, now = now, self._poll()
             if before == now:
                 break
         changed = _differing(self._known, now) or changed
@@ -68,14 +68,14 @@ class SourceFiles:
         return changed
 
     @contextmanager
-    def noticed(self, note: Callable[[], None]) -> Iterator[None]:
-        """Call `note` at the first change within the block, from another thread."""
+    def watching(self, on_change: Callable[[], None]) -> Iterator[None]:
+        """Within the block, call `on_change` at the first change, from another thread."""
         ended = threading.Event()
 
         def look() -> None:
             while not ended.wait(self._pause_s):
                 if self._changed():
-                    note()
+                    on_change()
                     return
 
         thread = threading.Thread(target=look, name="signet files", daemon=True)
@@ -87,20 +87,20 @@ class SourceFiles:
             thread.join()
 
     def _changed(self) -> Sequence[Path]:
-        return _differing(self._known, self._look())
+        return _differing(self._known, self._poll())
 
-    def _look(self) -> Mapping[str, tuple[int, int]]:
+    def _poll(self) -> Mapping[str, tuple[int, int]]:
         began = time.monotonic()
-        seen: dict[str, tuple[int, int]] = {}
+        files: dict[str, tuple[int, int]] = {}
         for place in self.places:
             for path in _files_below(place):
                 if self.compiled and _TYPESCRIPT.fullmatch(path):
                     continue
                 with suppress(OSError):
                     status = os.stat(path)  # noqa: PTH116 - thousands of files, several times a second
-                    seen[path] = (status.st_mtime_ns, status.st_size)
+                    files[path] = (status.st_mtime_ns, status.st_size)
         self._pause_s = max(_POLL_S, _REST * (time.monotonic() - began))
-        return seen
+        return files
 
 
 def _places(target: Target, settings: Path | None) -> Sequence[Path]:
@@ -117,7 +117,7 @@ def _places(target: Target, settings: Path | None) -> Sequence[Path]:
         places[settings.parent if own else settings] = None
     if not places:
         raise UsageError(
-            "none of its files is known, so nothing can be watched",
+            "the kit knows no file of this connector, so it cannot watch any",
             where=f"--watch {target.name}",
             remedy="leave --watch out, or name the connector's file or driver in signet-conformance.toml",
         )
