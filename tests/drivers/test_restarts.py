@@ -65,6 +65,18 @@ def test_another_process_goes_on_with_what_was_said(name: str, runtime: str, mad
     assert (nothing, turn) == (0, 2)
 
 
+@pytest.mark.parametrize(("name", "module"), [("openclaw", "openclaw_plugin.mjs"), ("opencode", "opencode_plugin.mjs")])
+def test_another_process_compacts_what_was_said_before(
+    name: str, module: str, runtime: str, made: Made, tmp_path: Path
+) -> None:
+    """A host that is started again knows from its files that there is something to compact."""
+    target = made(name, module=str(FIXTURES / module), runtime=runtime)
+    compact = {"step": "compact", "session": "s1", "summary": "They said hello."}
+    *_, compacted, again = performed(target, tmp_path / "home", [START, PROMPT, RESTART, compact, compact])
+    assert "skipped" not in compacted
+    assert "nothing was said since" in again["skipped"]
+
+
 @pytest.mark.parametrize(("name", "module", "own"), PLUGINS)
 def test_a_conforming_plugin_is_blamed_for_no_restart(
     name: str, module: str, own: Mapping[str, Any], made: Made, recorded: Recorded

@@ -160,10 +160,10 @@ class Server {
   /** Write a session and its messages to disk, as the server does. */
   #keep(session) {
     if (session === undefined || !this.#messages.has(session.id)) return;
-    const { id, directory, created, title, parentID, said } = session;
+    const { id, directory, created, title, parentID, uncompacted } = session;
     const messages = this.#messages.get(id);
     mkdirSync(dirname(fileOf(id)), { recursive: true });
-    writeFileSync(fileOf(id), JSON.stringify({ session: { id, directory, created, title, parentID, said }, messages }));
+    writeFileSync(fileOf(id), JSON.stringify({ session: { id, directory, created, title, parentID, uncompacted }, messages }));
   }
 
   /** A session that an earlier server wrote to disk. */
