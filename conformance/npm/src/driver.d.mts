@@ -3,39 +3,39 @@ import type { Result, Step } from "../types/driver.js";
 export type { Result, Step };
 
 type Maybe<T> = T | void | Promise<T | void>;
-/** What was injected as a text, or a result of the protocol. */
-type Said = string | Result;
+/** The injected text, or a result of the protocol. */
+type Outcome = string | Result;
 
-/** A function for each step that the connector has a counterpart for. A step without one is skipped, and said so. */
+/** A function for each step with a counterpart in the connector. A step without one is reported as skipped. */
 export interface Handlers<Session> {
-  /** Load the connector; nothing may reach the daemon yet. What is thrown is a finding on the connector (SIG-LOAD-001). */
+  /** Load the connector, without a request to the daemon. An error is a finding on the connector (SIG-LOAD-001). */
   load?(): Maybe<Result>;
-  /** A new session. What is returned is given to the other functions; its `key` is the native id, if it has one. */
+  /** Begin a session. The other functions get the returned value; its `key` is the native id, if it has one. */
   start(step: Step): Maybe<Session>;
   resume?(step: Step, session?: Session): Maybe<Session>;
-  /** A user turn, up to where the model would be called: what the hook injected. */
-  prompt?(step: Step, session: Session): Maybe<Said>;
-  sessionless_prompt?(step: Step): Maybe<Said>;
+  /** Begin a user's turn, up to the call of the model; return what the hook injected. */
+  prompt?(step: Step, session: Session): Maybe<Outcome>;
+  sessionless_prompt?(step: Step): Maybe<Outcome>;
   /** The model has answered with `step.reply`. */
   answered?(step: Step, session: Session): Maybe<void>;
-  tool?(step: Step, session: Session): Maybe<Said>;
-  /** The members that the schema of each tool offers, such as `{memory_store: ["content", "tags"]}`; others are left out. */
+  tool?(step: Step, session: Session): Maybe<Outcome>;
+  /** The members of each tool's schema, such as `{memory_store: ["content", "tags"]}`; other arguments are left out. */
   tools?: { [tool: string]: readonly string[] };
-  /** The path in which the connector runs in the session that begins, or that it is told. */
+  /** The folder in which the connector runs in the new session, or which it gets. */
   folder?(step: Step): Maybe<string>;
-  /** Without it, a compaction is played by its two halves, if both have a function. */
-  compact?(step: Step, session: Session): Maybe<Said>;
-  pre_compaction?(step: Step, session: Session): Maybe<Said>;
-  compaction_complete?(step: Step, session: Session): Maybe<Said>;
-  clear?(step: Step, session: Session): Maybe<Said>;
-  end?(step: Step, session: Session): Maybe<Said>;
-  /** What the connector does in the background has ended. */
+  /** If it is missing, a compaction is played by its two halves, if both have a function. */
+  compact?(step: Step, session: Session): Maybe<Outcome>;
+  pre_compaction?(step: Step, session: Session): Maybe<Outcome>;
+  compaction_complete?(step: Step, session: Session): Maybe<Outcome>;
+  clear?(step: Step, session: Session): Maybe<Outcome>;
+  end?(step: Step, session: Session): Maybe<Outcome>;
+  /** Wait until the connector's background work has ended. */
   flush?(): Maybe<void>;
   /** The harness quits. */
   exit?(): Maybe<void>;
 }
 
-/** Answer the kit on standard input and output until it leaves; the process ends then. */
+/** Answer the kit on standard input and output until it sends `exit`; then end the process. */
 export function createDriver<Session>(
   handlers: Handlers<Session>,
   streams?: { input?: NodeJS.ReadableStream; output?: NodeJS.WritableStream },

@@ -1,4 +1,4 @@
-// A driver of signet-driver/1: the harness of a connector, played on standard input and output.
+// A driver for signet-driver/1: plays the harness of a connector, on standard input and output.
 
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -9,24 +9,24 @@ import { watchSent } from "./sent.mjs";
 
 const PROTOCOL = "signet-driver/1";
 const STEPS = ["start", "prompt", "sessionless_prompt", "tool", "compact", "pre_compaction", "compaction_complete", "clear", "resume", "end"];
-/** Functions that do not play a step. */
+/** Handlers that are not for a step. */
 const OTHERS = ["load", "answered", "flush", "exit", "folder", "tools"];
-/** What a compaction is played by where it has no function of its own. */
+/** The handlers that play a compaction if there is none for the whole. */
 const HALVES = ["pre_compaction", "compaction_complete"];
 const LINES_OF_A_STACK = 4;
 const MOST_PRINTED = 8000;
 
-/** The step could not be performed for a reason that is the driver's own and not the connector's. */
+/** Thrown if a step cannot be performed because of the driver, not of the connector. */
 class StepError extends Error {
   name = "StepError";
 }
 
 /**
- * Answer the kit until it says exit. `handlers` has a function for each step that the connector has a counterpart for;
- * each is given the step and what `start` or `resume` returned for its session.
+ * Answer the kit until it sends `exit`. `handlers` has a function for each step with a counterpart in the connector; it
+ * gets the step, and what `start` or `resume` returned for the session.
  *
- * What a handler throws is the connector's: a harness survives it, so the step is answered and the kit is told.
- * The promise is fulfilled when the kit has left.
+ * An error of a handler counts as the connector's. A harness survives such errors, so the step is answered, and the
+ * answer reports the error. The promise is fulfilled after `exit`.
  */
 export async function createDriver(handlers, { input = process.stdin, output = process.stdout } = {}) {
   const unknown = Object.keys(handlers).filter((name) => !STEPS.includes(name) && !OTHERS.includes(name));
@@ -51,19 +51,19 @@ export async function createDriver(handlers, { input = process.stdin, output = p
 }
 
 /**
- * Keep what is printed on standard error, up to a limit, and return the function that takes it. With `ours`, standard
- * output is the protocol's alone: what is printed there goes to standard error.
+ * Keep what is printed on standard error, up to a limit, and return a function that takes it. With `redirects`, standard
+ * output is reserved for the protocol: what the connector prints there goes to standard error.
  */
-function keepPrinted(ours) {
+function keepPrinted(redirects) {
   const write = process.stderr.write.bind(process.stderr);
   let kept = "";
   process.stderr.write = (chunk, ...rest) => {
     if (kept.length < MOST_PRINTED) kept += (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString()).slice(0, MOST_PRINTED);
     return write(chunk, ...rest);
   };
-  if (ours) {
+  if (redirects) {
     process.stdout.write = (...parts) => process.stderr.write(...parts);
-    // Bun's console writes to neither stream.
+    // The console of bun bypasses both streams.
     const log = (...parts) => process.stderr.write(`${format(...parts)}\n`);
     for (const name of ["log", "info", "debug", "warn", "error", "trace"]) console[name] = log;
   }
@@ -93,7 +93,7 @@ class Driver {
   async answer(op, step, events = []) {
     if (op === "hello") return this.#hello(events);
     if (op === "step") {
-      const result = await this.#perform(await this.#handedOver(step));
+      const result = await this.#perform(await this.#handOver(step));
       const [sent, printed] = [this.#takeSent(), this.#takePrinted()];
       return { ...(printed.trim() === "" ? {} : { printed }), ...result, ...(sent.length === 0 ? {} : { sent }) };
     }
@@ -108,7 +108,7 @@ class Driver {
     try {
       return { ...about, ...(await this.#handlers.load?.()) };
     } catch (error) {
-      return { ...about, loaded: false, words: told(error) };
+      return { ...about, loaded: false, words: textOf(error) };
     }
   }
 
@@ -123,68 +123,65 @@ class Driver {
     const session = this.#sessions.get(step.session);
     const call = { event: step.step };
     const [began, lateness] = [performance.now(), new Lateness()];
-    let made;
+    let value;
     try {
-      made = await handler(step, session);
+      value = await handler(step, session);
     } catch (error) {
-      call.thrown = told(error);
+      call.thrown = textOf(error);
     }
     Object.assign(call, { late_ms: lateness.end(), ms: performance.now() - began });
-    if (opens) this.#sessions.set(step.session, (made ??= session ?? {}));
-    const result = { calls: [call], ...(call.thrown ? {} : opens ? opened(made) : resultOf(step, made)) };
+    if (opens) this.#sessions.set(step.session, (value ??= session ?? {}));
+    const result = { calls: [call], ...(call.thrown ? {} : opens ? openingOf(value) : resultOf(step, value)) };
     if ((step.step === "prompt" || alone) && result.turn !== false) {
-      await this.#modelTurn(step.session);
+      await this.#sendIfWanted("model", step.session);
       await this.#handlers.answered?.(step, this.#sessions.get(step.session));
     }
     return result;
   }
 
-  /** The step as its function is given it, of a tool the arguments that its schema offers; the kit is told before. */
-  async #handedOver(step) {
+  /** Report the arguments or the folder that a handler is about to get. Return the step, with only arguments that its tool has. */
+  async #handOver(step) {
     const { folder, tools } = this.#handlers;
     if (step.step === "start" && (folder || tools)) {
       const path = await folder?.(step);
-      await this.#tell("handover", step.session, typeof path === "string" ? { folder: path } : {});
+      await this.#sendIfWanted("handover", step.session, typeof path === "string" ? { folder: path } : {});
     }
     const offered = step.step === "tool" ? tools?.[step.tool] : undefined;
     if (offered === undefined) return step;
-    const given = Object.fromEntries(Object.entries(step.arguments ?? {}).filter(([name]) => offered.includes(name)));
-    await this.#tell("handover", step.session, { arguments: given });
-    return { ...step, arguments: given };
+    const args = Object.fromEntries(Object.entries(step.arguments ?? {}).filter(([name]) => offered.includes(name)));
+    await this.#sendIfWanted("handover", step.session, { arguments: args });
+    return { ...step, arguments: args };
   }
 
-  /** Tell the kit that the model would be called now. */
-  async #modelTurn(session) {
-    await this.#tell("model", session);
-  }
-
-  /** Tell the kit of an event that it has asked for, and wait until its mark is written. */
-  async #tell(event, session, more = {}) {
+  /** Send an event, if the kit has asked for it, and wait until its mark is written. */
+  async #sendIfWanted(event, session, more = {}) {
     if (!this.#events.includes(event)) return;
     this.#send({ event, session, ...more });
     await this.#lines.next();
   }
 }
 
-/** A compaction by its halves. */
+/** A handler for a whole compaction that calls those of its halves. */
 function compactOf(handlers) {
   return async (step, session) => {
     for (const half of HALVES) await handlers[half]({ ...step, step: half }, session);
   };
 }
 
-function opened(session) {
+/** The members of an answer about a session that was opened. */
+function openingOf(session) {
   const { key, injected } = session;
   return { ...(typeof key === "string" ? { key } : {}), ...(typeof injected === "string" ? { injected } : {}) };
 }
 
-/** A text is what was injected, of a tool its answer; an object is a result of the protocol as it is. */
-function resultOf(step, made) {
-  if (made === undefined || made === null) return {};
-  if (typeof made === "string") return step.step === "tool" ? { content: { text: made } } : { injected: made };
-  return made;
+/** The result for a handler's value: a text is a tool's answer, or else the injected text; an object is the result itself. */
+function resultOf(step, value) {
+  if (value === undefined || value === null) return {};
+  if (typeof value === "string") return step.step === "tool" ? { content: { text: value } } : { injected: value };
+  return value;
 }
 
-function told(error) {
+/** The beginning of an error's stack; for any other thrown value, its text. */
+function textOf(error) {
   return error instanceof Error && error.stack ? error.stack.split("\n").slice(0, LINES_OF_A_STACK).join("\n") : String(error);
 }

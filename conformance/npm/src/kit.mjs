@@ -1,4 +1,4 @@
-// Finds the kit, which is a Python program, or makes an environment for it.
+// Finds the kit, which is a Python program, or installs it into an environment of its own.
 
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -14,16 +14,16 @@ const OLDEST = [3, 11];
 
 export const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
-/** What a user can mend: said without a stack. */
+/** An error that the user can fix; printed without a stack. */
 export class KitError extends Error {}
 
 /**
- * The program to run, by the first of these that there is: SIGNET_CONFORMANCE (its path), a virtual environment in this
- * folder or one above it, the search path, an environment of our own that was made before or is made now.
+ * Find the program to run, the first of: the path in SIGNET_CONFORMANCE, a virtual environment in this folder or one
+ * above it, PATH, and an environment of our own, which is made if necessary. Throws KitError.
  *
- * `tell` hears what is made, line by line; a line with `passing` takes the place of the one before it. What is installed
- * is what SIGNET_CONFORMANCE_SOURCE names (a wheel, a folder, or a requirement as pip takes it), else the clone that this
- * package lies in, else what another shell named, else the release of this package's version. Throws KitError.
+ * Installed into that environment is what SIGNET_CONFORMANCE_SOURCE names (a wheel, a folder, or a requirement for pip),
+ * or else the clone with this package, or else what another shell named there, or else the release of this package's
+ * version. `tell` gets the lines of progress; a line with `passing` replaces the one before it.
  */
 export async function findKit(environment = process.env, folder = process.cwd(), tell = tellOnStderr) {
   const named = environment.SIGNET_CONFORMANCE;
@@ -34,14 +34,14 @@ export async function findKit(environment = process.env, folder = process.cwd(),
   return inVirtualEnvironment(folder) ?? onPath(environment) ?? (await inOwnEnvironment(environment, tell));
 }
 
-/** How the reader of a message calls the kit: it stands on no search path of theirs. */
+/** The command prefix with which users call the kit, which is not on their PATH. */
 export function runnerOf(environment) {
   const manager = /^(pnpm|yarn|bun)\b/.exec(environment.npm_config_user_agent ?? "")?.[1];
   return { pnpm: "pnpm exec", yarn: "yarn", bun: "bunx" }[manager] ?? "npx";
 }
 
 function tellOnStderr(line, { passing = false } = {}) {
-  // Drawn over in a terminal, so that waiting leaves no lines behind.
+  // A terminal shows passing lines in one place.
   const live = process.stderr.isTTY;
   process.stderr.write(live && passing ? `\r\x1b[K${line}` : `${live ? "\r\x1b[K" : ""}${line}\n`);
 }
@@ -63,7 +63,7 @@ function inVirtualEnvironment(folder) {
   }
 }
 
-/** This package's own command stands on the path of npm's scripts under the same name: it is passed over. */
+/** The kit on PATH, without this package's command of the same name, which npm adds to the PATH of its scripts. */
 function onPath(environment) {
   const folders = (environment.PATH ?? "").split(delimiter).filter((it) => it && !it.includes("node_modules"));
   return folders.map((it) => join(it, PROGRAM)).find((it) => runs(it) && !isNodeScript(it));
@@ -73,20 +73,20 @@ function isNodeScript(path) {
   return /^#!.*\bnode\b/.test(readFileSync(path).subarray(0, 80).toString("latin1"));
 }
 
-/** The environment that was made for what is asked for, or a new one. */
+/** The kit in the environment for the wanted source, which is made if it does not exist. */
 async function inOwnEnvironment(environment, tell) {
   const source = environment.SIGNET_CONFORMANCE_SOURCE || clone() || madeBefore(environment) || `signet-conformance==${version}`;
   const place = placeOf(source, environment);
   const program = join(place, SCRIPTS, PROGRAM);
   const whole = join(place, WHOLE);
   if (existsSync(whole) && runs(program)) return program;
-  const python = has("uv", environment) ? undefined : oldEnoughPython(environment);
+  const python = has("uv", environment) ? undefined : newEnoughPython(environment);
   rmSync(place, { recursive: true, force: true });
   mkdirSync(dirname(place), { recursive: true });
   const progress = new Progress(tell);
   progress.say(`signet-conformance: the first run makes a Python environment for the kit, in ${place}`);
   progress.say(`  from ${source}; once, in about a minute`);
-  // A clone is a kit that is worked on: what changes in it counts at once.
+  // Editable, so that changes in the clone take effect at once.
   const what = source === clone() ? ["--editable", source] : [source];
   if (python === undefined) {
     await progress.step("1 of 2: environment", "uv", ["venv", "--python", `>=${OLDEST.join(".")}`, place], environment);
@@ -100,20 +100,20 @@ async function inOwnEnvironment(environment, tell) {
   return program;
 }
 
-/** Written last into an environment, with what was installed and by which version: one that was left half made is made anew. */
+/** The file that is written last into an environment, with its source and our version; without it the environment is made again. */
 const WHOLE = "whole";
 
 function placeOf(source, environment) {
   return join(cacheFolder(environment), createHash("sha256").update(source).digest("hex").slice(0, 16));
 }
 
-/** The clone of the kit in which this package lies, also where npm has linked it from there. */
+/** The folder of the clone that contains this package, also if npm has linked the package; undefined without a clone. */
 function clone() {
   const folder = fileURLToPath(new URL("../../..", import.meta.url)).replace(/[/\\]$/, "");
   return existsSync(join(folder, "pyproject.toml")) && existsSync(join(folder, "conformance", "signet_conformance")) ? folder : undefined;
 }
 
-/** What another shell named by SIGNET_CONFORMANCE_SOURCE for this version, the last time that an environment was made. */
+/** The source of the latest environment of this version, which another shell named by SIGNET_CONFORMANCE_SOURCE. */
 function madeBefore(environment) {
   const made = filesIn(cacheFolder(environment)).map((name) => join(cacheFolder(environment), name, WHOLE)).filter((it) => existsSync(it));
   made.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs);
@@ -128,9 +128,9 @@ function filesIn(folder) {
   }
 }
 
-const A_SECOND = 1000, A_WHILE = 10_000, LAST_WORDS = 12;
+const A_SECOND = 1000, A_WHILE = 10_000, LAST_LINES = 12;
 
-/** What is being made, and for how long already: a line that is drawn over in a terminal, one now and then in a log. */
+/** Shows the progress of an installation: in a terminal one line that changes, in a log a line every A_WHILE. */
 class Progress {
   #tell;
 
@@ -142,25 +142,25 @@ class Progress {
     this.#tell(line);
   }
 
-  /** Run a program to its end; what it says last is shown while it runs, and in full when it fails. Throws KitError. */
+  /** Run a program; show its last line while it runs, and its last lines if it fails. Throws KitError. */
   async step(name, program, words, environment, source) {
-    const began = Date.now(), said = [];
+    const began = Date.now(), lines = [];
     const seconds = () => Math.round((Date.now() - began) / A_SECOND);
-    const show = () => this.#tell(`  ${name}, ${seconds()} s${said.length ? `: ${said.at(-1).trim().slice(0, 60)}` : ""}`, { passing: true });
+    const show = () => this.#tell(`  ${name}, ${seconds()} s${lines.length ? `: ${lines.at(-1).trim().slice(0, 60)}` : ""}`, { passing: true });
     const live = process.stderr.isTTY;
     const clock = setInterval(show, live ? A_SECOND : A_WHILE);
     const child = spawn(program, words, { env: environment, stdio: ["ignore", "pipe", "pipe"] });
-    const hear = (chunk) => said.push(...String(chunk).split(/[\r\n]+/).filter((line) => line.trim()));
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
+    const addLines = (chunk) => lines.push(...String(chunk).split(/[\r\n]+/).filter((line) => line.trim()));
+    child.stdout.on("data", addLines);
+    child.stderr.on("data", addLines);
     const why = await new Promise((resolve) => {
       child.on("error", (error) => resolve(error.message));
       child.on("close", (status, signal) => resolve(status === 0 ? undefined : `status ${status ?? signal}`));
     });
     clearInterval(clock);
     if (why === undefined) return this.say(`  ${name}, done in ${seconds()} s`);
-    const remedy = source === undefined ? "see what it said above" : "where the kit is on no index you can reach, name a wheel or a folder of it by SIGNET_CONFORMANCE_SOURCE";
-    for (const line of said.slice(-LAST_WORDS)) this.say(`  ${line}`);
+    const remedy = source === undefined ? "read its output above" : "if no index that you can reach has the kit, name its wheel or folder by SIGNET_CONFORMANCE_SOURCE";
+    for (const line of lines.slice(-LAST_LINES)) this.say(`  ${line}`);
     throw new KitError(`${program} ${words[0]} ended with ${why}\ntry: ${remedy}`);
   }
 }
@@ -174,9 +174,10 @@ function has(program, environment) {
   return spawnSync(program, ["--version"], { env: environment, stdio: "ignore" }).status === 0;
 }
 
-function oldEnoughPython(environment) {
-  const asked = `import sys; sys.exit(sys.version_info < (${OLDEST.join(", ")}))`;
-  const found = ["python3", "python"].find((it) => spawnSync(it, ["-c", asked], { env: environment, stdio: "ignore" }).status === 0);
+/** The first Python that is new enough for the kit. Throws KitError. */
+function newEnoughPython(environment) {
+  const check = `import sys; sys.exit(sys.version_info < (${OLDEST.join(", ")}))`;
+  const found = ["python3", "python"].find((it) => spawnSync(it, ["-c", check], { env: environment, stdio: "ignore" }).status === 0);
   if (found) return found;
   throw new KitError(`the kit needs Python ${OLDEST.join(".")} or later, or uv, which brings one; neither is here\ntry: install uv, or name the kit of another environment by SIGNET_CONFORMANCE`);
 }

@@ -35,9 +35,9 @@ from signet_conformance.targets.real import program_of
 from signet_conformance.targets.releases import numbers
 
 MOST_NAMED = 8
-"""Releases that are named of a longer list."""
+"""How many releases of a longer list are named."""
 _JUDGED = (0, 1)
-"""The statuses of a run that was judged whole."""
+"""The exit statuses of a run that was performed and judged completely."""
 
 
 @click.command(
@@ -112,7 +112,7 @@ def _list_newest(releases: Sequence[str]) -> str:
 
 
 def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
-    """Search for the release in which the verdicts changed, and say which did."""
+    """Search for the release in which the verdicts changed, and print which verdicts did."""
     program = find_program_profile(program_of(targets.load(name), "--target"))
     between = [each for each in published_releases(program.profile) if numbers(old) <= numbers(each) <= numbers(new)]
     if [*between[:1], *between[-1:]] != [old, new] or old == new:
@@ -148,7 +148,7 @@ def _bisect(name: str, old: str, new: str, only: Sequence[str]) -> int:
 def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str]:
     """The target's breaches in a release, by requirement.
 
-    Raises NothingTestedError with the run's own words if it could not be driven there to the end.
+    Raises NothingTestedError with the run's message if the run was not completed.
     """
     with temporary_folder("signet-bisect-") as folder:
         report = Path(folder) / "report"
@@ -159,11 +159,11 @@ def _verdicts(name: str, release: str, only: Sequence[str]) -> Mapping[str, str]
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         if done.returncode not in _JUDGED:
-            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-            why = next((line for line in said if "error:" in line or "broke off" in line), " ".join(said[-1:]))
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+            why = next((line for line in lines if "error:" in line or "broke off" in line), " ".join(lines[-1:]))
             raise NothingTestedError(f"{why.strip()} (status {done.returncode})", where="--bisect")
-        told = json.loads((report / "report.json").read_bytes())["together"]
-    return {each: row["verdict"] for each, row in told.items() if row["verdict"] in ("FAIL", "WARN", "ERROR")}
+        rows = json.loads((report / "report.json").read_bytes())["together"]
+    return {each: row["verdict"] for each, row in rows.items() if row["verdict"] in ("FAIL", "WARN", "ERROR")}
 
 
 def _describe(verdicts: Mapping[str, str]) -> str:

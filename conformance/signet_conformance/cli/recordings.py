@@ -1,4 +1,4 @@
-"""The recordings that a command line names: files, folders of them, globs; a file of another kind is refused."""
+"""Finds and reads the recordings that a command line names by file, folder or glob; refuses other kinds of file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STDIN_NAME = "standard input"
 
 
 class ForeignFile(Struct, frozen=True):
-    """The content of a file that is no recording, in words that follow `is`, and the remedy."""
+    """A file that is not a recording: `what` it is, as a phrase to follow `is`, and the remedy."""
 
     what: str
     remedy: str
@@ -31,7 +31,7 @@ class ForeignFile(Struct, frozen=True):
 def read_recording(path: str, *, workers: int = 1) -> Trace:
     """Read a trace that a command line names, for this number of `workers`; `-` is standard input.
 
-    Raises TraceError when it cannot be read; the message says what the file is instead, if that is known.
+    Raises TraceError if it cannot be read; the message says which other kind of file it is, if that is known.
     """
     if path == STDIN:
         return _read_stdin(workers)
@@ -52,7 +52,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
 
 
 def demand_plain(path: str) -> None:
-    """Raise TraceError for a pipe or a device, whose end may never come."""
+    """Raise TraceError for a pipe or a device, which may never end."""
     if is_special(path):
         raise TraceError(
             "is not a plain file: the program that writes into it may never end",
@@ -63,16 +63,16 @@ def demand_plain(path: str) -> None:
 
 def _read_stdin(workers: int) -> Trace:
     try:
-        read_in = read(_STDIN_FILE, workers=workers)
+        trace = read(_STDIN_FILE, workers=workers)
     except TraceError as failure:
         where = (failure.where or _STDIN_FILE).replace(_STDIN_FILE, _STDIN_NAME)
         raise TraceError(failure.message, where=where, remedy=failure.remedy) from failure
-    warnings = tuple(warning.replace(_STDIN_FILE, _STDIN_NAME) for warning in read_in.warnings)
-    return replace(read_in, path=STDIN, warnings=warnings)
+    warnings = tuple(warning.replace(_STDIN_FILE, _STDIN_NAME) for warning in trace.warnings)
+    return replace(trace, path=STDIN, warnings=warnings)
 
 
 def recognise(path: str) -> ForeignFile | None:
-    """Recognise a file by its beginning, with the remedy; None for a trace and for an unknown format."""
+    """Recognise another kind of file by its beginning; None for a trace and for an unknown format."""
     form = other_format(path)
     if form is None:
         return None
@@ -100,9 +100,9 @@ _REMEDY = "record one with: signet-conformance record --upstream URL --out FILE"
 
 
 class TraceFiles(Struct):
-    """The files that a command line means.
+    """The files that a command line names.
 
-    `complaints` are about arguments that name no file, `notes` about files in folders that say they are something else.
+    `complaints` are about arguments that name no file, `notes` about files in folders that are of another kind.
     """
 
     files: dict[str, None] = field(default_factory=dict)
@@ -111,24 +111,24 @@ class TraceFiles(Struct):
 
 
 def trace_files(arguments: Iterable[str]) -> TraceFiles:
-    """The files in order, each once. A file that an argument names is taken whatever its suffix."""
-    given = TraceFiles()
+    """The files in order, each once. A file that an argument names may have any suffix."""
+    named = TraceFiles()
     for argument in arguments:
         where, remedy = printable(argument, 400), "check the path and its permissions"
         try:
-            # Asking what a path is fails where its folder is closed, or its name is longer than names may be.
+            # Even `is_dir` fails if the folder above is not readable, or if the name is too long.
             with os_errors("cannot be read", where=where, remedy=remedy, error=TraceError):
-                given.files.update(dict.fromkeys(map(_no_option, _expand(argument, given.notes))))
+                named.files.update(dict.fromkeys(map(_no_option, _expand(argument, named.notes))))
         except TraceError as complaint:
-            given.complaints.append(complaint)
-    # A shell that expands a glob names both sides.
-    for file in [file for file in given.files if is_model_side(file) and daemon_side(file) in given.files]:
-        del given.files[file]
-    return given
+            named.complaints.append(complaint)
+    # If the shell expands a glob, it names both sides of a recording.
+    for file in [file for file in named.files if is_model_side(file) and daemon_side(file) in named.files]:
+        del named.files[file]
+    return named
 
 
 def _no_option(file: str) -> str:
-    """The file, named so that no command takes it for an option: reports tell commands that name it."""
+    """The file's path in a form that no command takes for an option, since reports print commands with it."""
     return f"./{file}" if file.startswith("-") and file != STDIN else file
 
 
@@ -154,19 +154,19 @@ def _matches_of(match: str, notes: list[str]) -> list[str]:
 
 
 def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
-    """The files that may be traces, sorted: what says in its first line that it is something else is passed over."""
-    kept = []
+    """The files that may be traces, sorted, without those whose first line shows another format."""
+    traces = []
     for file in sorted(files):
         if is_model_side(file):
-            continue  # read with the recording that it stands beside
+            continue  # it is read together with the daemon's side
         other = recognise(file)
         if is_special(file):
             notes.append(f"{printable(file, 400)} is not a plain file: passed over")
         elif other is not None:
             notes.append(f"{printable(file, 400)} is {other.what}: passed over")
         else:
-            kept.append(file)
-    return kept
+            traces.append(file)
+    return traces
 
 
 def _below(folder: str) -> Iterator[str]:

@@ -35,7 +35,7 @@ from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
 _REST = 4
-"""A growing recording is read again after this many times as long as the last reading took."""
+"""The pause before a growing recording is read again, in multiples of the time of the last reading."""
 
 _NAMED = 8
 """How many known names a message lists when a filter matches nothing."""
@@ -146,7 +146,7 @@ def _follow(
     path: str, timeline: TimelineText, chosen: Filter, until_idle: float | None, only: frozenset[str] | None
 ) -> int:
     shown: set[int] = set()
-    told: set[tuple[str, tuple[int, ...]]] = set()
+    printed: set[tuple[str, tuple[int, ...]]] = set()
     try:
         for number, trace in enumerate(_growing(path, until_idle)):
             judged = judge(replace(trace, growing=True), only)
@@ -156,11 +156,12 @@ def _follow(
             beside = findings_of(judged, only)
             _print(timeline.lines(recording, chosen.admits, beside, marks=chosen.everything, shown=shown))
             for seq, findings in beside.items():
-                # One that only shows now, of an exchange that was drawn before.
-                late = [(name, each) for name, each in findings if seq in shown and (name, each.exchanges) not in told]
-                _print(timeline.finding_lines(late, of=seq))
-                told.update((name, each.exchanges) for name, each in findings)
-            # An exchange gets its number when it begins and its line when it ends: a lower number may come later.
+                # New findings about an exchange that was shown before.
+                drawn = seq in shown
+                new = [(name, each) for name, each in findings if drawn and (name, each.exchanges) not in printed]
+                _print(timeline.finding_lines(new, of=seq))
+                printed.update((name, each.exchanges) for name, each in findings)
+            # Exchanges are numbered when they begin and written when they end, so a lower number may come later.
             shown.update(call.seq for call in recording.calls)
             shown.update(mark.seq for mark in trace.marks)
             sys.stdout.flush()
@@ -171,14 +172,14 @@ def _follow(
 
 
 def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
-    """The recording each time it has grown; ends when it has not for `until_idle` seconds."""
+    """Yield the recording each time it has grown; end if it has not grown for `until_idle` seconds."""
     known = -1
-    grown = time.monotonic()
-    while until_idle is None or time.monotonic() - grown < until_idle:
+    last_growth = time.monotonic()
+    while until_idle is None or time.monotonic() - last_growth < until_idle:
         began = time.monotonic()
         size = _size(path)
         if size not in (known, 0):
-            known, grown = size, began
+            known, last_growth = size, began
             yield read_recording(path)
         time.sleep(max(_POLL_S, _REST * (time.monotonic() - began)))
 
