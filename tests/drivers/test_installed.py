@@ -82,6 +82,7 @@ def test_a_command_that_the_host_cannot_read_is_refused(settings: str, expected:
 OPENCODE = ".config/opencode/opencode.json"
 UNASKED = {".config/opencode/plugins/acme.mjs": "export default 1", OPENCODE: {"plugin": ["./plugins/other.js"]}}
 SLOT = {"slots": {"memory": "acme"}}
+OFF = {"acme": {"enabled": False}}
 ACME = {"id": "acme", "kind": "memory"}
 
 
@@ -108,6 +109,10 @@ ACME = {"id": "acme", "kind": "memory"}
         ("openclaw-2026.2", {"plugins": {**SLOT, "allow": ["other"]}}, "acme is disabled: not in allowlist"),
         ("openclaw-2026.2", {"plugins": {**SLOT, "allow": []}}, None),
         ("openclaw-2026.6.1", {"plugins": {**SLOT, "allow": ["other"]}}, None),
+        ("openclaw-2026.2", {"plugins": {**SLOT, "entries": OFF}}, None),
+        ("openclaw-2026.3", {"plugins": {**SLOT, "entries": OFF}}, "acme is disabled: disabled in config"),
+        ("openclaw-2026.6.1", {"plugins": {**SLOT, "entries": OFF}}, "acme is disabled: disabled in config"),
+        ("openclaw-2026.9.6", {"plugins": {**SLOT, "entries": OFF}}, "acme is disabled: disabled in config"),
         (
             "openclaw-2026.6.1",
             {"plugins": {"slots": {"memory": "other"}}},
