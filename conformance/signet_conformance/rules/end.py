@@ -283,12 +283,7 @@ def nothing_but_a_turn_follows_the_last_end(recording: Recording) -> Iterator[Ou
             yield undecided(stray[0], last, message="another end may follow: the recording is not complete")
         else:
             yield pass_if(not stray) or breach_of(
-                "SIG-END-007",
-                "used after end",
-                *stray[:20],
-                last,
-                received=stray[0].operation,
-                operation=stray[0].operation,
+                "SIG-END-007", "used after end", *stray[:20], last, received=stray[0].operation
             )
 
 

@@ -100,13 +100,9 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
     """The connector loads, and no handler takes a turn away."""
     for loaded in recording.marks(marks.LoadedMark):
         host = marks.name_host(loaded)
+        words = f": {loaded.words}" if loaded.words else ""
         yield pass_if(loaded.ok is not False) or breach_of(
-            "SIG-LOAD-001",
-            "not loaded",
-            received=loaded.words,
-            host=host,
-            words=f": {loaded.words}" if loaded.words else "",
-            recording=recording,
+            "SIG-LOAD-001", "not loaded", received=loaded.words, host=host, words=words, recording=recording
         )
     yield from filter(None, (_empty_registration(recording), _dead_hooks(recording)))
     for step, handler, faults in _failed_handlers(recording):
@@ -115,14 +111,9 @@ def connector_loads(recording: Recording) -> Iterator[Outcome]:
             if not faults:
                 yield _loss_without_fault(recording, step, handler)
         elif _is_caught(handler, faults):
-            yield breach_of(
-                "SIG-LOAD-001",
-                "caught",
-                *_calls_of(recording, step, handler),
-                received=handler.text,
-                handler=handler,
-                what="threw" if handler.outcome == THROWN else "failed",
-            )
+            what = "threw" if handler.outcome == THROWN else "failed"
+            calls = _calls_of(recording, step, handler)
+            yield breach_of("SIG-LOAD-001", "caught", *calls, received=handler.text, handler=handler, what=what)
 
 
 def _empty_registration(recording: Recording) -> Finding | None:
@@ -159,30 +150,16 @@ def _dead_hooks(recording: Recording) -> Finding | None:
             dead.setdefault(step.index, handler)
     if not steps.keys() <= dead.keys():
         return None
-    events = list(dict.fromkeys(str(dead[index].event) for index in steps))
-    return breach_of(
-        "SIG-LOAD-001",
-        "dead hooks",
-        received=next((dead[index].text for index in steps if dead[index].text), None),
-        events=", ".join(events),
-    )
+    events = ", ".join(dict.fromkeys(str(dead[index].event) for index in steps))
+    text = next((dead[index].text for index in steps if dead[index].text), None)
+    return breach_of("SIG-LOAD-001", "dead hooks", received=text, events=events)
 
 
 def _loss_without_fault(recording: Recording, step: StepMark | None, handler: HandlerMark) -> Finding:
     where = "" if step is None else f"step {step.index}: "
-    what, expected = "cancelled the user's turn", "the turn takes place"
-    if _ended_the_harness(step, handler):
-        what, expected = "ended the harness", "the harness continues"
-    return breach_of(
-        "SIG-LOAD-001",
-        "lost",
-        *_calls_of(recording, step, handler),
-        received=handler.text,
-        where=where,
-        handler=handler,
-        what=what,
-        expected=expected,
-    )
+    name = "ended the harness" if _ended_the_harness(step, handler) else "lost"
+    calls = _calls_of(recording, step, handler)
+    return breach_of("SIG-LOAD-001", name, *calls, received=handler.text, where=where, handler=handler)
 
 
 def _ended_the_harness(step: StepMark | None, handler: HandlerMark) -> bool:
@@ -207,13 +184,10 @@ def address_is_the_given_one(recording: Recording) -> Iterator[Outcome]:
     """The connector calls the daemon address that it was given."""
     strays = recording.marks(marks.StrayMark)
     for mark in strays[:20]:
-        yield breach_of(
-            "SIG-LOAD-003",
-            "stray with its token" if mark.token else "stray",
-            mark=mark,
-            request=f"{mark.method or 'a request'} {mark.path or ''}",
-            address=mark.address or "the default port",
-        )
+        name = "stray with its token" if mark.token else "stray"
+        request = f"{mark.method or 'a request'} {mark.path or ''}"
+        address = mark.address or "the default port"
+        yield breach_of("SIG-LOAD-003", name, mark=mark, request=request, address=address)
     unheard = next(iter(recording.marks(marks.UnheardPortMark)), None)
     if unheard is not None and not strays:
         yield no_subject(

@@ -95,14 +95,7 @@ class _HostSession:
             return
         events = "" if not present.told_by else f", as {', '.join(present.told_by)} told the connector"
         yield breach_of(
-            "SIG-SESS-004",
-            "former id",
-            call,
-            former,
-            received=call.key,
-            host_id=present.id[:60],
-            step=step,
-            events=events,
+            "SIG-SESS-004", "former id", call, former, received=call.key, present=present, step=step, events=events
         )
 
     def _excuse(self, call: Call, step: StepMark, present: HostId) -> str | None:
@@ -154,15 +147,8 @@ def sessions_of_host_are_apart(recording: Recording) -> Iterator[Outcome]:
                 continue
             mixed |= {first.session, other.session}
             whose = f"{_describe(recording, first)} and {_describe(recording, other)},"
-            is_sub_agents = recording.timeline.are_related(first.session, other.session)
-            yield breach_of(
-                "SIG-SESS-005",
-                SUB_AGENTS_KEY if is_sub_agents else "one key",
-                other.call,
-                first.call,
-                received=key,
-                whose=whose,
-            )
+            name = SUB_AGENTS_KEY if recording.timeline.are_related(first.session, other.session) else "one key"
+            yield breach_of("SIG-SESS-005", name, other.call, first.call, received=key, whose=whose)
     yield from [PASS] * len(sessions - mixed)
 
 

@@ -127,13 +127,12 @@ def agent_is_not_the_harness(recording: Recording) -> Iterator[Outcome]:
             continue
         harnesses = ("", recording.declared.harness, call.body.get("harness"))
         wrong = [v for v in sent if v.strip() in harnesses]
-        yield pass_if(not wrong) or breach_of(
-            "SIG-AGENT-005",
-            "harness name" if wrong[0].strip() else "blank",
-            call,
-            received=wrong[0],
-            place="body/json/agentId" if wrong[0] == body else "headers",
-        )
+        if not wrong:
+            yield PASS
+            continue
+        name = "harness name" if wrong[0].strip() else "blank"
+        place = "body/json/agentId" if wrong[0] == body else "headers"
+        yield breach_of("SIG-AGENT-005", name, call, received=wrong[0], place=place)
 
 
 def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:

@@ -150,16 +150,9 @@ def repeated_save_keeps_its_key(recording: Recording) -> Iterator[Outcome]:
         if first is not None and first.body.get("content") != content:
             yield breach_of("SIG-REM-002", "reused", call, first, received=key)
         elif failed_before is not None and (key is None or idempotency_key(failed_before) != key):
-            which = "without an" if key is None else "under another"
-            yield breach_of(
-                "SIG-REM-002",
-                "missing",
-                call,
-                failed_before,
-                received=key,
-                how=which,
-                wanted=idempotency_key(failed_before) or "the same idempotency key on both",
-            )
+            how = "without an" if key is None else "under another"
+            wanted = idempotency_key(failed_before) or "the same idempotency key on both"
+            yield breach_of("SIG-REM-002", "missing", call, failed_before, received=key, how=how, wanted=wanted)
         elif key is not None:
             yield PASS
         if key is not None:

@@ -148,15 +148,8 @@ def _slow_handlers(recording: Recording) -> Iterator[Outcome]:
             continue
         took_s = min((mark.ms or 0.0) / 1000 for _, mark, _ in found)
         step, _, bound = found[0]
-        yield breach_of(
-            "SIG-FAIL-002",
-            "slow",
-            *recording.timeline.calls_in(step),
-            event=event,
-            took_s=took_s,
-            steps=len(found),
-            bound=bound,
-        )
+        calls = recording.timeline.calls_in(step)
+        yield breach_of("SIG-FAIL-002", "slow", *calls, event=event, took_s=took_s, steps=len(found), bound=bound)
 
 
 def bad_answer_does_not_stop_hooks(recording: Recording) -> Iterator[Outcome]:
@@ -277,15 +270,9 @@ def _recovery(recording: Recording, session: str | None, over: int, until: float
     if waited_s < recovers_s:
         why = f"the recording ends {waited_s:.0f} s after the trouble was over; the target declares {recovers_s:g} s"
         return undecided(last, message=f"no hook of {session} since; {why}")
-    return breach_of(
-        "SIG-FAIL-007",
-        "not again",
-        last,
-        trouble=_trouble_before(recording, over),
-        turns=len(turns),
-        session=session,
-        delay=f", {recovers_s:g} s later" if recovers_s else "",
-    )
+    trouble = _trouble_before(recording, over)
+    delay = f", {recovers_s:g} s later" if recovers_s else ""
+    return breach_of("SIG-FAIL-007", "not again", last, trouble=trouble, turns=len(turns), session=session, delay=delay)
 
 
 def _is_reported_turn(step: StepMark) -> bool:

@@ -224,16 +224,9 @@ def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:
                 yield undecided(message=f"the user has typed {leak}, and the connector may print the user's words")
                 break
             if leak is not None:
-                what = "the token that it was given" if leak == recording.declared.given_token else "a secret"
+                name = "token" if leak == recording.declared.given_token else "secret"
                 where = "while it is loaded" if mark.index is None else f"in step {mark.index}"
-                yield breach_of(
-                    "SIG-SEC-004",
-                    "token" if leak == recording.declared.given_token else "secret",
-                    received=line.strip()[:_LONGEST_LINE],
-                    what=what,
-                    where=where,
-                    line=line.strip()[:_LONGEST_LINE],
-                )
+                yield breach_of("SIG-SEC-004", name, where=where, line=line.strip()[:_LONGEST_LINE])
                 break
         else:
             yield PASS

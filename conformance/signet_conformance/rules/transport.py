@@ -72,13 +72,8 @@ def runtime_path_is_known(recording: Recording) -> Iterator[Outcome]:
     for call in recording.requests:
         header = _path_header(call)
         if header is not None and header not in ("plugin", "legacy"):
-            yield breach_of(
-                "SIG-HTTP-004",
-                "header" if header == call.header(facts.PATH_HEADER) else "two headers",
-                call,
-                received=header,
-                header=header,
-            )
+            name = "header" if header == call.header(facts.PATH_HEADER) else "two headers"
+            yield breach_of("SIG-HTTP-004", name, call, received=header, header=header)
         elif call.operation in _CLAIMING and text_in(call.body.get("runtimePath")) not in ("", "plugin", "legacy"):
             yield breach_of("SIG-HTTP-004", "body", call)
         elif header is not None:
@@ -108,7 +103,7 @@ def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
         yield (
             pass_if(call.runtime_path is not None)
             or unseen_headers(call)
-            or breach_of("SIG-HTTP-006", "no path", call, received=sent, header=facts.PATH_HEADER)
+            or breach_of("SIG-HTTP-006", "no path", call, received=sent)
         )
 
 

@@ -111,7 +111,7 @@ def _judge_words_of_no_own_turn(
             "SIG-PROMPT-012",
             "another session",
             call,
-            speaker=elsewhere[-1].step.session,
+            said=elsewhere[-1],
             session=session,
             wanted=wanted,
             place=text_pointer(call),

@@ -43,6 +43,11 @@ class InjectedText(Struct, frozen=True, dict=True):
         """The text as the daemon gave it."""
         return str(self.call.answer_value("inject"))
 
+    @property
+    def excerpt(self) -> str:
+        """Its beginning, for a message."""
+        return self.text.strip()[:200]
+
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """The lines of a start that are memories; a program may read identity and instructions from files itself."""

@@ -100,9 +100,9 @@ def _breach_of(
         text.call,
         asked=[first, *([later] if later is not None else aside[:1])],
         received=first.excerpt,
+        text=text,
         where=where,
         code=code,
-        injected=text.text.strip()[:200],
     )
 
 
@@ -127,7 +127,7 @@ def _judge_repeats(texts: Sequence[InjectedText], request: ModelCall) -> Iterato
             "more often than injected",
             text.call,
             asked=[request],
-            injected=text.text.strip()[:200],
+            text=text,
             allowed=_times(max(allowed.values())),
             found=_times(max(counted.values())),
         )
@@ -188,13 +188,9 @@ def _judge_summary(
     elif here is Presence.ABSENT and any(says(plain_words(turn_before.text), first.users) for turn_before in earlier):
         yield unclear(call, asked=[first], message="the model still gets what was said before the compaction")
     elif here is Presence.ABSENT:
+        said = summary.strip()[:200]
         yield breach_of(
-            "SIG-MODEL-009",
-            "without the summary",
-            call,
-            asked=[first],
-            received=first.excerpt,
-            summary=summary.strip()[:200],
+            "SIG-MODEL-009", "without the summary", call, asked=[first], received=first.excerpt, summary=said
         )
 
 
@@ -319,13 +315,7 @@ def text_stands_through_its_turn(recording: Recording) -> Iterator[Outcome]:
             continue
         lacking = [each for each in following if wanted.presence_in(each) is Presence.ABSENT]
         yield pass_if(not lacking) or breach_of(
-            "SIG-MODEL-011",
-            "dropped",
-            text.call,
-            asked=[first, lacking[0]],
-            received=lacking[0].excerpt,
-            injected=text.text.strip()[:200],
-            text=text,
+            "SIG-MODEL-011", "dropped", text.call, asked=[first, lacking[0]], received=lacking[0].excerpt, text=text
         )
 
 
@@ -352,17 +342,11 @@ def untaken_text_stays_away(recording: Recording) -> Iterator[Outcome]:
         if turn is None or turn.main or turn.unread or any(each.tools for each in turn.asked):
             continue
         later = next((each for each in turns_of(recording, text.session) if each.low > turn.low and each.main), None)
-        lines = () if later is None else _own_lines(recording, text, later.main[0])
-        if later is None or not lines:
+        if later is None or not (lines := _own_lines(recording, text, later.main[0])):
             continue
+        asked = later.main[:1]
         yield pass_if(not _is_given_as_new(lines, later, later.main[0])) or breach_of(
-            "SIG-MODEL-012",
-            "of a turn before",
-            text.call,
-            asked=[later.main[0]],
-            received=text.text.strip()[:200],
-            turn=turn,
-            later=later,
+            "SIG-MODEL-012", "of a turn before", text.call, asked=asked, received=text.excerpt, turn=turn, later=later
         )
 
 

@@ -299,14 +299,10 @@ def _other_identity(recording: Recording, call: Call, request: ModelCall) -> Out
     for part in request.parts:
         for heading, lines in _sections(part.text).items() if part.role in ("system", "user") else ():
             if heading in known and known[heading] and lines and not set(known[heading]) & set(lines):
+                told = lines[0][:200]
+                own = known[heading][0][:200]
                 return breach_of(
-                    "SIG-MODEL-013",
-                    "another identity",
-                    call,
-                    asked=[request],
-                    received=lines[0][:200],
-                    heading=heading,
-                    own=known[heading][0][:200],
+                    "SIG-MODEL-013", "another identity", call, asked=[request], received=told, heading=heading, own=own
                 )
     return None
 

@@ -161,15 +161,9 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
         elif bound is None and first.t0 >= hook.t0:
             yield unclear(hook, asked=[first], message="how long the harness waits for the prompt hook is not declared")
         else:
-            yield breach_of(
-                "SIG-MODEL-006",
-                "asked too early",
-                hook,
-                asked=[first],
-                what="ended" if first.t0 >= hook.t0 else "begun",
-                wait="" if bound is None else f", or {bound:g} s of waiting",
-                early=early,
-            )
+            what = "ended" if first.t0 >= hook.t0 else "begun"
+            wait = "" if bound is None else f", or {bound:g} s of waiting"
+            yield breach_of("SIG-MODEL-006", "asked too early", hook, asked=[first], what=what, wait=wait, early=early)
 
 
 def turn_is_answered_without_the_daemon(recording: Recording) -> Iterator[Outcome]:
