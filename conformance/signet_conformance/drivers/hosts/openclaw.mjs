@@ -1,16 +1,16 @@
 // Plays OpenClaw for a plugin: register(api), hooks on agent runs, tools, services. Each event names its agent, and one
 // gateway process serves all sessions of all agents.
 
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { textAtVendor } from "./model_wire.mjs";
 import { lacksManifest, MANIFEST, manifestOf, readManifest } from "./openclaw_manifest.mjs";
+import { SessionFiles } from "./openclaw_sessions.mjs";
 import { givenRows, modelTurn, NotLoaded } from "./protocol.mjs";
 import { Registry } from "./registry.mjs";
-import { Calls, compaction, skipHarnessCommand, stepNames, performerOf, pick, Sessions, useTool } from "./turns.mjs";
+import { Calls, compaction, performerOf, pick, Sessions, skipHarnessCommand, stepNames, useTool } from "./turns.mjs";
 
 const MODEL = { provider: "scripted", model: "scripted-model" };
 const ANSWERED = {
@@ -26,7 +26,8 @@ class Gateway {
   #handlers = [];
   #tools = new Map();
   #services = [];
-  #sessions = new Sessions((step) => this.#readSession(step));
+  #files;
+  #sessions = new Sessions((step) => this.#files.read(step));
   #options;
   #unheard = [];
   #installed = [];
@@ -38,6 +39,7 @@ class Gateway {
     this.#face = face;
     this.#options = options;
     this.#registry = new Registry(face, options.tools);
+    this.#files = new SessionFiles(face.session_files === "sqlite");
     this.#calls = new Calls(face.budgets_ms, { catches: true });
   }
 
@@ -228,44 +230,8 @@ class Gateway {
     const agentId = step.agent ?? "main";
     const name = `${step.session}-${randomUUID().slice(0, 8)}`;
     const session = { agentId, sessionKey: `agent:${agentId}:webchat:direct:${name}`, workspaceDir: step.project };
-    this.#sessions.set(step.session, this.#renew(session));
+    this.#sessions.set(step.session, this.#files.renew(session));
     return this.#fireStart(session);
-  }
-
-  /** Give the session a new native id and file under the same key, and an empty history; return it. */
-  #renew(session) {
-    const { agentId, sessionKey, workspaceDir } = session;
-    const folder = sessionsOf(agentId);
-    mkdirSync(folder, { recursive: true });
-    this.#assignId(session, randomUUID());
-    writeFileSync(session.file, `${JSON.stringify({ type: "session", id: session.sessionId, cwd: workspaceDir })}\n`);
-    if (sessionKey !== undefined) {
-      const { sessionId } = session;
-      writeFileSync(join(folder, INDEX), JSON.stringify({ ...readIndex(folder), [sessionKey]: { sessionId, workspaceDir } }));
-    }
-    return session;
-  }
-
-  /** Give the session a native id, and an empty history; return it. */
-  #assignId(session, sessionId) {
-    const folder = sessionsOf(session.agentId);
-    const file = join(folder, `${sessionId}.jsonl`);
-    const sqlite = `sqlite:${join(folder, "sessions.sqlite")}#${sessionId}`;
-    const reportedFile = this.#face.session_files === "sqlite" ? sqlite : file;
-    return Object.assign(session, { sessionId, file, reportedFile, messages: [], uncompacted: 0, compacting: false });
-  }
-
-  /** Read the session that an earlier gateway had under a key from its files; undefined if there is none. */
-  #readSession({ agent: agentId = "main", key: sessionKey }) {
-    const entry = readIndex(sessionsOf(agentId))[sessionKey];
-    if (entry === undefined) return undefined;
-    const { sessionId, workspaceDir } = entry;
-    const session = this.#assignId({ agentId, sessionKey, workspaceDir }, sessionId);
-    for (const line of readFileSync(session.file, "utf8").trimEnd().split("\n").map((text) => JSON.parse(text))) {
-      if (line.type === "message") this.#addMessage(session, line.message);
-      if (line.type === "compaction") Object.assign(session, { messages: session.messages.slice(-1), uncompacted: 0 });
-    }
-    return session;
   }
 
   async prompt(step) {
@@ -274,7 +240,7 @@ class Gateway {
 
   /** A turn without a session: its context has only the agent and the folder. */
   async sessionlessPrompt(step) {
-    const session = this.#renew({ agentId: step.agent ?? "main", workspaceDir: step.project });
+    const session = this.#files.renew({ agentId: step.agent ?? "main", workspaceDir: step.project });
     return this.#turn({ ...session, sessionId: undefined }, step);
   }
 
@@ -303,7 +269,7 @@ class Gateway {
     await this.#fire("llm_input", { ...input, historyMessages: messages }, ctx);
     await modelTurn(step.session, { said: await textAtVendor(prompt, MODEL.model), given: givenRows(textsOf(prepared, built, legacy)) });
     const text = this.#keepsContext ? full : prompt;
-    this.#writeMessage(session, { role: "user", content: [{ type: "text", text }], timestamp: Date.now() });
+    this.#files.writeMessage(session, { role: "user", content: [{ type: "text", text }], timestamp: Date.now() });
     session.turn = { reply: step.reply ?? "Understood.", began, runId, input, ctx };
     if (!step.more) await this.#endTurn(session);
     return { turn: true, injected: [answer.prependContext, system].filter(Boolean).join("\n\n") };
@@ -316,30 +282,20 @@ class Gateway {
     session.turn = undefined;
     const content = [{ type: "text", text: reply }];
     const answer = { role: "assistant", content, ...MODEL, stopReason: "stop", timestamp: Date.now() };
-    this.#writeMessage(session, answer);
+    this.#files.writeMessage(session, answer);
     const ended = { messages: structuredClone(session.messages), success: true, runId };
     await this.#fire("agent_end", { ...ended, durationMs: Math.round(performance.now() - began) }, ctx);
     const output = { ...input, ...ANSWERED, assistantTexts: [reply], lastAssistant: answer, harnessId: "openclaw" };
     await this.#fire("llm_output", output, ctx);
   }
 
-  #addMessage(session, message) {
-    session.messages.push(message);
-    session.uncompacted += 1;
-  }
-
-  #writeMessage(session, message) {
-    this.#addMessage(session, message);
-    appendFileSync(session.file, `${JSON.stringify({ type: "message", id: randomUUID().slice(0, 8), message })}\n`);
-  }
-
   /** Write the model's call of a tool and the tool's result, a message each. */
   #writeToolCall(session, toolName, toolCallId, params, result) {
     if (session.turn === undefined) return;
     const content = [{ type: "toolCall", id: toolCallId, name: toolName, arguments: params }];
-    this.#writeMessage(session, { role: "assistant", content, ...MODEL, stopReason: "toolUse", timestamp: Date.now() });
+    this.#files.writeMessage(session, { role: "assistant", content, ...MODEL, stopReason: "toolUse", timestamp: Date.now() });
     const { content: output = [], details, isError = false } = result ?? {};
-    this.#writeMessage(session, { role: "toolResult", toolCallId, toolName, content: output, details, isError, timestamp: Date.now() });
+    this.#files.writeMessage(session, { role: "toolResult", toolCallId, toolName, content: output, details, isError, timestamp: Date.now() });
   }
 
   async tool(step) {
@@ -378,9 +334,7 @@ class Gateway {
     const session = this.#sessions.of(step);
     compaction.end(session);
     const compactedCount = session.messages.length;
-    const entry = { type: "compaction", id: randomUUID().slice(0, 8), summary: step.summary ?? "", tokensBefore: 1000 };
-    appendFileSync(session.file, `${JSON.stringify(entry)}\n`);
-    session.messages = session.messages.slice(-1);
+    this.#files.writeCompaction(session, step.summary ?? "");
     const bag = { messageCount: session.messages.length, compactedCount, tokenCount: 100, sessionFile: session.reportedFile };
     await this.#fire("after_compaction", bag, this.#context(session));
     return {};
@@ -397,7 +351,7 @@ class Gateway {
     const before = { ...session };
     const messages = structuredClone(session.messages);
     await this.#fire("before_reset", { messages, reason: "reset", sessionFile: session.reportedFile }, this.#context(session));
-    this.#renew(session);
+    this.#files.renew(session);
     await this.#fireEnd(before, "reset", session.sessionId);
     return this.#fireStart(session, before.sessionId);
   }
@@ -438,17 +392,6 @@ const STEPS = {
   // The gateway continues to run after both.
   close: Gateway.prototype.end,
 };
-
-/** The folder with the files of an agent's sessions. */
-const sessionsOf = (agentId) => join(homedir(), ".openclaw", "agents", agentId, "sessions");
-
-const INDEX = "sessions.json";
-
-/** The sessions in a folder by their keys. */
-function readIndex(folder) {
-  const file = join(folder, INDEX);
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-}
 
 /** The texts that a turn's handlers gave for its request, by member: one system prompt, the others in the order of `answers`. */
 function textsOf(...answers) {
