@@ -35,9 +35,9 @@ def test_what_a_program_does_otherwise_is_drift_and_updates_a_face(invoke: Invok
     drifted = invoke("face", "check", "pi", "run.jsonl")
     told = " ".join(drifted.stdout.split())
     assert drifted.exit_code == 1
-    assert "members of session_start: the face says nothing of them; the program did send why" in told
-    assert "woken: the face says nothing of it" in told
-    assert "events after context: the face says turn_end; the program did nothing" in told
+    assert "members of session_start: face: never sent; program: why" in told
+    assert "woken: face: not fired" in told
+    assert "events after context: face: turn_end; program: nothing" in told
     made = invoke("face", "update", "pi", "run.jsonl", "--output", "face.json")
     assert "to change by hand: events after context" in " ".join(made.stdout.split())
     face = json.loads((tmp_path / "face.json").read_text())

@@ -119,7 +119,7 @@ def test_events_beyond_the_face_are_told_in_the_order_of_their_names(tmp_path: P
 
 @pytest.mark.parametrize("case", DRIFT)
 def test_a_difference_is_told(case: str, tmp_path: Path) -> None:
-    """Each kind of difference names what face: and what the program did."""
+    """Each kind of difference names its state in the face and in the program."""
     done, played, words = DRIFT[case]
     lines = told(tmp_path, done, played)
     assert [line for line in lines if words in line], lines
