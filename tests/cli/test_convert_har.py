@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -81,8 +82,26 @@ def length_alone(each: Entry) -> None:
 def nothing_said_of_posted(each: Entry) -> None:
     """With HTTP/2 not even a header says so."""
     each["request"].pop("postData", None)
+    nothing_said_of_size(each)
+
+
+def posted_null(each: Entry) -> None:
+    """A tool that does not keep what was posted may write null for it."""
+    if "postData" in each["request"]:
+        each["request"]["postData"]["text"] = None
+        nothing_said_of_size(each)
+
+
+def nothing_said_of_size(each: Entry) -> None:
+    """No header and no member gives the length of the body."""
     each["request"]["bodySize"] = -1
     each["request"]["headers"] = [h for h in each["request"]["headers"] if h["name"] != "content-length"]
+
+
+def posted_as_object(each: Entry) -> None:
+    """A tool may write JSON as what it says, not as text."""
+    if "postData" in each["request"]:
+        each["request"]["postData"]["text"] = json.loads(each["request"]["postData"]["text"])
 
 
 def called_base64(each: Entry) -> None:
@@ -106,6 +125,8 @@ def convert(invoke: Invoke, folder: Path, entries: list[Entry]) -> tuple[str, tu
         (answer_forgotten, 4),
         (length_alone, 3),
         (nothing_said_of_posted, 3),
+        (posted_null, 3),
+        (posted_as_object, 0),
         (called_base64, 0),
     ],
 )
@@ -147,6 +168,30 @@ def test_what_is_no_address_of_a_server_is_left_out(invoke: Invoke, tmp_path: Pa
     told, exchanges = convert(invoke, tmp_path, [*SESSION, odd])
     assert f"left out: 1 request with {why}\n" in told
     assert len(exchanges) == len(SESSION)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda each: each["request"].pop("method"), "entry 1: the entry lacks 'method'"),
+        (lambda each: each["request"].update(headers={"a": "b"}), "entry 1: the entry cannot be read: a member has"),
+    ],
+)
+def test_an_entry_that_is_no_entry_is_named(
+    invoke: Invoke, tmp_path: Path, change: Callable[[Entry], object], problem: str
+) -> None:
+    """With the member that it lacks, or that another type stands there."""
+    (tmp_path / "in.har").write_text(json.dumps({"log": {"entries": edited(change)}}))
+    refused = invoke("convert", "in.har", "out.jsonl")
+    assert refused.exit_code == 2
+    assert f"error: in.har, {problem}" in refused.stderr
+
+
+def test_a_compressed_capture_is_named_as_such(invoke: Invoke, tmp_path: Path) -> None:
+    """What unpacks it is the next step; that it is no JSON would say nothing."""
+    (tmp_path / "in.har").write_bytes(gzip.compress(b"{}"))
+    refused = invoke("convert", "in.har", "out.jsonl")
+    assert refused.stderr == "error: in.har: is compressed with gzip\ntry: unpack it, and convert the unpacked file\n"
 
 
 @pytest.mark.parametrize("status", [None, "", 0, "abc"])

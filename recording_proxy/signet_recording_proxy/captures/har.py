@@ -39,7 +39,12 @@ def read(path: str) -> Capture:
         with os_errors("cannot be read", where=path, remedy="check the path and its permissions"):
             if Path(path).stat().st_size > MAX_BYTES:
                 raise UsageError(f"is larger than {MAX_BYTES >> 20} MiB", where=path, remedy="export a part of it")
-            data = json.loads(Path(path).read_bytes())
+            raw = Path(path).read_bytes()
+            if raw.startswith(b"\x1f\x8b"):
+                raise UsageError(
+                    "is compressed with gzip", where=path, remedy="unpack it, and convert the unpacked file"
+                )
+            data = json.loads(raw)
     except (ValueError, RecursionError) as failure:
         raise UsageError(f"is not JSON: {printable(failure, 160)}", where=path, remedy=_REMEDY) from None
     log = data.get("log") if isinstance(data, dict) else None
@@ -57,9 +62,11 @@ def read(path: str) -> Capture:
                 left_out[why] += 1
             else:
                 exchanges.append(_captured(entry, place))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-            cause = f"{type(problem).__name__}: {printable(problem, 120)}"
-            raise UsageError(f"the entry cannot be read ({cause})", where=place, remedy=_REMEDY) from None
+        except KeyError as missing:
+            raise UsageError(f"the entry lacks {printable(missing, 60)}", where=place, remedy=_REMEDY) from None
+        except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+            cause = f"a member has another type or value than HAR 1.2 says ({printable(problem, 120)})"
+            raise UsageError(f"the entry cannot be read: {cause}", where=place, remedy=_REMEDY) from None
     return Capture(exchanges, left_out)
 
 
@@ -126,7 +133,9 @@ def _request_of(request: dict[str, Any]) -> CapturedMessage:
     headers, posted = _headers(request), request.get("postData") or {}
     content, size = _posted(posted), _declared_size(headers, request.get("bodySize"))
     # With HTTP/2 no header gives the length, and a tool that keeps no bodies may give no size either.
-    may_send = size is None and str(request["method"]).upper() in ("POST", "PUT", "PATCH") and "text" not in posted
+    may_send = (
+        size is None and str(request["method"]).upper() in ("POST", "PUT", "PATCH") and posted.get("text") is None
+    )
     return _message(headers, content, size, lacks=may_send or bool(posted.keys() - _DESCRIBING))
 
 
@@ -135,7 +144,7 @@ def _answer_of(response: dict[str, Any], status: int, method: str) -> CapturedMe
     if method.upper() == "HEAD" or status in (204, 304):
         return CapturedMessage(headers, b"")
     size = _declared_size(headers, content.get("size"), response.get("bodySize"))
-    return _message(headers, _content(content), size, lacks=size is None and "text" not in content)
+    return _message(headers, _content(content), size, lacks=size is None and content.get("text") is None)
 
 
 def _message(headers: Headers, content: bytes, size: int | None, *, lacks: bool) -> CapturedMessage:
@@ -163,7 +172,8 @@ def _content(content: dict[str, Any]) -> bytes:
     text = content.get("text")
     if text is None:
         return b""
-    plain = str(text).encode("utf-8", "surrogatepass")
+    # Some tools write JSON as what it says.
+    plain = (text if isinstance(text, str) else json.dumps(text)).encode("utf-8", "surrogatepass")
     if content.get("encoding") != "base64":
         return plain
     try:
