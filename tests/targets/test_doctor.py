@@ -104,6 +104,7 @@ def lacking(folder: Path, text: str) -> str:
         ('driver = "http-adapter"', "a server: neither a command nor a url"),
         ('driver = "http-adapter"\nurl = "http://192.0.2.7:80"', "not an http address on this machine"),
         ('command = ["{python}", "{root}/driver.py"]', "driver.py does not exist"),
+        ('command = ["{root}"]', "is no file that may be executed"),
         ('command = ["{runtime}", "{module}"]\nmodule = "gone.mjs"', "gone.mjs does not exist"),
     ],
 )

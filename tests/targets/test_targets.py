@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from pathlib import Path
@@ -72,6 +73,12 @@ def test_other_braces_of_a_command_are_the_programs(word: str, tmp_path: Path) -
     """Shells, awk and templates have braces of their own."""
     written = settings(tmp_path, f'[targets.mine]\ncommand = ["sh", "-c", "{word}"]\n')
     assert targets.load("mine", written).command[2] == word.replace("{root}", str(tmp_path))
+
+
+def test_settings_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    """Editors on Windows put one in front of what they save."""
+    (tmp_path / "signet-conformance.toml").write_bytes(codecs.BOM_UTF8 + b'[targets.mine]\ncommand = ["acme"]\n')
+    assert targets.load("mine", tmp_path).command == ("acme",)
 
 
 def test_a_target_of_another_name_is_not_suggested(tmp_path: Path) -> None:
@@ -220,6 +227,11 @@ def test_repository_s_own_targets_are_among_the_known(tmp_path: Path) -> None:
         ('driver = "comand"', '/driver: is "comand"', "one of command, command-hooks"),
         ("bounds_s = {start = 0}", "/bounds_s/start: is 0, expected a number above 0", "seconds above 0"),
         ("bounds_s = {begin = 5.0}", "/bounds_s: 'begin' is not a bound", "one of start, prompt"),
+        ("bounds_s = {start = 5000}", "/bounds_s/start: is 5000, expected a number of 3600.0 or less", "seconds"),
+        ('agents = ["a", "a"]', "/agents: names 'a' twice", "once"),
+        ('harness = " "', "/harness: is blank", "sends as its harness"),
+        ('tools = {memory_stor = "x"}', "the scenarios call no tool 'memory_stor'", "memory_store"),
+        ('env = {SIGNET_TOKEN = "x"}', "/env: sets SIGNET_TOKEN, which each run sets", "take SIGNET_TOKEN out"),
         ("declared = 7", "/declared: ", ""),
         ("title = 1979-05-27", "/title is a date", "as a string"),
         ('agents = ["a", "b\\u0000"]', "/agents/1 holds a null character", "as a string"),

@@ -94,9 +94,8 @@ def handshake(target: Target) -> Iterator[Prerequisite]:
     try:
         with temporary_folder("signet-doctor-") as home:
             agents = {"SIGNET_AGENT_ID": target.declared.agents[0]} if target.declared.agents else {}
-            env = clean_environment(
-                home, SIGNET_DAEMON_URL=_NO_DAEMON_URL, SIGNET_PATH=str(home), **agents, **target.env
-            )
+            own = {"SIGNET_DAEMON_URL": _NO_DAEMON_URL, "SIGNET_PATH": str(home), **agents}
+            env = clean_environment(home, **{**own, **target.env})
             process = DriverProcess(replace(target, command=command_line(target)), env, str(home), _TIMEOUT_S)
             try:
                 about = process.hello()

@@ -104,6 +104,7 @@ def find_program(target: Target) -> str:
     path = shutil.which(program)
     if path is None:
         place = "does not exist" if os.sep in program else "is not on PATH"
+        place = "is no file that may be executed" if os.sep in program and os.path.lexists(program) else place
         raise TargetError(
             f"{printable(program)} {place}", where=target.where, remedy="install it, or fix the setting command"
         )

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from signet_conformance.contract import document
 from signet_conformance.errors import TargetError, printable
+from signet_conformance.facts.steps import TOOLS
 from signet_conformance.files.documents import (
     DistinctItems,
     Document,
@@ -52,6 +53,19 @@ def _known_bound(name: str) -> str:
     return name
 
 
+def _own_variable(name: str) -> str:
+    if name in ("SIGNET_DAEMON_URL", "SIGNET_TOKEN"):
+        raise refusal(f"sets {name}, which each run sets to its own value", f"take {name} out")
+    return name
+
+
+def _known_tool(name: str) -> str:
+    near = difflib.get_close_matches(name, TOOLS, n=1, cutoff=0.8)
+    if near and name not in TOOLS:
+        raise refusal(f"the scenarios call no tool {printable(name, 60)!r}", f"did you mean {near[0]}?")
+    return name
+
+
 def _known_kind(name: str) -> str:
     if name not in KINDS:
         raise refusal(f"is {shown_value(name)}", f"one of {', '.join(KINDS)}")
@@ -74,11 +88,11 @@ Runtime = Annotated[
 class TargetDeclarations(Part):
     """Facts that the connector declares about itself, because recordings cannot show them."""
 
-    agents: Items[Telling] = ()
+    agents: DistinctItems[Telling] = ()
     """a list of agent ids such as ["atlas-agent", "beacon-agent"]"""
-    harness: Maybe[str] = None
+    harness: Maybe[Telling] = None
     """a text: the name that the connector sends as its harness"""
-    bounds_s: dict[Bound, Seconds] = Field(default_factory=dict)
+    bounds_s: dict[Bound, Annotated[Seconds, Field(le=3600)]] = Field(default_factory=dict)
     """a table of seconds such as {start = 15.0, prompt = 5.0}"""
     capabilities: Maybe[DistinctItems[Operation]] = None
     """a list of operations such as ["session-start", "session-end"]; docs/add-a-connector.md lists them"""
@@ -123,7 +137,9 @@ class Settable(Part):
     """
     paths: dict[Method, Annotated[str, Field(pattern="^/")]] = Field(default_factory=dict)
     """a table such as {onSessionStart = "/session-start"}: the path that serves each method of the runtime adapter"""
-    env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
+    env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_own_variable)], str] = Field(
+        default_factory=dict
+    )
     """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment"""
     bypass_env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
     """a table such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the
@@ -141,7 +157,7 @@ class Settable(Part):
     """An instruction: how the file is built, or what the user still has to provide."""
     programs: dict[str, Items[FilePlace]] = Field(default_factory=dict)
     """Name of each program that the connector installs, to the places where it may be."""
-    tools: dict[str, str] = Field(default_factory=dict)
+    tools: dict[Annotated[str, AfterValidator(_known_tool)], str] = Field(default_factory=dict)
     """a table such as {memory_store = "signet_remember"}: tool of the scenarios to the connector's own name for it"""
     config: Maybe[Text] = None
     """a path: the file of hooks that is used instead of the one that the installer writes"""

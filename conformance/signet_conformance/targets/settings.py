@@ -78,7 +78,7 @@ def _parse(path: Path, below: tuple[str, ...]) -> Any:
         with os_errors("cannot be read", where=path, remedy="check the path", error=TargetError):
             if path.stat().st_size > _MOST_BYTES:
                 raise TargetError(f"is larger than {_MOST_BYTES >> 20} MiB", where=path, remedy="name a smaller file")
-            data: Any = tomllib.loads(path.read_text("utf-8"))
+            data: Any = tomllib.loads(path.read_text("utf-8-sig"))
     except (ValueError, RecursionError) as failure:
         raise TargetError(f"is not TOML: {printable(failure)}", where=path, remedy="fix the file") from None
     return member_of(data, *below)
