@@ -136,7 +136,7 @@ def releases(report: Mapping[str, Any]) -> str:
 
 
 def run_section(report: Mapping[str, Any], page: str) -> str:
-    """The section "Run": when, which releases, and what changed since the page before. A run told before keeps it."""
+    """The section "Run": day, releases, and changes since the former page. For the run of that page, it is kept."""
     when = report["run"]["created"][:16].replace("T", " ")
     scripted, generated = len(report["traces"]), report.get("generated", {}).get("performed", 0)
     sessions = f" and {generated} generated sessions" if generated else ""

@@ -1,4 +1,4 @@
-"""What mkdocs does beyond its own: makes a page of each requirement, and keeps links within the site.
+"""Hooks for mkdocs: make a page for each requirement, and keep links within the site.
 
 Ids of requirements in code spans become links to their pages. Links that lead out of docs/ into the repository are
 right on GitHub and would be dead here: they become the path as text.
@@ -67,7 +67,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - mkdocs names them
-    """Rewrite the links of a page, its code blocks left alone."""
+    """Rewrite the links of a page, except in code blocks."""
     return "".join(
         piece if number % 2 else _linked(piece, page.file.src_uri)
         for number, piece in enumerate(_FENCE.split(markdown))

@@ -1,4 +1,4 @@
-"""Renews what in the schemas folder follows from something else.
+"""Renews the files of the schemas folder that are generated from other files.
 
 That is the requirement ids of a frozen contract version and the SHA-256 of every file that it names, the JSON Schema
 of every document that the kit has a model of, and the row of a new requirement in tests/evidence/law.json, by which
@@ -50,11 +50,11 @@ DOCUMENTS = (
     "signet_reference_harness.session.events:Event",
     "signet_reference_harness.llm_server.script:Script",
 )
-"""The models whose JSON Schemas stand in the schemas folder."""
+"""The models whose JSON Schemas are in the schemas folder."""
 
 
 def frozen_entries(version: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Every (object, member with the file name, member with its hash) of a frozen version."""
+    """Yield (object, member with the file name, member with its hash) for each file of a frozen version."""
     yield version, "routes", "routes_sha256"
     for sides in version["operations"].values():
         for entry in sides.values():
@@ -84,7 +84,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def renew(version: dict[str, Any], schemas: Path) -> Iterator[str]:
-    """Bring `version` up to date with the files; yields what differed."""
+    """Bring `version` up to date with the files, and yield the differences."""
     for member, ids in requirement_lists(version, schemas).items():
         if version[member] != ids:
             moved = sorted(set(ids) ^ set(version[member]))
@@ -98,7 +98,7 @@ def renew(version: dict[str, Any], schemas: Path) -> Iterator[str]:
 
 
 def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
-    """The ids of requirements that the law has no row of; with `write` they get one. No row is changed."""
+    """The ids of requirements without a frozen row; with `write` they get one. No row is changed."""
     if not law.is_file():
         return []
     rows = json.loads(law.read_bytes())
@@ -115,7 +115,7 @@ def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
 
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
-    """The schemas of documents that differ from their models; with `write` they are written anew."""
+    """The schemas of documents that differ from their models; with `write` they are renewed."""
     from signet_conformance.files.json_schemas import schema_text
 
     differing = []

@@ -1,11 +1,11 @@
-"""Kills runs of the reference harness by SIGKILL at random instants, resumes them, and looks at what came of each.
+"""Kills runs of the reference harness by SIGKILL at random moments, resumes them, and checks the end of each.
 
     PYTHONPATH=. python ci/tools/kill_runs.py [--runs 1000] [--beside 3] [--seed N]
 
-Each run calls a tool twice that must not take effect twice, and is killed once or more, its resumption too; one in
-ten is left as the kill left it, for the next run to end its session. All of it goes through the recorder to an embedded
-daemon. Ends with 1 unless every run came to the same end or refused with a reason, no tool took effect twice, every
-session was ended, and the rules find no breach in the recording.
+Each run makes two calls of a tool, each of which must take effect only once. It is killed once or more, and so are its
+resumptions; one in ten is not resumed, so that the next run has to end its session. All requests go through the
+recorder to an embedded daemon. The exit status is 1 unless every run had an equal end or refused with a reason, no call
+took effect twice, every session was ended, and the rules find no breach in the recording.
 """
 
 from __future__ import annotations
@@ -35,47 +35,47 @@ from signet_reference_harness.run.session_file import read_session
 
 PAUSE_S: Final = 0.02
 LEFT: Final = 10
-"""One run in so many is not resumed."""
+"""One of this many runs is not resumed."""
 HOOKS: Final = "/api/hooks/session-"
 FORKS: Final = multiprocessing.get_context("fork")
 """A fork has imported the harness already."""
 
 
 class Storm:
-    """Runs of one agent, one after the other: what is counted of them, and what went wrong."""
+    """The runs of one agent, one after the other, with counts and errors."""
 
     def __init__(self, home: Path, environ: Mapping[str, str], seed: int) -> None:
         self._home = home
         self._environ = dict(environ)
-        self._drawn = random.Random(seed)
+        self._random = random.Random(seed)
         self._took = [0.5]
         """Seconds of the last runs that were not killed."""
         self.counted: Counter[str] = Counter()
         self.wrong: list[str] = []
 
     def run(self, number: int) -> None:
-        """Begin a run, kill it, resume it until it is over, and look at it."""
+        """Begin a run, kill it, resume it until it is over, and check it."""
         run, project, summary = f"run-{number}", self._home / "projects" / str(number), self._home / f"{number}.json"
         project.mkdir(parents=True)
         begun = {"cwd": project, "prompt": "Deploy.", "run_id": run, "session": f"session-{number}", "summary": summary}
         status = self._performed(begun, kill=True)
         while status is None and number % LEFT:
             # Resumptions are killed too, half of them.
-            status = self._performed({"resume": run, "summary": summary}, kill=self._drawn.random() < 0.5)
+            status = self._performed({"resume": run, "summary": summary}, kill=self._random.random() < 0.5)
             if status == 2:
-                told = json.loads(summary.read_bytes())["error"]["message"].rpartition(": ")[2]
-                self.counted[f"refused to be resumed: {told}"] += 1
-                # It was killed when it was through, or before it had begun: then it is begun anew.
-                status = 0 if told == "the run is finished" else self._performed(begun, kill=False)
+                reason = json.loads(summary.read_bytes())["error"]["message"].rpartition(": ")[2]
+                self.counted[f"refused to be resumed: {reason}"] += 1
+                # It was killed after its end, or before its beginning; in the second case it is begun again.
+                status = 0 if reason == "the run is finished" else self._performed(begun, kill=False)
         if status is None:
             self.counted["left as the kill left them"] += 1
         elif status == 0:
-            self._look(number, project)
+            self._check(number, project)
         else:
             self.wrong.append(f"{run}: exit status {status}: {summary.read_text()}")
 
     def end(self) -> None:
-        """One more run, which ends what kills have left open."""
+        """Perform one more run, which ends the sessions that kills have left open."""
         project = self._home / "projects" / "last"
         project.mkdir(parents=True)
         if self._performed({"cwd": project, "prompt": "Deploy."}, kill=False) != 0:
@@ -84,12 +84,12 @@ class Storm:
         self.wrong += [f"the end of a session is still owed: {path.read_text()}" for path in owed]
 
     def _performed(self, options: dict[str, Any], *, kill: bool) -> int | None:
-        """The exit status; None for a process that was killed."""
+        """Perform a run in a process, and return its exit status; None if it was killed."""
         began = time.monotonic()
         process = FORKS.Process(target=perform_and_exit, args=(options, self._environ))
         process.start()
-        # Until its instant has come, or its end.
-        process.join(self._drawn.uniform(0, 1.2 * mean(self._took[-10:])) if kill else None)
+        # Wait for the moment of the kill, or for the end of the run.
+        process.join(self._random.uniform(0, 1.2 * mean(self._took[-10:])) if kill else None)
         process.kill()
         process.join()
         killed = process.exitcode == -signal.SIGKILL
@@ -98,16 +98,16 @@ class Storm:
             self._took.append(time.monotonic() - began)
         return None if killed else process.exitcode
 
-    def _look(self, number: int, project: Path) -> None:
+    def _check(self, number: int, project: Path) -> None:
         session = read_session(self._home / "state" / "sessions" / f"session-{number}.jsonl")
         if session.turns != [("user", "Deploy."), ("assistant", REPLY)] or session.runs != {f"run-{number}": "done"}:
             self.wrong.append(f"run-{number}: ended as {session.turns}, {session.runs}")
         results = [message.content for message in session.messages if message.role == "tool"]
-        told = dict(zip(STEPS, results, strict=True))
+        result_of = dict(zip(STEPS, results, strict=True))
         deployed = (project / DEPLOYED).read_text().splitlines() if (project / DEPLOYED).exists() else []
-        unknown = {place for place in STEPS if UNKNOWN in told[place]}
+        unknown = {place for place in STEPS if UNKNOWN in result_of[place]}
         if len(deployed) != len(set(deployed)) or not set(STEPS) - set(deployed) <= unknown:
-            self.wrong.append(f"run-{number}: deployed to {deployed}, and told the model {told}")
+            self.wrong.append(f"run-{number}: deployed to {deployed}, and told the model {result_of}")
         self.counted["runs that came to the same end"] += 1
         self.counted["tool calls of unknown outcome"] += len(unknown)
         if number % LEFT == 1 and self._performed({"resume": f"run-{number}"}, kill=False) != 2:
@@ -115,7 +115,7 @@ class Storm:
 
 
 def perform_all(home: Path, environ: Mapping[str, str], numbers: range, seed: int) -> None:
-    """Perform these runs, and leave what came of them in `storm.json`, even where something is raised."""
+    """Perform these runs, and write counts and errors to `storm.json`, even after an exception."""
     storm = Storm(home, environ, seed)
     try:
         for number in numbers:
@@ -134,8 +134,8 @@ def unended(recording: Any) -> Iterator[str]:
             lost = f" ({exchange.error})" if exchange.error else ""
             when = f"{exchange.t0:.2f} to {exchange.t1:.2f} s"
             hooks.setdefault(key, []).append((name, f"{name} at {when}{lost}"))
-    for session, told in hooks.items():
-        names, whole = [name for name, _ in told], ", ".join(text for _, text in told)
+    for session, rows in hooks.items():
+        names, whole = [name for name, _ in rows], ", ".join(text for _, text in rows)
         if names[-1] != "end":
             yield f"{session}: not ended: {whole}"
         if any(pair == ("start", "start") for pair in pairwise(names)):
@@ -150,7 +150,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the instants (default: 1)")
     options = parser.parse_args()
     began = time.monotonic()
-    # The daemon takes what lies in /tmp for noise.
+    # The daemon ignores projects in /tmp.
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="killed-runs-") as folder:
         home = Path(folder)
         out = home / "trace.jsonl"
@@ -173,10 +173,10 @@ def main() -> int:
                 processes[-1].start()
             for process in processes:
                 process.join()
-        told = [json.loads((home / str(place) / "storm.json").read_text()) for place in range(options.beside)]
-        counted = sum((Counter(each) for each, _ in told), Counter[str]())
-        cut_short = [f"{each.name} ended with {each.exitcode}, as told above" for each in processes if each.exitcode]
-        wrong = [*cut_short, *(each for _, its in told for each in its), *judged(out)]
+        results = [json.loads((home / str(place) / "storm.json").read_text()) for place in range(options.beside)]
+        counted = sum((Counter(counts) for counts, _ in results), Counter[str]())
+        cut_short = [f"{each.name} ended with {each.exitcode}; see above" for each in processes if each.exitcode]
+        wrong = [*cut_short, *(error for _, errors in results for error in errors), *judged(out)]
     for what, count in sorted(counted.items()):
         print(f"{count:6} {what}")
     for each in wrong[:20]:
@@ -202,7 +202,7 @@ def judged(out: Path) -> list[str]:
 
 
 def _cut_off(line: dict[str, Any]) -> bool:
-    """Whether it is of a request that a kill cut off: what there is of it proves nothing."""
+    """Whether it is of a request that a kill cut off, which proves nothing."""
     sent = line.get("request", {})
     return sent.get("method") == "POST" and sent.get("body") is None
 

@@ -1,4 +1,4 @@
-"""Mutation testing of the rules, the engine and the timeline: code is changed at one place, and a test must notice.
+"""Mutation testing of rules, engine and timeline: changes the code at one place, and a test must fail.
 
 `python ci/tools/mutation.py [MODULE ...] [--since REV | --listed] [--resume] [--keep FILE] [--jobs N] [--minutes N]
 [--write]` prints the changes that no test noticed and that mutation_survivors.json does not explain; with such a change
@@ -64,7 +64,7 @@ class Explanation:
     same: bool
 
     def fits(self, change: Change) -> bool:
-        """Whether it speaks of a change."""
+        """Whether it explains the survival of a change."""
         return (
             fnmatch(_name(change.module), self.module)
             and any(fnmatch(change.operator.removeprefix("core/"), operator) for operator in self.operator.split())
@@ -73,7 +73,7 @@ class Explanation:
 
 
 def main() -> int:
-    """Change, run, tell; 1 where a change survived that nothing explains."""
+    """Make the changes, run the tests, and report. Return 1 if a change survived without an explanation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", nargs="*", help="only these, such as rules/end.py (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="how many changes are tried at a time (default: 1)")
@@ -133,7 +133,7 @@ def main() -> int:
 
 
 def _source_of(module: Path, revision: str | None) -> str | None:
-    """A module as it was in a revision, empty where it was not; None without a revision."""
+    """The text of a module in a revision, empty if it did not exist; None without a revision."""
     if revision is None:
         return None
     return _git("show", f"{revision}:{module.relative_to(ROOT).as_posix()}") or ""
@@ -146,7 +146,7 @@ def _git(*words: str) -> str | None:
 
 
 def _identity(change: Change) -> str:
-    """What a change is known by as long as the statement of the module's top level stays as it is."""
+    """The identity of a change, which is stable as long as its top-level statement is not edited."""
     digest = hashlib.sha256(change.original.encode()).hexdigest()[:16]
     line, column = change.position
     return f"{_name(change.module)} {digest} {change.operator} {change.occurrence} {line - change.first}:{column}"

@@ -1,4 +1,4 @@
-"""The changes that cosmic-ray makes to a module, and where each of them stands."""
+"""The changes that cosmic-ray makes to a module, each with its place."""
 
 from __future__ import annotations
 import __future__
@@ -37,7 +37,7 @@ class Change:
     def statement(self) -> str:
         """The top-level statement with the change made."""
         visitor = MutationVisitor(self.occurrence, get_operator(self.operator)())
-        # Read anew for each change it would cost ten times as much.
+        # Parsing it again for each change would take ten times as long.
         changed = visitor.walk(pickle.loads(_pickled(self.module, self.first, self.last)))  # noqa: S301 - bytes that this process pickled itself
         if not visitor.mutation_applied:
             raise ValueError(f"{self.module}: {self.operator} has no occurrence {self.occurrence}")
@@ -45,7 +45,7 @@ class Change:
 
     @property
     def original(self) -> str:
-        """The top-level statement as it stands."""
+        """The top-level statement without the change."""
         return "".join(_lines(self.module)[self.first - 1 : self.last])
 
     @property

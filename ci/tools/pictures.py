@@ -1,4 +1,4 @@
-"""Pictures of the documentation, made from recordings of tests/evidence: `pictures.py [--check]`.
+"""Makes the documentation's pictures from recordings of tests/evidence: `pictures.py [--check]`.
 
 Each picture in docs/assets/pictures has a text beside it: what the program said when it was taken, down to where the
 picture ends. `--check` takes no picture, and so needs no browser: it compares these texts with what the
@@ -39,7 +39,7 @@ CONNECTORS = ("claude-code-clear", "codex-clear", "hermes-agent-tools", "opencla
 
 @dataclass(frozen=True)
 class Terminal:
-    """What a command prints."""
+    """A picture of a command's output."""
 
     name: str
     command: tuple[str, ...]
@@ -141,7 +141,7 @@ PICTURES = (
 
 
 def run(command: tuple[str, ...], work: Path, **variables: str) -> str:
-    """Run a command of the kit in a folder. Return what it printed. Its status is that of its verdicts."""
+    """Run a command of the kit in a folder, and return its output. Its exit status is that of its verdicts."""
     environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     done = subprocess.run(
         (Path(sys.executable).with_name("signet-conformance"), *command),
@@ -174,7 +174,7 @@ def prepared() -> Iterator[Path]:
 
 
 def texts() -> Mapping[str, tuple[str, str]]:
-    """What the program said when each picture was taken, and what it says now, by the picture's name."""
+    """By the name of each picture, the program's text when it was taken, and the present text."""
     with prepared() as work:
         return {
             picture.name: ((FOLDER / f"{picture.name}.txt").read_text("utf-8"), picture.text(work))
@@ -183,7 +183,7 @@ def texts() -> Mapping[str, tuple[str, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Take the pictures, or check them; the exit status."""
+    """Take the pictures, or check them, and return the exit status."""
     if arguments == ["--check"]:
         old = [name for name, (then, now) in texts().items() if then != now]
         for name in old:

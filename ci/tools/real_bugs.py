@@ -1,13 +1,13 @@
-"""docs/real-bugs.md: bugs that connectors had and lost, each driven before and after its fix.
+"""Writes docs/real-bugs.md: drives connectors before and after the fixes of real bugs, and compares the reports.
 
     python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--scenario FILE] [--write]
 
-CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair is a commit and the one
-before it, from real_bugs.json; "installer": "yes" has a plugin's installer built, too, and so performed, "as_built":
-"yes" leaves the daemon's address as that release has it. The trees are exported below DIR and built there with bun
-(npm install bun@1), which takes seconds to minutes each; one whose .built names the target is taken as it is. Both are
-driven by the kit of this Python, judged by the contract nearest to the release, and compared. --write renews the table
-of the page.
+CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair in real_bugs.json is a
+commit and the one before it. "installer": "yes" also builds a plugin's installer, which is then run; "as_built": "yes"
+does not change the daemon's address in the built program. The trees are exported below DIR and built there with bun
+(npm install bun@1), which takes seconds to minutes each; a tree whose .built names the target is not built again. The
+kit of this Python drives both, judges them by the contract nearest to the release, and compares them. --write renews
+the page's table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARK = "<!-- What follows is written by ci/tools/real_bugs.py. -->\n"
 BUILT = ".built"
 TIMEOUT_S = 900
 CONTRACTS = (((0, 123, 15), "0.145"), ((0, 85), "0.109"), ((0,), "0.58"))
-"""The least release, and the contract by which connectors from there on are judged."""
+"""The first release whose connectors are judged by a contract, and that contract; newest first."""
 TOP = ("package.json", "platform", "libs", "integrations", "surfaces", "packages", "scripts", "skills", "tsconfig.json")
 LEFT_OUT = {
     "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native",
@@ -64,11 +64,11 @@ MOVED = {
 }
 """Where old releases keep a connector, and where the kit looks for it."""
 ADDRESS = re.compile(r"(?<!\|\|)`(http://(?:localhost|\$\{host\}|127\.0\.0\.1):\$\{\w+\})")
-"""How texts begin with the daemon's address as old releases' command makes it, whatever the environment says."""
+"""The beginning of a text with the daemon's address in old releases' command, which ignores the environment."""
 
 
 def git(clone: str, *words: str) -> bytes:
-    """What git says of the clone."""
+    """The output of a git command in the clone."""
     folder = Path(clone, ".git") if Path(clone, ".git").exists() else Path(clone)
     return subprocess.run(
         [shutil.which("git") or "git", f"--git-dir={folder}", *words], check=True, capture_output=True
@@ -78,13 +78,13 @@ def git(clone: str, *words: str) -> bytes:
 def tree_of(
     clone: str, commit: str, target: str, trees: Path, *, installer: bool = False, as_built: bool = False
 ) -> Path:
-    """The built tree of a commit: a plugin's with its installer if that is wanted, adapted unless `as_built`.
+    """Export and build the tree of a commit, with the plugin's installer if wanted, and adapted unless `as_built`.
 
-    Raises CalledProcessError where it cannot be built.
+    Raises CalledProcessError if it cannot be built.
     """
     tree = trees / (f"{commit}-as-built" if as_built else commit)
-    what = f"{target}+installer" if installer else target
-    if (tree / BUILT).exists() and what in (tree / BUILT).read_text("utf-8").split():
+    build = f"{target}+installer" if installer else target
+    if (tree / BUILT).exists() and build in (tree / BUILT).read_text("utf-8").split():
         return tree
     if not tree.exists():
         names = git(clone, "ls-tree", "--name-only", commit).decode().split()
@@ -100,7 +100,7 @@ def tree_of(
     if not as_built:
         _adapt(tree, target)
     with (tree / BUILT).open("a", encoding="utf-8") as built:
-        built.write(f"{what}\n")
+        built.write(f"{build}\n")
     return tree
 
 
@@ -110,28 +110,28 @@ def _run(folder: Path, *command: str) -> None:
 
 
 def _trim(tree: Path) -> None:
-    """Leave only workspaces that connectors need, and dependencies that are there."""
+    """Keep only the workspaces that connectors need, and the dependencies that exist."""
     root = tree / "package.json"
-    said = json.loads(root.read_text("utf-8"))
-    found = [
+    manifest = json.loads(root.read_text("utf-8"))
+    folders = [
         *tree.glob("platform/*"),
         *tree.glob("libs/*"),
         *tree.glob("packages/*"),
         *tree.glob("packages/adapters/*"),
     ]
-    found += [*tree.glob("integrations/*/*"), tree / "surfaces" / "cli"]
+    folders += [*tree.glob("integrations/*/*"), tree / "surfaces" / "cli"]
     kept = [
         each
-        for each in found
+        for each in folders
         if (each / "package.json").is_file() and LEFT_OUT.isdisjoint((each.name, str(each.relative_to(tree))))
     ]
-    said["workspaces"] = [str(each.relative_to(tree)) for each in kept]
-    said["devDependencies"] = {
+    manifest["workspaces"] = [str(each.relative_to(tree)) for each in kept]
+    manifest["devDependencies"] = {
         name: version
-        for name, version in said.get("devDependencies", {}).items()
+        for name, version in manifest.get("devDependencies", {}).items()
         if "turbo" not in name and "biome" not in name
     }
-    root.write_text(json.dumps(said, indent=1), "utf-8")
+    root.write_text(json.dumps(manifest, indent=1), "utf-8")
     have = {json.loads((each / "package.json").read_text("utf-8"))["name"] for each in kept}
     for each in kept:
         file = each / "package.json"
@@ -144,7 +144,7 @@ def _trim(tree: Path) -> None:
                 if not str(version).startswith("workspace:") or name in have
             }
         for name, script in package.get("scripts", {}).items():
-            # Declarations of types are nobody's business here, and fail first.
+            # Without the declarations of types, which are not needed and fail to build.
             package["scripts"][name] = re.sub(
                 r"\s*&&\s*(bun run build:types|tsc [^&]*emitDeclarationOnly[^&]*)", "", script
             )
@@ -168,11 +168,11 @@ def _packages(tree: Path, target: str, *, installer: bool) -> Iterator[str]:
 
 
 def _adapt(tree: Path, target: str) -> None:
-    """Let old releases be driven at all: the daemon's address from the environment, connectors where the kit looks."""
+    """Make old releases drivable: the daemon's address from the environment, connectors where the kit looks."""
     for program in (*tree.glob("packages/cli/dist/cli.js"), *tree.glob("surfaces/cli/dist/cli.js")):
         text = program.read_text("utf-8")
-        given = ADDRESS.sub(lambda found: f"`${{process.env.SIGNET_DAEMON_URL||`{found[1]}`}}", text)
-        program.write_text(given, "utf-8")
+        adapted = ADDRESS.sub(lambda match: f"`${{process.env.SIGNET_DAEMON_URL||`{match[1]}`}}", text)
+        program.write_text(adapted, "utf-8")
     if target in MOVED:
         old, new = (tree / place for place in MOVED[target])
         if old.is_dir() and not new.exists():
@@ -181,7 +181,7 @@ def _adapt(tree: Path, target: str) -> None:
 
 
 def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequence[str]) -> Mapping[str, Any]:
-    """Drive a connector and return its report. Raises OSError where nothing was driven."""
+    """Drive a connector and return its report. Raises OSError if nothing was driven."""
     numbers = tuple(map(int, release.split(".")))
     contract = next(version for least, version in CONTRACTS if numbers >= least)
     kit = [sys.executable, "-m", "signet_conformance.cli", "run", target, "--contract", contract, "--quiet"]
@@ -189,14 +189,14 @@ def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequen
     words = [*kit, "--report", str(report), *scenarios]
     subprocess.run(words, cwd=tree, check=False, capture_output=True, timeout=TIMEOUT_S)
     file = report / "report.json"
-    found: Mapping[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    if not found.get("traces"):
+    document: Mapping[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    if not document.get("traces"):
         raise OSError(f"nothing was driven in {tree.name}")
-    return found
+    return document
 
 
 def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Requirement and kind of each breach with its message, at the model and of the next contract too."""
+    """The message of each breach by requirement and kind, also of the model's side and of the next contract."""
     found = {}
     sides = [report.get("together", {})]
     sides += [(trace.get("model") or {}).get("verdicts", {}) for trace in report.get("traces", ())]
@@ -204,7 +204,7 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
         if row["verdict"] in ("FAIL", "WARN"):
             for finding in row["findings"]:
                 kind = finding.get("fold") or finding["message"]
-                # What is listed may be mended one by one.
+                # A fix may concern only some of the listed elements.
                 for element in finding.get("elements") or ("",):
                     found.setdefault((name, f"{kind} {element}".strip()), _words(name, finding))
     newer = report.get("newer") or {"breaches": {}}
@@ -214,17 +214,17 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
 
 def _words(name: str, finding: Mapping[str, Any]) -> str:
-    """The message, with the words of a handler that failed, as a terminal shows them."""
-    told, said = str(finding["message"]), finding.get("received")
-    is_told = name != "SIG-LOAD-001" or not isinstance(said, str) or said in told
-    return told if is_told else f'{told} ("{said}")'
+    """The message, with that of a handler that failed, as a terminal shows them."""
+    message, received = str(finding["message"]), finding.get("received")
+    is_complete = name != "SIG-LOAD-001" or not isinstance(received, str) or received in message
+    return message if is_complete else f'{message} ("{received}")'
 
 
 def judge(
     pair: Mapping[str, Any], clone: str, trees: Path, reports: Path, scenarios: Sequence[str]
 ) -> Mapping[str, Any]:
-    """Both commits of a pair, driven, and what the first breaches and the second does not."""
-    seen = []
+    """Drive both commits of a pair, and return the breaches of the first that the second does not have."""
+    driven = []
     for name in (f"{pair['fix']}^", pair["fix"]):
         commit = git(clone, "rev-parse", "--short=9", name).decode().strip()
         try:
@@ -232,20 +232,20 @@ def judge(
             tree = tree_of(clone, commit, pair["target"], trees, **ways)
             report = drive(tree, pair["target"], pair["release"], reports / f"{commit}-{pair['target']}", scenarios)
         except (subprocess.SubprocessError, OSError) as failure:
-            said = str(failure) if isinstance(failure, OSError) else type(failure).__name__
-            return {**pair, "failed": f"not driven: {commit}: {said}"}
-        seen.append((report, breaches(report)))
-    (before, broken), (after, mended) = seen
-    gone = {key: message for key, message in broken.items() if key not in mended}
-    # What loads, or does not, is a cause of others; what was never called is an effect. Of a requirement that the fix
-    # breaches as well, it may be the names alone that changed.
-    still = {name for name, _ in mended}
+            reason = str(failure) if isinstance(failure, OSError) else type(failure).__name__
+            return {**pair, "failed": f"not driven: {commit}: {reason}"}
+        driven.append((report, breaches(report)))
+    (before, broken), (after, fixed) = driven
+    gone = {key: message for key, message in broken.items() if key not in fixed}
+    # Breaches of loading come first, since they cause others, and those of coverage last, since they are effects. If
+    # the fix breaches the requirement too, perhaps only names in the message changed.
+    still = {name for name, _ in fixed}
     gone = dict(
         sorted(gone.items(), key=lambda each: (each[0][0] in still, "LOAD" not in each[0][0], "COV" in each[0][0]))
     )
     reachable = sorted(set(_unreachable(before)) - set(_unreachable(after)))
-    told = dict.fromkeys((name, message) for (name, _), message in gone.items())
-    return {**pair, "gone": [*map(list, told)], "reachable": reachable}
+    rows = dict.fromkeys((name, message) for (name, _), message in gone.items())
+    return {**pair, "gone": [*map(list, rows)], "reachable": reachable}
 
 
 def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:
@@ -256,12 +256,12 @@ def _unreachable(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
-    """The table of the page; rows of `before` stay for pairs that were not driven again."""
+    """The table of the page, with the rows of `before` for pairs that were not driven again."""
     kept = {tuple(line.split(" | ")[:2]): line for line in before.splitlines() if re.match(r"\| [0-9a-f]{9} ", line)}
     for row in rows:
-        line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_said(row)} |"
+        line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_reported(row)} |"
         kept[tuple(line.split(" | ")[:2])] = line
-    nothing = sum(bool(_UNTOLD.search(line)) for line in kept.values())
+    nothing = sum(bool(_UNREPORTED.search(line)) for line in kept.values())
     head = [
         "| fix | target | release | what was wrong | what the kit says before, and not after |",
         "|---|---|---|---|---|",
@@ -270,24 +270,24 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
 
 
 _NOTHING = "nothing"
-_UNTOLD = re.compile(r"\| (?:nothing|not driven)(?:: [^|]*)? \|$")
+_UNREPORTED = re.compile(r"\| (?:nothing|not driven)(?:: [^|]*)? \|$")
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:/[\w.@+-]+){2,}/")
 """The folders of a path of this machine."""
 _IDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 """Ids that differ from run to run."""
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _reported(row: Mapping[str, Any]) -> str:
     if row.get("failed"):
         return _cell(row["failed"])
     lines = [
         f"`{name}` {_cell(_IDS.sub('(an id)', _FOLDERS.sub('…/', message)))}" for name, message in row.get("gone", ())
     ]
-    said = list(dict.fromkeys(lines))[:3]
-    # A fix may bring more than one pair names: what a tool got by the way does not tell the bug.
+    parts = list(dict.fromkeys(lines))[:3]
+    # For a bug that the kit cannot report, what else became reachable does not matter.
     if row.get("reachable") and "untold" not in row:
-        said.append(f"became reachable: {', '.join(row['reachable'][:6])}")
-    return "; ".join(said) or (f"{_NOTHING}: {row['untold']}" if "untold" in row else _NOTHING)
+        parts.append(f"became reachable: {', '.join(row['reachable'][:6])}")
+    return "; ".join(parts) or (f"{_NOTHING}: {row['untold']}" if "untold" in row else _NOTHING)
 
 
 def _cell(text: str) -> str:
@@ -324,12 +324,12 @@ def main() -> int:
                 lambda pair: judge(pair, options.clone, trees.resolve(), Path(name, "reports"), scenarios), pairs
             ):
                 rows.append(row)
-                print(f"{row['fix']} {row['target']}: {_said(row)[:300]}", flush=True)
+                print(f"{row['fix']} {row['target']}: {_reported(row)[:300]}", flush=True)
     head, _, before = PAGE.read_text("utf-8").partition(MARK)
-    said = table(rows, before)
+    text = table(rows, before)
     if options.write:
-        PAGE.write_text(head + MARK + "\n" + said, "utf-8")
-    print(said.splitlines()[0])
+        PAGE.write_text(head + MARK + "\n" + text, "utf-8")
+    print(text.splitlines()[0])
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Build wheel, sdist and npm package of one version, and prove each in an empty environment.
+"""Build wheel, sdist and npm package of one version, and try each in an empty environment.
 
     python ci/tools/release.py [--tag v0.1.0] [--out DIR] [--dry-run]
 
@@ -39,7 +39,7 @@ def version() -> str:
 
 
 def other_versions(tag: str | None, root: Path = ROOT) -> Iterator[str]:
-    """Which parts name another version than the Python package, in words."""
+    """Messages about the parts that name another version than the Python package."""
     expected = version()
     if tag is not None and tag.removeprefix("v") != expected:
         yield f"the tag {tag} is not v{expected}"
@@ -51,7 +51,7 @@ def other_versions(tag: str | None, root: Path = ROOT) -> Iterator[str]:
 
 
 def build(out: Path, *, isolated: bool) -> tuple[Path, Path, Path]:
-    """Wheel, sdist and npm package in a new folder. Raises CalledProcessError."""
+    """Build wheel, sdist and npm package in a new folder. Raises CalledProcessError."""
     out.mkdir()
     words = [] if isolated else ["--no-isolation"]
     subprocess.run([sys.executable, "-m", "build", "-q", "--outdir", str(out), *words, str(ROOT)], check=True)
@@ -62,7 +62,7 @@ def build(out: Path, *, isolated: bool) -> tuple[Path, Path, Path]:
 
 
 def inspect(wheel: Path, sdist: Path, package: Path) -> Iterator[str]:
-    """What is missing in what was built, or should not be there."""
+    """Messages about files that the built packages lack, or should not have."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     for needed in ("signet_conformance/_schemas/operations.json", "signet_reference_harness/py.typed"):
@@ -85,7 +85,7 @@ def inspect(wheel: Path, sdist: Path, package: Path) -> Iterator[str]:
 
 
 def prove(wheel: Path, sdist: Path, package: Path, folder: Path) -> None:
-    """Take each way on which a user comes to the kit, from an empty home to the main job, and print its seconds.
+    """Perform each way of installing the kit, from an empty home to a first result, and print how long it took.
 
     Raises CalledProcessError when one fails. A way whose program this machine lacks is named and left out.
     """
@@ -105,7 +105,7 @@ def prove(wheel: Path, sdist: Path, package: Path, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """A way from nothing to the main job, by commands in a folder of its own; `program` is what a user has already."""
+    """A way of installing the kit and getting a first result, as commands in its own folder; `program` is required."""
 
     name: str
     program: str
@@ -148,12 +148,12 @@ def _empty_home(home: Path) -> dict[str, str]:
 
 
 def _without_kits(path: str) -> str:
-    """A search path on which no kit lies that was installed before."""
+    """PATH without a kit that was installed before."""
     return os.pathsep.join(each for each in path.split(os.pathsep) if not Path(each, "signet-conformance").exists())
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Build, look into it, and prove it."""
+    """Build the packages, check their files, and try them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tag")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")

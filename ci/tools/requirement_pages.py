@@ -1,4 +1,4 @@
-"""One page a requirement, from schemas/requirements; and the index of them that GitHub shows too.
+"""Makes a page for each requirement from schemas/requirements, and the index that GitHub shows too.
 
 `python ci/tools/requirement_pages.py` writes docs/requirements/README.md, ci/tools/self-test-variants.md and the counts
 in README.md and docs/tutorial.md anew, `--check` only says whether they are so.
@@ -222,7 +222,7 @@ def _json(value: object) -> Sequence[str]:
 
 
 def _plain(text: str) -> str:
-    """Text of the catalogue, in which Markdown finds no markup."""
+    """Text of the catalogue with its Markdown characters escaped."""
     return re.sub(r"([\\*_`\[\]|])", r"\\\1", html.escape(text, quote=False)).replace("\n", " ")
 
 
@@ -246,14 +246,14 @@ def variant_list() -> str:
 
 
 def with_items(page: Path) -> str:
-    """A page that shows a pytest run, with the number of items that it collects: one a requirement."""
+    """A page that shows a pytest run, with the number of its items: one for each requirement."""
     areas = [read(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
     count = sum(len(area["requirements"]) for area in areas if area["side"] == "connector")
     return re.sub(r"(?m)^collected \d+ items$", f"collected {count} items", page.read_text("utf-8"))
 
 
 def main() -> int:
-    """Write what is made from schemas/, or check it; the exit status."""
+    """Write the files made from schemas/, or check them, and return the exit status."""
     shown = tuple((page, with_items(page)) for page in PYTEST_RUNS)
     for file, text in ((INDEX, index()), (VARIANTS, variant_list()), *shown):
         if (file.read_text("utf-8") if file.exists() else "") == text:
