@@ -84,12 +84,10 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
             session_agent.setdefault(start.key, start.agent)
     for call in _agent_calls(recording):
         own = {session_agent[call.key]} if call.key in session_agent else declared
-        yield _judge_declared(recording, call, own) or breach_of(
-            "SIG-AGENT-002",
-            "another agent",
-            call,
-            received=_as_sent(call),
-            wanted=" or ".join(sorted(_wanted_agents(recording, call, own))),
+        agents = _wanted_agents(recording, call, own)
+        wanted = " or ".join(sorted(agents))
+        yield _judge_declared(call, agents) or breach_of(
+            "SIG-AGENT-002", "another agent", call, received=_as_sent(call), wanted=wanted
         )
 
 
@@ -99,9 +97,9 @@ def _wanted_agents(recording: Recording, call: Call, declared: Collection[str]) 
     return declared if marked is None else {marked}
 
 
-def _judge_declared(recording: Recording, call: Call, declared: Collection[str]) -> Outcome | None:
+def _judge_declared(call: Call, wanted: Collection[str]) -> Outcome | None:
     """Judge the agent as which a call runs. Return None if it is not one of the wanted ones."""
-    if not (wanted := _wanted_agents(recording, call, declared)):
+    if not wanted:
         return undecided(call, message="no agent is declared for the trace")
     return _judge_agent(call, call.agent, wanted)
 
@@ -143,12 +141,10 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
     for call in recording.of(facts.GET):
         if call.memory_id.strip().lower() == "stats":
             continue
-        yield _judge_declared(recording, call, declared) or breach_of(
-            "SIG-AGENT-006",
-            "another agent",
-            call,
-            received=call.query.get("agentId"),
-            wanted=" or ".join(sorted(_wanted_agents(recording, call, declared))),
+        agents = _wanted_agents(recording, call, declared)
+        wanted = " or ".join(sorted(agents))
+        yield _judge_declared(call, agents) or breach_of(
+            "SIG-AGENT-006", "another agent", call, received=call.query.get("agentId"), wanted=wanted
         )
 
 
