@@ -50,8 +50,9 @@ def driver(
 @pytest.mark.parametrize("step", ["end", "close"])
 def test_step_that_leaves_a_session_lasts_as_long_as_the_processes_started_in_it(tmp_path: Path, step: str) -> None:
     """A connector may leave the end to a process of its own, and a user takes longer to go on than that."""
-    child = "import pathlib; pathlib.Path('told').touch()"
-    program = f"import subprocess; subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True)"
+    # A shell starts at once on a busy machine too, where Python may take longer than the step waits.
+    child = ["sh", "-c", "sleep 0.2; touch told"]
+    program = f"import subprocess; subprocess.Popen({child}, start_new_session=True)"
     with driver(ANSWERS % program, tmp_path, mark=new_mark()) as driven:
         driven.hello()
         driven.perform({"step": step, "session": "s1"}, lambda _event: None)

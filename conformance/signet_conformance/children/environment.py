@@ -103,15 +103,17 @@ def end_marked(mark: str) -> None:
 def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Process]:
     """Return the living processes of this user whose environment carries `mark`, without those `besides`."""
     # Usually no process carries the mark. psutil takes five times as long, so it examines only those that may.
-    may_carry = carriers(f"{MARK}={mark}".encode(), besides) if sys.platform == "linux" else None
-    if may_carry == []:
+    on_linux = sys.platform == "linux"
+    candidates = carriers(f"{MARK}={mark}".encode(), besides) if on_linux else None
+    if candidates == []:
         return []
     import psutil
 
     found = []
-    for pid in may_carry if may_carry is not None else [each for each in psutil.pids() if each not in besides]:
+    for pid in candidates or [each for each in psutil.pids() if each not in besides]:
         with suppress(psutil.Error):
             process = psutil.Process(pid)
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+            carries = on_linux or process.environ().get(MARK) == mark
+            if carries and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

@@ -25,6 +25,7 @@ _TERMINATE_S = 2.0
 _KILL_S = 10.0
 _POLL_S = 0.02
 """The interval of polling: these processes are not our children, and process groups have no descriptor."""
+_MOST_READS = 5
 _PARENT_POLL_MS = 1000
 _CHUNK_BYTES = 64 * 1024
 
@@ -64,11 +65,26 @@ def carriers(entry: bytes, besides: Container[int] = ()) -> list[int]:
         for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - importing pathlib is most of the start
             if int(name) in besides:
                 continue
-            with suppress(OSError), open(f"/proc/{name}/environ", "rb", 0) as environment:  # noqa: PTH123 - as above
-                block = environment.read()
-                if entry in block and entry in block.split(b"\0"):
-                    processes.append(int(name))
+            block = _environment_of(name)
+            if entry in block and entry in block.split(b"\0"):
+                processes.append(int(name))
     return processes
+
+
+def _environment_of(process: str) -> bytes:
+    """Read a process's environment; b"" if it has none, or may not be read.
+
+    It is empty for a moment when a program takes the process over, and then it is read again.
+    """
+    with suppress(OSError):
+        for _ in range(_MOST_READS):
+            with open(f"/proc/{process}/environ", "rb", 0) as environment:  # noqa: PTH123 - as above
+                block = environment.read()
+            if block:
+                return block
+            os.readlink(f"/proc/{process}/exe")  # noqa: PTH115 - as above; fails where no program runs: a zombie
+            time.sleep(_POLL_S)
+    return b""
 
 
 def signal_group(group: int, number: int) -> bool:
