@@ -59,6 +59,12 @@ def test_a_declared_operation_that_does_not_exist_is_named() -> None:
     assert notes == [f"declared, and no operation of the contract: user-prompt-submitt: {meant}"]
 
 
+def test_a_declared_bound_of_no_known_call_is_named() -> None:
+    """Nothing is held to a misspelt bound; a recording that a later kit wrote may have one more, and is judged."""
+    notes = remarks([Trace(Header(declared=Declared(bounds_s={"start": 5.0, "session-start": 5.0})), (), ())])
+    assert notes == ["declared, and no bound of the kit: session-start; it knows start, prompt, tool, compact, end"]
+
+
 def test_an_error_of_no_known_kind_is_named(tmp_path: Path) -> None:
     """It says nothing of an outage, so what it was meant to show is not tested."""
     asked = {"request": {"method": "GET", "path": "/health"}, "response": None}

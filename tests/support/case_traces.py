@@ -2,8 +2,7 @@
 
 A case's items are numbered from 1 in their order, marks included; an exchange begins at the second of
 its number and takes a hundredth. A request body is bare JSON (absent or null: none was sent),
-`raw_body` is a body as trace lines write it. Requests have a Host and a content type; with `headers` null no header
-was recorded. A response that is absent is a 200 with `{}`; null: no answer. An item
+`raw_body` is a body as trace lines write it. A response that is absent is a 200 with `{}`; null: no answer. An item
 whose `side` is `model` stands in the recording of the harness's model, which then lies beside with the same marks.
 """
 
@@ -85,18 +84,15 @@ def _exchange(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
             "method": request["method"],
             "path": request["path"],
             "query": _pairs(request.get("query", {})),
-            "headers": [],
+            "headers": _pairs(request.get("headers", {})),
             "body": _body(request),
         },
         "response": None,
     }
     if "incomplete" in request:
         line["request"]["incomplete"] = request["incomplete"]
-    headers = request.get("headers", {})
-    if headers is not None:
-        type_of_body = line["request"]["body"] is not None and "content-type" not in headers
-        content_type = [["content-type", JSON_TYPE]] if type_of_body else []
-        line["request"]["headers"] = [*_pairs(headers), *content_type, ["host", "127.0.0.1:3850"]]
+    if line["request"]["body"] is not None and "content-type" not in request.get("headers", {}):
+        line["request"]["headers"].append(["content-type", JSON_TYPE])
     response = item.get("response", {"status": 200, "body": {}})
     if response is not None:
         line["response"] = {

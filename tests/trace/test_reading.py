@@ -158,12 +158,6 @@ def test_a_bad_declared_member_is_named(member: str, tmp_path: Path) -> None:
     assert f"declared.{member} is {json.dumps(BAD_DECLARED[member])}" in error.message
 
 
-def test_a_bound_has_the_name_of_a_call() -> None:
-    """A bound under another name would be passed over, and nothing held to it."""
-    with pytest.raises(TraceError, match=r'declared\.bounds_s is {"session-start": 5}, .* start, prompt, tool'):
-        Declared.from_json({"bounds_s": {"session-start": 5}})
-
-
 @pytest.mark.parametrize("bounds", [{"start": True}, {"start": -1}, {"prompt": "5"}, {"prompt": float("nan")}, [5]])
 def test_a_bound_is_a_positive_number_of_seconds(bounds: Any) -> None:
     """Anything but a positive number is no bound."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 from signet_conformance.contract import document
 from signet_conformance.errors import counted, first_of, printable
 from signet_conformance.facts.whole_run import refusals
-from signet_conformance.trace import Gap, Trace, marks
+from signet_conformance.trace import BOUNDS, Gap, Trace, marks
 from signet_conformance.trace.marks import kit_marks, marks_of
 from signet_conformance.trace.model import ERRORS, NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
 
@@ -50,6 +50,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
     refused = [*no_requests(given), *refusals(given, counted=False)]
     return [
         *_gaps(given),
+        *_unknown_bounds(given),
         *_unknown_operations(given),
         *_unknown_errors(given),
         *refused,
@@ -59,6 +60,13 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
         *unperformed(given),
         *_handlers(given),
     ]
+
+
+def _unknown_bounds(traces: Iterable[Trace]) -> Iterator[str]:
+    """Declared bounds of no known call, such as a misspelt one: nothing is held to them."""
+    declared = dict.fromkeys(name for trace in traces for name in trace.header.declared.bounds_s)
+    for name in [each for each in declared if each not in BOUNDS][:MAX_KINDS]:
+        yield f"declared, and no bound of the kit: {printable(name, 60)}; it knows {', '.join(BOUNDS)}"
 
 
 def _unknown_operations(traces: Iterable[Trace]) -> Iterator[str]:

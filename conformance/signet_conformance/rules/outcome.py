@@ -112,12 +112,6 @@ def judge_cut(call: Call) -> Outcome:
     return PASS if call.accepted else undecided(call, message="only a part of the body was recorded")
 
 
-def unseen_headers(call: Call) -> Finding | None:
-    """An undecided finding if no header of a request was recorded; no client sends a request without one."""
-    known = call.exchange.request.headers
-    return None if known else undecided(call, message="its headers are not in the recording", fold="no headers")
-
-
 def no_subject(why: str) -> Finding:
     """Nothing can be subject to the requirement, for a reason that the reader should know."""
     return _finding(Verdict.NOT_APPLICABLE, message=why)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from signet_conformance.facts import REDACTION, Call, Recording
 from signet_conformance.files.json_values import escape, texts_within
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided, unseen_headers
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, pass_if, undecided
 from signet_conformance.trace.marks import LoadedMark, PrintedMark, StepMark, StepName
 
 _TOKEN = re.compile(r"sig_sk_[A-Za-z0-9_-]{8,}|Bearer [A-Za-z0-9._~+/=-]{16,}|<redacted:\d+>")
@@ -207,7 +207,7 @@ def token_is_sent(recording: Recording) -> Iterator[Outcome]:
         elif sent:
             yield breach_of("SIG-HTTP-013", "another token", call, received=sent)
         else:
-            yield unseen_headers(call) or breach_of("SIG-HTTP-013", "no token", call)
+            yield breach_of("SIG-HTTP-013", "no token", call)
 
 
 def printed_text_is_clean(recording: Recording) -> Iterator[Outcome]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
 from signet_conformance.files.json_values import text_in
-from signet_conformance.rules.outcome import PASS, Outcome, breach_of, judge_cut, pass_if, undecided, unseen_headers
+from signet_conformance.rules.outcome import PASS, Outcome, breach_of, judge_cut, pass_if, undecided
 from signet_conformance.trace.marks import ObservedMark, SentMark
 
 _CLAIMING = facts.LIFECYCLE | facts.CLAIM_CHECKING
@@ -42,7 +42,6 @@ def content_type_is_json(recording: Recording) -> Iterator[Outcome]:
         media_type = (sent or "").split(";", 1)[0].strip().lower()
         yield (
             pass_if(media_type == "application/json")
-            or unseen_headers(call)
             or breach_of("SIG-HTTP-002", "none" if sent is None else "another", call, received=sent)
         )
 
@@ -100,11 +99,7 @@ def keyed_hook_has_runtime_path(recording: Recording) -> Iterator[Outcome]:
     """A lifecycle hook with a session key carries a runtime path, in its header or its body."""
     for call in recording.keyed_hooks:
         sent = call.header(facts.PATH_HEADER) or call.body.get("runtimePath")
-        yield (
-            pass_if(call.runtime_path is not None)
-            or unseen_headers(call)
-            or breach_of("SIG-HTTP-006", "no path", call, received=sent)
-        )
+        yield (pass_if(call.runtime_path is not None) or breach_of("SIG-HTTP-006", "no path", call, received=sent))
 
 
 def key_keeps_runtime_path(recording: Recording) -> Iterator[Outcome]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field, to_builtins
 from msgspec.structs import force_setattr
@@ -189,8 +189,7 @@ class Mark(Struct, frozen=True, gc=False, kw_only=True, tag_field="kind", tag="m
 
 GIVEN_CREDENTIAL = "SIGNET_CONFORMANCE_TOKEN"
 """The name that the connector's daemon token has among the canaries (`Declared.canaries`)."""
-Bound = Literal["start", "prompt", "tool", "compact", "end"]
-BOUNDS: tuple[str, ...] = get_args(Bound)
+BOUNDS = ("start", "prompt", "tool", "compact", "end")
 """The calls for which a target can declare a timeout (`Declared.bounds_s`)."""
 
 
@@ -249,8 +248,8 @@ _DECLARED: Mapping[str, tuple[Any, str]] = {
     "agents": (tuple[Annotated[str, Meta(pattern=r"\S")], ...], "a list of agent ids"),
     "harness": (str, "a string"),
     "bounds_s": (
-        dict[Bound, Annotated[float, Meta(gt=0, lt=MAX_SECONDS)]],
-        f'an object of seconds such as {{"start": 15.0, "prompt": 5.0}}, by the names {", ".join(BOUNDS)}',
+        dict[str, Annotated[float, Meta(gt=0, lt=MAX_SECONDS)]],
+        'an object of seconds such as {"start": 15.0, "prompt": 5.0}',
     ),
     "capabilities": (tuple[str, ...], "a list of operation names"),
     "token": (bool, "true or false"),
