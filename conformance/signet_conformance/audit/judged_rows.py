@@ -147,7 +147,7 @@ def rows(name: str, judged: JudgedTrace, created: datetime | None, hashes: Hashe
         "kit": clean_name(header.kit),
         "recorder": clean_name(header.recorder),
         "created": None if created is None else f"{created:%Y-%m-%dT%H:%M:%S}.{created.microsecond // 1000:03}Z",
-        "torn": judged.trace.torn,
+        "torn": bool(judged.trace.warnings),
         "exchanges": len(judged.trace.exchanges),
         "sessions": len(recording.hooks_of),
     }

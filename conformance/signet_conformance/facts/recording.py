@@ -168,8 +168,8 @@ class Recording:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether more may come than the recording holds: it still grows, is torn, or ends before its scenario does."""
-        return self.trace.growing or self.trace.torn or self.timeline.is_broken_off
+        """Whether more may come than the recording holds: it still grows, or ends before its scenario does."""
+        return self.trace.growing or self.timeline.is_broken_off
 
     def may_last(self, step: StepMark) -> bool:
         """Whether more may come of a step than the recording holds."""

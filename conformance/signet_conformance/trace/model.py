@@ -330,8 +330,7 @@ class Trace(Struct, frozen=True):
     names what was skipped, such as a torn last line; the rest still counts. `part` is True if recordings of other
     scenarios of the same run are missing, even if its own marks are complete. `model` is the recording between the
     harness and its model, made at the same time; None without one. `gaps` is what the recorder could not pass on,
-    decode or keep. `growing` is True while it is still being recorded: an event that is missing may still come. `torn`
-    is True if the file ends in the middle of a line, or its compressed data early: then an event may be missing.
+    decode or keep. `growing` is True while it is still being recorded: an event that is missing may still come.
     """
 
     header: Header
@@ -342,7 +341,6 @@ class Trace(Struct, frozen=True):
     part: bool = False
     model: Trace | None = None
     growing: bool = False
-    torn: bool = False
     gaps: tuple[Gap, ...] = ()
 
     def instant(self, other: Trace, t: float) -> float:

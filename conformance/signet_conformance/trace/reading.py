@@ -94,8 +94,7 @@ def read(path: str | os.PathLike[str], *, workers: int = 1) -> model.Trace:
             where=_place(beside, 1),
             remedy="record both again in one run, or move this file away",
         )
-    warnings, torn = whole.warnings + at_model.warnings, whole.torn or at_model.torn
-    return replace(whole, model=at_model, warnings=warnings, torn=torn)
+    return replace(whole, model=at_model, warnings=whole.warnings + at_model.warnings)
 
 
 @contextmanager
@@ -141,7 +140,7 @@ def _read_file(name: str, held_bytes: int, workers: int = 1) -> model.Trace:
     if recording.cut_short is None or whole.warnings:
         return whole
     cut = f"{printable(name, 400)}: the {recording.cut_short} data ends early; what came before counts"
-    return replace(whole, warnings=(cut,), torn=True)
+    return replace(whole, warnings=(cut,))
 
 
 def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | None, workers: int) -> model.Trace:
@@ -200,13 +199,7 @@ def _read(recording: OpenRecording, name: str, file_exchanges: FileExchanges | N
     kept = tuple(sorted(so_far.exchanges, key=lambda e: e.seq)) if file_exchanges is None else file_exchanges
     in_order = tuple(sorted(marks, key=lambda m: m.seq))
     return model.Trace(
-        header,
-        kept,
-        in_order,
-        name,
-        tuple(warnings),
-        torn=bool(warnings),
-        gaps=tuple(sorted(so_far.gaps, key=lambda g: g.exchange)),
+        header, kept, in_order, name, tuple(warnings), gaps=tuple(sorted(so_far.gaps, key=lambda g: g.exchange))
     )
 
 
