@@ -82,8 +82,8 @@ def _environment_of(process: str) -> bytes:
                 block = environment.read()
             if block:
                 return block
-            os.readlink(f"/proc/{process}/exe")  # noqa: PTH115 - as above; fails where no program runs: a zombie
-            time.sleep(_POLL_S)
+            os.readlink(f"/proc/{process}/exe")  # noqa: PTH115 - as above; fails for a zombie, which has no program
+            time.sleep(_POLL_S)  # nothing announces that the program has begun
     return b""
 
 

@@ -91,7 +91,7 @@ class Conversation:
         self._turns.append(("system", RESTARTED.format(source)))
 
     def undo(self) -> str | None:
-        """Remove the last turn from the model's context, and return its prompt; None if there is no such turn.
+        """Remove the last turn from the model's context and return its prompt, or return None if no turn can be undone.
 
         The transcript keeps the turn, and says that it was taken back.
         """

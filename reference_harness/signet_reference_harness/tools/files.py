@@ -231,7 +231,7 @@ def file_list(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, A
 
 
 def file_search(arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
-    """Find the lines of the project's text files that contain a text. It is no regular expression: some never end."""
+    """Find the lines of the project's text files that contain a text. The text is taken literally."""
     ignore_case = arguments.get("ignore_case", False)
     wanted = arguments["text"].casefold() if ignore_case else arguments["text"]
     folder, glob = ConfinedFolder(context.project), arguments.get("glob", "*")
