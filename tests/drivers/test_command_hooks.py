@@ -15,7 +15,6 @@ import pytest
 from msgspec import structs
 
 from signet_conformance import engine, trace
-from signet_conformance.drivers.hosts.command_hooks import HostTranscript
 from signet_conformance.finding import Verdict
 from signet_conformance.reports.json_document import trace_entry
 from signet_conformance.reports.remarks import remarks
@@ -317,26 +316,6 @@ shutil.copy(d["transcript_path"], {str(kept)!r}) if d["hook_event_name"] == "Sto
     lines = [json.loads(line) for line in kept.read_text().splitlines()]
     said = [message for line in lines if (message := line.get("message") or line["payload"]).get("role")]
     assert [(message["role"], [part["type"] for part in message["content"]]) for message in said] == expected
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("claude", [("assistant", "tool_use"), ("user", "tool_result")]),
-        ("codex", [("response_item", "function_call"), ("response_item", "function_call_output")]),
-    ],
-)
-def test_the_transcript_holds_calls_of_tools(
-    kind: str, expected: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Claude Code writes what a tool gave back as a message of the user, which no user has said."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    transcript = HostTranscript(kind, "s-1", tmp_path)
-    transcript.add_call("memory_search", {"query": "exports"}, "call_1", "Nothing found.")
-    *_, call, result = [json.loads(line) for line in transcript.path.read_text().splitlines()]
-    parts = [(line.get("payload") or line["message"]["content"][0])["type"] for line in (call, result)]
-    assert [*zip((call["type"], result["type"]), parts, strict=True)] == expected
-    assert ("exports" in json.dumps(call), "Nothing found." in json.dumps(result)) == (True, True)
 
 
 def test_conforming_hooks_are_not_remarked_on(made: Made, broken: Broken, tmp_path: Path) -> None:
