@@ -94,7 +94,7 @@ class _ServedModel(ScriptedProvider):
         self._models = models
 
     async def stream(self, messages: Sequence[Message], options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        answer = await self._next(messages, options)
+        answer = await super().complete(messages, options)
         async for chunk in self._models.ask(messages, options, answer):
             yield chunk
 

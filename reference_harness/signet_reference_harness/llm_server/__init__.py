@@ -17,7 +17,7 @@ from starlette.responses import Response
 from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, anthropic_messages, vendor_answer
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnspeakableError, estimate, to_json
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnsupportedTurnError, estimate, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
@@ -119,14 +119,14 @@ class ScriptedModelApp:
 
     def _vendor_response(self, request: Request, kept: KeptRequest) -> Response:
         body = _object(kept.body)
-        asked = {} if isinstance(body, str) else body
+        members = {} if isinstance(body, str) else body
         models = self._playback.script.models
         if request.method == "POST" and request.url.path == anthropic_messages.COUNT_PATH:
             return json_response({"input_tokens": estimate(len(kept.body))})
-        listed = vendor_answer(request.method, request.url.path, request.headers, asked, models)
-        if listed is None:
+        answer = vendor_answer(request.method, request.url.path, request.headers, members, models)
+        if answer is None:
             return problem(404, f"this server has no {request.method} {request.url.path}")
-        status, value = listed
+        status, value = answer
         return Response(value) if isinstance(value, str) else json_response(value, status)
 
 
@@ -167,7 +167,7 @@ class Sender:
         return task.result()
 
     async def pause(self, milliseconds: float | None) -> None:
-        """Wait; None is for ever."""
+        """Wait, for ever if `milliseconds` is None."""
         await asyncio.wait({self._gone}, timeout=None if milliseconds is None else milliseconds / 1000)
         if self._gone.done():
             raise ClientClosedError
@@ -224,7 +224,7 @@ async def send_turn(sender: Sender, api: ModuleType, reply: TurnReply) -> None:
             await _send_stream(sender, api, reply, headers)
         else:
             await _send_whole(sender, api, reply, headers)
-    except UnspeakableError as error:
+    except UnsupportedTurnError as error:
         await send_failure(
             sender, api, ErrorAnswer(message=str(error), type="script_error"), {"x-should-retry": "false"}
         )

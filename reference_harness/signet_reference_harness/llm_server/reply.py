@@ -21,7 +21,7 @@ WORDS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("wo
 """By interface: its words for reasons to stop, its types of errors by status, and its refusal of what is too long."""
 
 
-class UnspeakableError(HarnessError):
+class UnsupportedTurnError(HarnessError):
     """Raised for a turn that the requested interface cannot express."""
 
 
@@ -35,9 +35,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TurnReply:
-    """A turn as the answer to a request: its body, the size of that in bytes, its number.
+    """A turn as the answer to the request `asked`, with the body, its size in bytes, and the number of that request.
 
-    `stops` is False for an answer without a reason to stop.
+    `created` is in seconds since 1970. `stops` is False for an answer without a reason to stop.
     """
 
     turn: script.ScriptedTurn
@@ -57,7 +57,7 @@ class TurnReply:
         return part.id or self.id(prefix, index)
 
     def stop(self, words: Mapping[script.StopReason, Any]) -> Any:
-        """The reason to stop in the interface's own word. Raises UnspeakableError if it has no such word."""
+        """The reason to stop in the interface's own word. Raises UnsupportedTurnError if it has no such word."""
         if not self.stops:
             return None
         api = self.asked.api
@@ -66,7 +66,9 @@ class TurnReply:
             return getattr(self.turn.raw_stop, member)
         reason = self.turn.stop or self._usual_stop()
         if reason not in words:
-            raise UnspeakableError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
+            raise UnsupportedTurnError(
+                f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}"
+            )
         return words[reason]
 
     def _usual_stop(self) -> script.StopReason:
@@ -76,14 +78,14 @@ class TurnReply:
 
     @property
     def tokens(self) -> Mapping[str, int]:
-        """The counts of the turn, by the names of ScriptedUsage; estimates for those that it lacks."""
+        """The numbers of tokens by the names of ScriptedUsage: those of the script, else estimates."""
         characters = sum(len(chunk) for part in self.turn.parts for chunk in chunks_of(part))
         estimates = {"input_tokens": estimate(self.size), "output_tokens": estimate(characters)}
         return {**estimates, **self.turn.usage.model_dump(exclude_none=True)}
 
 
 def chunks_of(part: script.AnyPart) -> Iterator[str]:
-    """The deltas of a part; there is at least one."""
+    """The texts of a part's deltas, at least one."""
     if not isinstance(part, script.ToolCallPart):
         return iter(chunks(part.text))
     text = part.argument_text

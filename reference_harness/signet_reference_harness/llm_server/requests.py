@@ -38,7 +38,7 @@ class KeptRequest:
     first_chunk: float | None = None
     ended: float | None = None
     outcome: str | None = None
-    """complete, client_closed, or the kind of the fault that struck."""
+    """complete, client_closed, or the kind of the scripted fault."""
 
     def to_json(self) -> dict[str, Any]:
         """The request as GET /requests shows it."""
@@ -65,11 +65,11 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
-async def wait_until(true: Callable[[], bool], changed: asyncio.Condition, timeout_s: float) -> None:
-    """Wait until `true` returns True, for `timeout_s` seconds at most. Each change must notify `changed`."""
+async def wait_until(is_met: Callable[[], bool], changed: asyncio.Condition, timeout_s: float) -> None:
+    """Wait until `is_met` returns True, for `timeout_s` seconds at most. Each change must notify `changed`."""
     with suppress(TimeoutError):
         async with changed, asyncio.timeout(timeout_s):
-            await changed.wait_for(true)
+            await changed.wait_for(is_met)
 
 
 @dataclass(slots=True)
@@ -85,8 +85,8 @@ class Requests:
     def begin(self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> KeptRequest:
         """Store a request that has arrived completely."""
         self._count += 1
-        shown = tuple((name, _redact(name, value)) for name, value in headers)
-        kept = KeptRequest(self._count, method, path, _redact_query(query), shown, body, time.time())
+        redacted = tuple((name, _redact(name, value)) for name, value in headers)
+        kept = KeptRequest(self._count, method, path, _redact_query(query), redacted, body, time.time())
         self._kept.append(kept)
         self._bytes += len(body)
         while len(self._kept) > 1 and (len(self._kept) > MOST_REQUESTS or self._bytes > MOST_BYTES):
@@ -95,7 +95,7 @@ class Requests:
         return kept
 
     async def announce(self) -> None:
-        """Wake those who wait for a request."""
+        """Wake the calls of `after` that wait for a request."""
         async with self._changed:
             self._changed.notify_all()
 

@@ -199,7 +199,7 @@ class ScriptedTurn(StrictModel):
     rate_limits: Annotated[tuple[ScriptedLimit, ...], Field(strict=False)] = ()
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> ScriptedTurn:
+    def _refuse_error_with_content(self) -> ScriptedTurn:
         if self.error is not None and (self.content or self.fault is not None):
             raise ValueError("a turn with an error has neither content nor fault")
         return self

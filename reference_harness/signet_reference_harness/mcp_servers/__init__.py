@@ -52,7 +52,7 @@ class ConnectedServer:
         self._task: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         """The exception that ended the connection, if there was one."""
-        self._why = ""
+        self._problem = ""
         """Why a server that runs cannot be used."""
         self._end_reported = False
         """Whether its end was reported."""
@@ -80,10 +80,10 @@ class ConnectedServer:
             if self._closed.is_set() and self._task is not None:
                 await asyncio.wait([self._task], timeout=END_TIMEOUT_S)
                 raise ToolFailedError(f"the MCP server {self.label} ended during the call: {self._reason()}") from None
-            raise ToolFailedError(self._clear(_text_of(_first(error)), offers.LONGEST_ERROR)) from None
+            raise ToolFailedError(self._clean(_text_of(_first(error)), offers.LONGEST_ERROR)) from None
         answer = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         if answer.get("isError"):
-            raise ToolFailedError(self._clear(offers.failure_of(answer), offers.LONGEST_ERROR))
+            raise ToolFailedError(self._clean(offers.failure_of(answer), offers.LONGEST_ERROR))
         return offers.content_of(answer)
 
     async def _answer(self, session: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -92,7 +92,7 @@ class ConnectedServer:
 
         async def ask() -> Any:
             nonlocal number
-            # The first range of the package leaves a call that is cancelled running; its number is known nowhere else.
+            # In its older range, the package does not cancel a call at the server. `_cancel` does, by this number.
             number = getattr(session, "_request_id", None)
             return await session.call_tool(tool, dict(arguments))
 
@@ -145,7 +145,7 @@ class ConnectedServer:
         except Exception as error:
             if isinstance(error, TimeoutError) or not self._closed.is_set():
                 # The start need not wait for the end of an unusable server.
-                self._why = _why(error, self.settings.start_timeout_s)
+                self._problem = _explain(error, self.settings.start_timeout_s)
                 self._end()
             raise
 
@@ -179,10 +179,10 @@ class ConnectedServer:
         if getattr(message, "method", None) == "notifications/tools/list_changed":
             self._changed.set()
 
-    def _give_up(self, why: str) -> None:
-        """Give the connection up."""
+    def _give_up(self, problem: str) -> None:
+        """End the connection, and note `problem` as the reason unless the harness itself has ended it."""
         if not self._stop.is_set():
-            self._why = self._why or why
+            self._problem = self._problem or problem
         self._closed.set()
 
     async def _watch_tools(self, session: Any) -> None:
@@ -203,7 +203,7 @@ class ConnectedServer:
                     await self._list(session)
             except Exception as error:  # noqa: BLE001 - as above
                 if not self._closed.is_set():
-                    self._give_up(f"asked for its changed tools: {_why(error, self.settings.timeout_s)}")
+                    self._give_up(f"asked for its changed tools: {_explain(error, self.settings.timeout_s)}")
                 return
             self._tell_changes(before)
             with contextlib.suppress(TimeoutError):
@@ -245,7 +245,7 @@ class ConnectedServer:
 
     def _end(self) -> None:
         """Remove the tools, and report the end unless the harness requested it."""
-        gone, self.tools, self._offers = sorted(self.tools), {}, {}
+        removed, self.tools, self._offers = sorted(self.tools), {}, {}
         started, reported = self._settled.is_set(), self._end_reported
         self._settled.set()
         self._end_reported = True
@@ -253,7 +253,7 @@ class ConnectedServer:
             return
         why = self._reason()
         if started:
-            tools = f" Its tools are gone: {', '.join(gone)[:LONGEST_REASON]}." if gone else ""
+            tools = f" Its tools are gone: {', '.join(removed)[:LONGEST_REASON]}." if removed else ""
             self._tell(f"The MCP server {self.label} has ended: {why}.{tools}")
         else:
             self._tell(f"The MCP server {self.label} of {self.settings.source} cannot be used: {why}.")
@@ -261,13 +261,13 @@ class ConnectedServer:
     def _reason(self) -> str:
         """Why the server has ended: by the guardian's report and the server's last output, else by the exception."""
         words, _, end = self._tail.text.rpartition(LAST_WORDS)
-        last = self._clear(words.strip().rpartition("\n")[2] if end else self._tail.text.rpartition("\n")[2], 300)
+        last = self._clean(words.strip().rpartition("\n")[2] if end else self._tail.text.rpartition("\n")[2], 300)
         why = f"it {end.strip()}" if end else "it closed the connection"
         if self._failure is not None and self.settings.url:
             why = _text_of(self._failure)
-        return self._clear(self._why or why, LONGEST_REASON) + (f" (its last words: {last})" if last else "")
+        return self._clean(self._problem or why, LONGEST_REASON) + (f" (its last words: {last})" if last else "")
 
-    def _clear(self, text: str, most: int) -> str:
+    def _clean(self, text: str, most: int) -> str:
         return offers.as_shown(self.settings.scrub(text), most).strip().rstrip(".")
 
 
@@ -278,7 +278,7 @@ def _first(error: Exception) -> Exception:
     return error
 
 
-def _why(error: Exception, timeout_s: float) -> str:
+def _explain(error: Exception, timeout_s: float) -> str:
     return f"it did not answer within {timeout_s:g} s" if isinstance(error, TimeoutError) else _text_of(_first(error))
 
 
@@ -295,7 +295,7 @@ MOST_NOTICES: Final = 100
 
 
 class McpServers:
-    """A source of tools. No behaviour of a server raises; `notices` report it."""
+    """A source of tools. No misbehaviour of a server raises an error here; `notices` report it."""
 
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -321,13 +321,13 @@ class McpServers:
             return
         known: dict[str, ServerSettings] = {}
         for settings in wanted:
-            made = ConnectedServer(settings, self._tell)
-            first = known.setdefault(made.label, settings)
+            server = ConnectedServer(settings, self._tell)
+            first = known.setdefault(server.label, settings)
             if first is settings:
-                self._servers.append(made)
+                self._servers.append(server)
             else:
                 self._tell(
-                    f"The MCP server {made.label} of {settings.source} is not used: {first.source} has the name."
+                    f"The MCP server {server.label} of {settings.source} is not used: {first.source} has the name."
                 )
         await asyncio.gather(*(each.start() for each in self._servers))
 

@@ -25,7 +25,7 @@ LARGEST_SCHEMA: Final = 32 * 1024
 LONGEST_ERROR: Final = 1_500
 _HASH: Final = 8
 Offer = tuple[str, ToolDefinition]
-"""A tool by its server's name, and its definition for the model."""
+"""A tool's name at its server, and its definition for the model."""
 
 
 def server_label(name: str) -> str:

@@ -46,7 +46,7 @@ class ServerSettings:
     url: str = ""
     headers: Secrets = field(default_factory=dict)
     tools: frozenset[str] | None = None
-    """The server's own names of the tools that are used; None for all."""
+    """The tools to use, by the server's own names; None for all."""
     timeout_s: float = CALL_TIMEOUT_S
     """The bound of one tool call."""
     start_timeout_s: float = START_TIMEOUT_S

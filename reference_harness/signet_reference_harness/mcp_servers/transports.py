@@ -24,11 +24,12 @@ from signet_reference_harness.mcp_servers.settings import ServerSettings
 
 LONGEST_TAIL: Final = 4_096
 """How many bytes of the end of a server's standard error are kept."""
-Lost = Callable[[str], None]
+OnLoss = Callable[[str], None]
+"""Called with the reason when a connection is lost."""
 OWN_END_S: Final = 2.0
 """How long a server may take to end by itself once its input is closed."""
 KILL_GRACE_S: Final = 1.0
-"""How long it may take after SIGTERM: after two seconds the package kills the group, and the guardian with it."""
+"""How long it may take after SIGTERM. After two seconds the package kills the whole group, including the guardian."""
 
 
 def import_package() -> Any:
@@ -78,12 +79,12 @@ class Tail(asyncio.Protocol):
         return self._kept.decode(errors="replace").strip()
 
 
-def connection(server: ServerSettings, tail: Tail, lost: Lost) -> AbstractAsyncContextManager[Any]:
+def connection(server: ServerSettings, tail: Tail, on_loss: OnLoss) -> AbstractAsyncContextManager[Any]:
     """Connect to a server, and end its process on exit. Yields the package's two streams, perhaps with more.
 
-    `lost` is called with the reason if an answer over HTTP breaks off, for which the package would wait for ever.
+    `on_loss` is called if an answer over HTTP breaks off: the package would wait for it for ever.
     """
-    return _over_http(server, lost) if server.url else _over_stdio(server, tail)
+    return _over_http(server, on_loss) if server.url else _over_stdio(server, tail)
 
 
 @contextlib.asynccontextmanager
@@ -114,20 +115,20 @@ async def _over_stdio(server: ServerSettings, tail: Tail) -> AsyncIterator[Any]:
 
 
 @contextlib.asynccontextmanager
-async def _over_http(server: ServerSettings, lost: Lost) -> AsyncIterator[Any]:
+async def _over_http(server: ServerSettings, on_loss: OnLoss) -> AsyncIterator[Any]:
     transport = import_module("mcp.client.streamable_http")
     connect = transport.streamable_http_client
     # Newer releases of the package have a lower limit of their own.
     option = "max_sse_event_size"
     more = {option: guardian.LONGEST_LINE} if option in signature(connect).parameters else {}
     async with (
-        _http_client(transport, server, lost) as client,
+        _http_client(transport, server, on_loss) as client,
         connect(server.url, http_client=client, **more) as streams,
     ):
         yield streams
 
 
-def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
+def _http_client(transport: Any, server: ServerSettings, on_loss: OnLoss) -> Any:
     """A client of the HTTP library that the package uses. It follows no redirect, and bounds what it reads."""
     http = import_module(type(transport.create_mcp_http_client()).__module__.partition(".")[0])
 
@@ -149,7 +150,7 @@ def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
                     yield piece
             except http.HTTPError as error:
                 if self._is_answer:
-                    lost(str(error) or type(error).__name__)
+                    on_loss(str(error) or type(error).__name__)
                 raise
 
         async def aclose(self) -> None:
@@ -162,7 +163,7 @@ def _http_client(transport: Any, server: ServerSettings, lost: Lost) -> Any:
                 response = await super().handle_async_request(request)
             except http.HTTPError as error:
                 if is_answer:
-                    lost(str(error) or type(error).__name__)
+                    on_loss(str(error) or type(error).__name__)
                 raise
             response.stream = Bounded(response, is_answer=is_answer)
             return response

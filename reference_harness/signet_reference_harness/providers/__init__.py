@@ -148,8 +148,8 @@ class Provider(Protocol):
 
     `complete` and `stream` raise ProviderError, and only that, when it cannot answer. A stream that has yielded a
     chunk no longer raises: it ends with a result that says how it broke and holds what had arrived. The messages hold
-    no reminders: the loop has converted them to text. A user's message may follow the results of tools; if the
-    vendor's messages allow it, both belong into one.
+    no reminders: the loop has converted them to text. A user's message may follow the results of tools; where the
+    vendor allows it, the provider sends both as one message.
     """
 
     @property

@@ -19,8 +19,8 @@ from signet_reference_harness.providers.failures import CallFailure, FailureKind
 NAMES: Final = ("agent.yaml", "AGENT.yaml", "config.yaml")
 """In the order in which the daemon looks for them."""
 LARGEST_FILE: Final = 1024 * 1024
-OTHER: Final = "name another workspace by SIGNET_PATH"
-READABLE: Final = f"make it readable, or {OTHER}"
+NAME_ANOTHER: Final = "name another workspace by SIGNET_PATH"
+READABLE: Final = f"make it readable, or {NAME_ANOTHER}"
 Seconds = Annotated[float, Field(gt=0, strict=False)]
 
 
@@ -34,10 +34,10 @@ class PricePart(StrictModel):
 class RetryPolicy(StrictModel):
     """When a failed call is tried again. Times are in seconds.
 
-    At most `attempts` calls, none begun later than `total_s` after the first. Without a wish of the provider the
-    wait is between `shortest_wait_s` and a ceiling that doubles up to `longest_backoff_s`. A wait that the provider
-    asks for is kept to exactly; one above `longest_wait_s`, or beyond `total_s`, is not waited for: it ends as
-    DeferredError or as an error, as `too_long` says. The four switches name what is tried again at all.
+    There are `attempts` calls at most, and none begins later than `total_s` after the first. A wait that the provider
+    requests is kept exactly; without one, the wait is between `shortest_wait_s` and a ceiling that doubles up to
+    `longest_backoff_s`. If the requested wait is above `longest_wait_s`, or ends after `total_s`, the call fails with
+    the error that `too_long` names. The four switches name the failures that are tried again at all.
     """
 
     attempts: Annotated[int, Field(ge=1, le=20)] = 3
@@ -62,28 +62,28 @@ class RetryPolicy(StrictModel):
         return switches.get(kind, False)
 
     def is_too_long(self, failure: CallFailure, elapsed_s: float) -> bool:
-        """Whether the call would be tried again, if the provider did not ask for a longer wait than it is given."""
-        asked_s = failure.wait_asked_s
-        if asked_s is None or not self.covers(failure.kind):
+        """Whether the provider requests too long a wait, for a failure that is tried again otherwise."""
+        requested_s = failure.requested_wait_s
+        if requested_s is None or not self.covers(failure.kind):
             return False
-        return asked_s > self.longest_wait_s or elapsed_s + asked_s > self.total_s
+        return requested_s > self.longest_wait_s or elapsed_s + requested_s > self.total_s
 
     def wait_s(self, failure: CallFailure, *, attempt: int, elapsed_s: float, chance: float) -> float | None:
-        """The wait after the failure of attempt number `attempt`, counted from 1, `elapsed_s` after the first began.
+        """The wait after attempt number `attempt`, counted from 1, has failed `elapsed_s` after the first began.
 
-        None where the call is not tried again. `chance` is a number from 0 to 1.
+        None if the call is not tried again. `chance` is a number from 0 to 1.
         """
         if not self.covers(failure.kind) or attempt >= self.attempts or self.is_too_long(failure, elapsed_s):
             return None
-        if failure.wait_asked_s is not None:
-            return failure.wait_asked_s
+        if failure.requested_wait_s is not None:
+            return failure.requested_wait_s
         ceiling = min(self.longest_backoff_s, self.shortest_wait_s * 2**attempt)
         wait_s = self.shortest_wait_s + chance * max(0.0, ceiling - self.shortest_wait_s)
         return wait_s if elapsed_s + wait_s <= self.total_s else None
 
 
 class McpServerPart(StrictModel):
-    """An MCP server: a `command` to run, or the `url` of one that runs. `env` and `headers` may hold what is secret."""
+    """An MCP server: a `command` to run, or the `url` of one that runs. `env` and `headers` may hold secrets."""
 
     command: Annotated[str | None, Field(min_length=1)] = None
     args: list[str] = Field(default_factory=list)
@@ -120,7 +120,7 @@ class RuntimePart(StrictModel):
     mcp_servers: dict[str, McpServerPart] = Field(default_factory=dict)
     """MCP servers by their names"""
     mcp_registry: bool = True
-    """whether those of the daemon's registry are used, too"""
+    """whether the servers of the daemon's registry are used, too"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def read_agent_file(workspace: Path) -> AgentFile | None:
         path = workspace / name
         with os_errors(path, READABLE), suppress(FileNotFoundError):
             path.stat()
-            return _read_members(path, read_file(path, LARGEST_FILE, remedy=READABLE, smaller=OTHER))
+            return _read_members(path, read_file(path, LARGEST_FILE, remedy=READABLE, smaller=NAME_ANOTHER))
     return None
 
 
@@ -154,7 +154,7 @@ def _read_members(path: Path, data: bytes) -> AgentFile:
             f"{path}: /runtime: is not a mapping of names", remedy="write 'provider: anthropic' beneath it"
         )
     members = dict(runtime)
-    # Apart, since an error of a key does not show its value.
+    # The key is checked separately: an error about it must not show its value.
     key = members.pop("api_key", None)
     if key is not None and not isinstance(key, str):
         raise ConfigError(f"{path}: /runtime/api_key: is not a text", remedy="write it in quotes, or use api_key_env")

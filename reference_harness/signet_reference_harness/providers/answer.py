@@ -49,18 +49,18 @@ class AnswerInProgress:
     _calls: dict[object, _Call] = field(default_factory=dict)
     _size: int = 0
 
-    def text(self, piece: str) -> CompletionChunk:
+    def add_text(self, piece: str) -> CompletionChunk:
         """Add a piece of text; return the chunk that shows it."""
         self._count_bytes(piece)
         self._text.write(piece)
         return CompletionChunk(piece)
 
-    def refusal(self, piece: str) -> CompletionChunk:
+    def add_refusal(self, piece: str) -> CompletionChunk:
         """Add a piece of the model's refusal; return the chunk that shows it."""
         self.refused = True
-        return self.text(piece)
+        return self.add_text(piece)
 
-    def thought(self, piece: str) -> CompletionChunk:
+    def add_thought(self, piece: str) -> CompletionChunk:
         """Add a piece of thinking; return the chunk that shows it. The provider stores the whole in `thinking`."""
         self._count_bytes(piece)
         self._thoughts.write(piece)
@@ -71,13 +71,13 @@ class AnswerInProgress:
         """The text of all pieces of thinking."""
         return self._thoughts.getvalue()
 
-    def call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
+    def begin_call(self, key: object, identity: str | None, name: str | None, *, value: object = None) -> None:
         """Begin a tool call, known by `key` while it arrives; without an `identity` it gets a new id."""
         call = _Call(identity or f"call_{uuid4().hex}", name or "", value=value)
         self._count_bytes(call.id + call.name + ("" if value is None else repr(value)))
         self._calls[key] = call
 
-    def arguments(self, key: object, piece: str) -> None:
+    def add_arguments(self, key: object, piece: str) -> None:
         """Add a piece of the JSON arguments of the call `key`. Raises KeyError for a call that did not begin."""
         self._count_bytes(piece)
         self._calls[key].arguments.write(piece)
@@ -91,13 +91,13 @@ class AnswerInProgress:
         """The id of the call `key`; None when no such call has begun."""
         return self._calls[key].id if key in self._calls else None
 
-    def count(self, read: object, written: object) -> None:
+    def note_tokens(self, read: object, written: object) -> None:
         """Note the provider's token counts; ignore a count that is not a whole number."""
         self.usage = Usage(
             whole_number(read) or self.usage.input_tokens, whole_number(written) or self.usage.output_tokens
         )
 
-    def end(self, reason: object) -> None:
+    def note_end(self, reason: object) -> None:
         """Note the provider's reason for the end, if it gives one. Raises TypeError if it is not a string."""
         if reason and not isinstance(reason, str):
             raise TypeError(f"the reason {reason!r} is not a word")

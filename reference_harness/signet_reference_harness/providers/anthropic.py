@@ -57,13 +57,13 @@ class AnthropicProvider(HttpProvider):
         elif kind == "content_block_start":
             block = event["content_block"]
             if block["type"] == "tool_use":
-                answer.call(event["index"], block["id"], block["name"])
+                answer.begin_call(event["index"], block["id"], block["name"])
             elif block["type"] in THINKING:
                 answer.unfinished[event["index"]] = dict(block)
                 if block.get("thinking"):
-                    yield answer.thought(block["thinking"])
+                    yield answer.add_thought(block["thinking"])
             elif block["type"] == "text" and block["text"]:
-                yield answer.text(block["text"])
+                yield answer.add_text(block["text"])
         elif kind == "content_block_stop" and event["index"] in answer.unfinished:
             block = answer.unfinished.pop(event["index"])
             kept = {name: value for name, value in block.items() if value is not None}
@@ -71,18 +71,18 @@ class AnthropicProvider(HttpProvider):
         elif kind == "message_start":
             _count(answer, event["message"].get("usage"))
         elif kind == "message_delta":
-            answer.end(event["delta"].get("stop_reason"))
+            answer.note_end(event["delta"].get("stop_reason"))
             _count(answer, event.get("usage"))
 
     def _read_delta(self, answer: AnswerInProgress, index: int, delta: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         if delta["type"] == "text_delta":
-            yield answer.text(delta["text"])
+            yield answer.add_text(delta["text"])
         elif delta["type"] == "input_json_delta":
-            answer.arguments(index, delta["partial_json"])
+            answer.add_arguments(index, delta["partial_json"])
         elif delta["type"] == "thinking_delta":
             block = answer.unfinished[index]
             block["thinking"] = (block.get("thinking") or "") + delta["thinking"]
-            yield answer.thought(delta["thinking"])
+            yield answer.add_thought(delta["thinking"])
         elif delta["type"] == "signature_delta":
             block = answer.unfinished[index]
             block["signature"] = block.get("signature", "") + delta["signature"]
@@ -128,4 +128,4 @@ def _count(answer: AnswerInProgress, counts: Mapping[str, Any] | None) -> None:
     """Count the tokens so far: input includes tokens read from or written to the cache."""
     if counts is not None:
         kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        answer.count(sum(whole_number(counts.get(kind)) for kind in kinds), counts.get("output_tokens"))
+        answer.note_tokens(sum(whole_number(counts.get(kind)) for kind in kinds), counts.get("output_tokens"))

@@ -27,7 +27,7 @@ DURATION: Final = re.compile(
 SECONDS_OF_UNITS: Final = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
 
-def wait_asked(headers: Mapping[str, str], now: float) -> float | None:
+def requested_wait(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that the provider requests to wait; None without a request. `now` is in seconds since 1970.
 
     Retry-After-Ms goes before Retry-After (seconds or a date), and both before the reset of a limit that has nothing
@@ -95,19 +95,19 @@ class FailureKind(StrEnum):
 
 @dataclass(eq=False)
 class CallFailure(Exception):  # noqa: N818  # an event inside this package, never seen by a caller
-    """One attempt that failed. `words` are the provider's code and type, the more exact one first."""
+    """One attempt that failed. `words` are the code and the type of the provider's error, the more exact one first."""
 
     kind: FailureKind
     message: str
     _: KW_ONLY
     words: tuple[str, ...] = ()
     status: int | None = None
-    wait_asked_s: float | None = None
+    requested_wait_s: float | None = None
 
 
 _WORDS = Path(__file__).with_name("failure_words.json").read_bytes()
 KIND_OF_WORD: Final = msgspec.json.decode(_WORDS, type=dict[str, FailureKind])
-"""Vendors' words for errors. Those of kind `refused` come with status 429, too, and no wait helps."""
+"""Vendors' words for errors. Those of kind `refused` may come with status 429, too, but no wait helps."""
 LONGEST_MESSAGE: Final = 2_000
 UNREADABLE: Final = (ValueError, TypeError, AttributeError, LookupError)
 
@@ -153,7 +153,7 @@ def failure_of_answer(
         (message if isinstance(message, str) and message else text)[:LONGEST_MESSAGE],
         words=words,
         status=status,
-        wait_asked_s=wait_asked(headers, now),
+        requested_wait_s=requested_wait(headers, now),
     )
 
 

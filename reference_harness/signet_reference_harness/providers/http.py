@@ -37,11 +37,11 @@ from signet_reference_harness.providers.failures import (
 from signet_reference_harness.providers.settings import ProviderSettings
 
 DONE: Final = b"[DONE]"
-"""The data of an event that some APIs send after the last one, instead of JSON."""
+"""The data of the event with which some APIs end a stream; it is not JSON."""
 LONGEST_ERROR: Final = 64 * 1024
 """How many bytes are read of an answer whose status is an error."""
 REST_S: Final = 0.2
-"""How long an answer may take to end after that event: its connection is free for the next request only then."""
+"""How long an answer may take to end after the event DONE. Only then is its connection free for the next request."""
 
 
 class EventReader:
@@ -115,7 +115,7 @@ def _event(name: bytes, data: bytes) -> Any:
 
 
 class HttpProvider(ABC):
-    """A provider that a vendor, or a compatible server, serves. Its abstract members differ between APIs."""
+    """The provider for a model that a vendor or a compatible server offers. Each API has a subclass."""
 
     api: ClassVar[Api]
     path: ClassVar[str]
@@ -133,7 +133,7 @@ class HttpProvider(ABC):
         self._timing = timing or Timing()
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
-        """Request the model's next message as a whole. Nothing is shown, so one that breaks off is requested again."""
+        """Request the model's next message as a whole. Nothing is shown, so a broken answer is requested again."""
         result = CompletionResult(content="")
         async for chunk in self._ask(messages, options, shows=False):
             result = chunk.result or result
@@ -287,8 +287,8 @@ class _Call:
         chance = self._timing.chance()
         wait_s = policy.wait_s(failure, attempt=self._attempts, elapsed_s=elapsed_s, chance=chance)
         if wait_s is None:
-            asked_s = failure.wait_asked_s if policy.is_too_long(failure, elapsed_s) else None
-            raise self._error(failure, asked_s) from None
+            requested_s = failure.requested_wait_s if policy.is_too_long(failure, elapsed_s) else None
+            raise self._error(failure, requested_s) from None
         await self._timing.sleep(wait_s)
         self._attempts += 1
         return None
@@ -307,7 +307,7 @@ class _Call:
             return answer.broken(StopReason.ERROR, f"the provider broke off: {failure.message}", raw)
         return answer.broken(StopReason.MALFORMED, f"the stream broke: {failure.message}", raw)
 
-    def _error(self, failure: CallFailure, asked_s: float | None) -> ProviderError:
+    def _error(self, failure: CallFailure, requested_s: float | None) -> ProviderError:
         name = self._settings.provider
         word = f" ({failure.words[0]})" if failure.words else ""
         if failure.status is not None:
@@ -318,13 +318,13 @@ class _Call:
             message = f"{name} did not answer{self._where}{word}: {failure.message}"
         if self._attempts > 1:
             message = f"{message}; tried {self._attempts} times"
-        if asked_s is not None:
-            message = f"{message}; it asks to wait {asked_s:g} s"
+        if requested_s is not None:
+            message = f"{message}; it asks to wait {requested_s:g} s"
         message = self._hide(message)
         raw_reason = self._hide(failure.words[0]) if failure.words else None
-        if asked_s is not None and self._settings.retry.too_long == "deferred":
-            remedy = f"try again in {asked_s:g} s"
-            return ProviderDeferredError(message, asked_s, remedy=remedy, raw_reason=raw_reason)
+        if requested_s is not None and self._settings.retry.too_long == "deferred":
+            remedy = f"try again in {requested_s:g} s"
+            return ProviderDeferredError(message, requested_s, remedy=remedy, raw_reason=raw_reason)
         return ProviderError(message, remedy=self._remedy(failure), raw_reason=raw_reason)
 
     @property

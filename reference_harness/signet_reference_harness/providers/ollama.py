@@ -45,16 +45,16 @@ class OllamaProvider(HttpProvider):
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         message = event.get("message") or {}
         if message.get("thinking"):
-            yield answer.thought(message["thinking"])
+            yield answer.add_thought(message["thinking"])
         if message.get("content"):
-            yield answer.text(message["content"])
+            yield answer.add_text(message["content"])
         for call in message.get("tool_calls") or ():
             # The API gives calls no ids, and sends each one complete.
-            answer.call(object(), None, call["function"]["name"], value=call["function"].get("arguments"))
+            answer.begin_call(object(), None, call["function"]["name"], value=call["function"].get("arguments"))
         if event.get("done"):
             answer.done = True
-            answer.end(event.get("done_reason"))
-            answer.count(event.get("prompt_eval_count"), event.get("eval_count"))
+            answer.note_end(event.get("done_reason"))
+            answer.note_tokens(event.get("prompt_eval_count"), event.get("eval_count"))
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:

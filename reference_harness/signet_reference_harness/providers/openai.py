@@ -41,9 +41,9 @@ class OpenAIChatProvider(HttpProvider):
 
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         usage = event.get("usage") or {}
-        answer.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        answer.note_tokens(usage.get("prompt_tokens"), usage.get("completion_tokens"))
         for choice in event["choices"][:1]:
-            answer.end(choice.get("finish_reason"))
+            answer.note_end(choice.get("finish_reason"))
             yield from _read_message(answer, choice.get("delta") or {})
 
 
@@ -75,11 +75,11 @@ class OpenAIResponsesProvider(HttpProvider):
     def _read_event(self, answer: AnswerInProgress, event: Mapping[str, Any]) -> Iterator[CompletionChunk]:
         kind = event["type"]
         if kind == "response.output_text.delta":
-            yield answer.text(event["delta"])
+            yield answer.add_text(event["delta"])
         elif kind == "response.refusal.delta":
-            yield answer.refusal(event["delta"])
+            yield answer.add_refusal(event["delta"])
         elif kind in THOUGHTS:
-            yield answer.thought(event["delta"])
+            yield answer.add_thought(event["delta"])
         elif kind == "response.output_item.done":
             self._keep_item(answer, event["output_index"], event["item"])
         elif kind == "error":
@@ -90,8 +90,8 @@ class OpenAIResponsesProvider(HttpProvider):
     def _keep_item(self, answer: AnswerInProgress, place: int, item: Mapping[str, Any]) -> None:
         """Keep a call or a thought that has arrived complete."""
         if item["type"] == "function_call":
-            answer.call(place, item.get("call_id"), item.get("name"))
-            answer.arguments(place, item.get("arguments") or "")
+            answer.begin_call(place, item.get("call_id"), item.get("name"))
+            answer.add_arguments(place, item.get("arguments") or "")
         elif item["type"] == "reasoning":
             thought = "".join(part["text"] for part in item.get("summary") or ())
             kept = {name: value for name, value in item.items() if value is not None}
@@ -132,19 +132,19 @@ def _read_message(answer: AnswerInProgress, message: Mapping[str, Any]) -> Itera
     # OpenAI sends no thoughts; compatible servers do, under two names.
     thought = message.get("reasoning_content") or message.get("reasoning")
     if thought:
-        yield answer.thought(thought)
+        yield answer.add_thought(thought)
     if message.get("content"):
-        yield answer.text(message["content"])
+        yield answer.add_text(message["content"])
     if message.get("refusal"):
-        yield answer.refusal(message["refusal"])
+        yield answer.add_refusal(message["refusal"])
     for call in message.get("tool_calls") or ():
         _read_call(answer, call)
     call = message.get("function_call")
     if call is not None:
         # The only call of an answer, in the form that preceded tools.
         if answer.call_id("function_call") is None:
-            answer.call("function_call", None, call.get("name"))
-        answer.arguments("function_call", call.get("arguments") or "")
+            answer.begin_call("function_call", None, call.get("name"))
+        answer.add_arguments("function_call", call.get("arguments") or "")
 
 
 def _read_call(answer: AnswerInProgress, piece: Mapping[str, Any]) -> None:
@@ -154,8 +154,8 @@ def _read_call(answer: AnswerInProgress, piece: Mapping[str, Any]) -> None:
     if identity and answer.call_id(key) not in {None, identity}:
         key = identity
     if answer.call_id(key) is None:
-        answer.call(key, identity, function.get("name"))
-    answer.arguments(key, function.get("arguments") or "")
+        answer.begin_call(key, identity, function.get("name"))
+    answer.add_arguments(key, function.get("arguments") or "")
 
 
 def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
@@ -164,11 +164,11 @@ def _end(answer: AnswerInProgress, response: Mapping[str, Any]) -> None:
     if status in UNFINISHED:
         return
     usage = response.get("usage") or {}
-    answer.count(usage.get("input_tokens"), usage.get("output_tokens"))
-    answer.end(status)
+    answer.note_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
+    answer.note_end(status)
     error = response.get("error")
     if status == "incomplete":
         why = (response.get("incomplete_details") or {}).get("reason")
-        answer.end(f"incomplete: {why}" if why else "incomplete")
+        answer.note_end(f"incomplete: {why}" if why else "incomplete")
     elif status == "failed" and error is not None:
         raise failure_of_words(error.get("code"), error.get("message"))

@@ -28,9 +28,6 @@ class ScriptedProvider:
 
     async def complete(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         """The next completion of the script."""
-        return await self._next(messages, options)
-
-    async def _next(self, messages: Sequence[Message], options: CompletionOptions) -> CompletionResult:
         self.seen.append((tuple(messages), options))
         if self._before is not None:
             before, self._before = self._before, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from signet_reference_harness.providers.failures import wait_asked
+from signet_reference_harness.providers.failures import requested_wait
 
 NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 
@@ -17,7 +17,7 @@ def test_anthropic_tells_times_of_day() -> None:
         "anthropic-ratelimit-input-tokens-remaining": "0",
         "anthropic-ratelimit-input-tokens-reset": "2023-11-14T22:13:50Z",
     }
-    assert wait_asked(headers, NOW) == 30.0
+    assert requested_wait(headers, NOW) == 30.0
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_anthropic_tells_times_of_day() -> None:
 def test_openai_tells_durations(text: str, seconds: float | None) -> None:
     """Days to milliseconds; what cannot be read is left out."""
     headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}
-    assert wait_asked(headers, NOW) == seconds
+    assert requested_wait(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_openai_tells_durations(text: str, seconds: float | None) -> None:
 )
 def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     """Milliseconds before seconds or a date, and these before the reset of a limit that is used up."""
-    assert wait_asked(headers, NOW) == seconds
+    assert requested_wait(headers, NOW) == seconds
 
 
 @settings(deadline=None)  # also where the profile of all tests is not loaded
@@ -64,5 +64,5 @@ def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
 )
 def test_no_header_raises(headers: dict[str, str]) -> None:
     """A server may write anything."""
-    asked = wait_asked(headers, NOW)
+    asked = requested_wait(headers, NOW)
     assert asked is None or 0 <= asked < float("inf")

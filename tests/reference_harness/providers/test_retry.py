@@ -18,7 +18,7 @@ SWITCHES = {
 
 def follows(
     kind: FailureKind = FailureKind.SERVER,
-    asked_s: float | None = None,
+    requested_s: float | None = None,
     *,
     attempt: int = 1,
     elapsed_s: float = 0.0,
@@ -26,7 +26,7 @@ def follows(
     policy: RetryPolicy | None = None,
 ) -> float | None:
     """The wait after a failure; None where it is not tried again."""
-    failure = CallFailure(kind, "failed", wait_asked_s=asked_s)
+    failure = CallFailure(kind, "failed", requested_wait_s=requested_s)
     return (policy or RetryPolicy()).wait_s(failure, attempt=attempt, elapsed_s=elapsed_s, chance=chance)
 
 
@@ -66,36 +66,36 @@ def test_a_wait_that_is_asked_for_is_kept_to_exactly() -> None:
     assert follows(FailureKind.SERVER, 0.0) == 0.0
 
 
-@pytest.mark.parametrize(("asked_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
-def test_a_wait_that_is_too_long_is_told(asked_s: float, elapsed_s: float) -> None:
+@pytest.mark.parametrize(("requested_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
+def test_a_wait_that_is_too_long_is_told(requested_s: float, elapsed_s: float) -> None:
     """Longer than one wait may be, or beyond the time for all."""
-    assert follows(FailureKind.RATE_LIMIT, asked_s, elapsed_s=elapsed_s) is None
-    assert RetryPolicy().is_too_long(CallFailure(FailureKind.RATE_LIMIT, "x", wait_asked_s=asked_s), elapsed_s)
+    assert follows(FailureKind.RATE_LIMIT, requested_s, elapsed_s=elapsed_s) is None
+    assert RetryPolicy().is_too_long(CallFailure(FailureKind.RATE_LIMIT, "x", requested_wait_s=requested_s), elapsed_s)
 
 
 def test_the_last_attempt_is_the_last() -> None:
     """No wait follows it, unless one is asked for that the caller may want to know."""
     assert follows(attempt=3) is None
-    assert follows(asked_s=5.0, attempt=3) is None
-    assert not RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", wait_asked_s=5.0), 0.0)
-    assert RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", wait_asked_s=500.0), 0.0)
+    assert follows(requested_s=5.0, attempt=3) is None
+    assert not RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", requested_wait_s=5.0), 0.0)
+    assert RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", requested_wait_s=500.0), 0.0)
 
 
 @settings(deadline=None)  # also where the profile of all tests is not loaded
 @given(
     kind=st.sampled_from(sorted(FailureKind)),
-    asked_s=st.none() | st.floats(0, 1e6),
+    requested_s=st.none() | st.floats(0, 1e6),
     attempt=st.integers(1, 30),
     elapsed_s=st.floats(0, 1e4),
     chance=st.floats(0, 1),
 )
 def test_no_wait_is_beyond_its_bounds(
-    kind: FailureKind, asked_s: float | None, attempt: int, elapsed_s: float, chance: float
+    kind: FailureKind, requested_s: float | None, attempt: int, elapsed_s: float, chance: float
 ) -> None:
     """Never longer than one wait, never beyond all, never after the last attempt."""
     policy = RetryPolicy()
-    wait_s = follows(kind, asked_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
+    wait_s = follows(kind, requested_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
     if wait_s is not None:
         assert attempt < policy.attempts
-        assert 0 <= wait_s <= (policy.longest_backoff_s if asked_s is None else policy.longest_wait_s)
+        assert 0 <= wait_s <= (policy.longest_backoff_s if requested_s is None else policy.longest_wait_s)
         assert elapsed_s + wait_s <= policy.total_s

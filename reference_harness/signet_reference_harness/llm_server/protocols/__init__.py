@@ -29,12 +29,11 @@ APIS: Final[Mapping[str, ModuleType]] = {
 _ANSWERS: Final[Mapping[str, Any]] = json.loads(Path(__file__).with_name("vendor_answers.json").read_bytes())
 """Answers by method and path, each vendor's description of a MODEL, and Ollama's longer one (`show`)."""
 _MODELS: Final = "/v1/models"
-Listed = tuple[int, Any]
 
 
 def vendor_answer(
     method: str, path: str, headers: Mapping[str, str], body: Mapping[str, Any], models: Sequence[str]
-) -> Listed | None:
+) -> tuple[int, Any] | None:
     """The status and JSON value (or text) that answer a request to another path; None if no vendor has that path."""
     request = f"{'GET' if method == 'HEAD' else method} {path}"
     vendor = "anthropic" if "anthropic-version" in headers else "openai"

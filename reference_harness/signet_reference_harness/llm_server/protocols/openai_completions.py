@@ -45,12 +45,12 @@ def _message(message: Mapping[str, Any]) -> RequestMessage:
     role = str(message.get("role"))
     called = [call.get("function") for call in objects(message.get("tool_calls"))]
     # Ollama sends the name of the tool instead of an id of the call.
-    answered = message.get("tool_call_id") or message.get("tool_name")
+    call_id = message.get("tool_call_id") or message.get("tool_name")
     return RequestMessage(
         "system" if role == "developer" else role,
         text_of(message.get("content")),
         names(call.get("name") for call in objects(called)),
-        answered if isinstance(answered, str) else None,
+        call_id if isinstance(call_id, str) else None,
     )
 
 
@@ -74,9 +74,9 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     """The answer as events, with usage if the request asks for it."""
     stop = reply.stop(STOPS)
     options = reply.body.get("stream_options")
-    tells_usage = isinstance(options, Mapping) and options.get("include_usage") is True
+    includes_usage = isinstance(options, Mapping) and options.get("include_usage") is True
     head = _head(reply, "chat.completion.chunk")
-    if tells_usage:
+    if includes_usage:
         head["usage"] = None
 
     def piece(delta: Mapping[str, Any], kind: Any = "around", finish: Any = None) -> Piece:
@@ -87,9 +87,9 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
     places = {index: place for place, (index, _) in enumerate(tool_calls(reply))}
     for index, part in enumerate(reply.turn.parts):
         if isinstance(part, script.ToolCallPart):
-            begun = _call(reply, part, index)
-            begun["function"] = {"name": part.name, "arguments": ""}
-            yield piece({"tool_calls": [{"index": places[index], **begun}]})
+            call = _call(reply, part, index)
+            call["function"] = {"name": part.name, "arguments": ""}
+            yield piece({"tool_calls": [{"index": places[index], **call}]})
         for chunk in chunks_of(part):
             if isinstance(part, script.ToolCallPart):
                 more = {"index": places[index], "function": {"arguments": chunk}}
@@ -97,7 +97,7 @@ def stream(reply: TurnReply) -> Iterator[Piece]:
             else:
                 yield piece({_MEMBERS[part.type]: chunk}, "delta")
     yield piece({}, "end", stop)
-    if tells_usage:
+    if includes_usage:
         yield Piece(server_sent({**head, "choices": [], "usage": _usage(reply)}))
     yield Piece(server_sent("[DONE]"))
 

@@ -47,11 +47,11 @@ def _names_of(tool: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _tool_members(reply: TurnReply, name: str) -> dict[str, str]:
-    """The members of a call that name its tool: that of a tool in a namespace is split."""
+    """The members of a call that name its tool. The name of a tool in a namespace is split in two."""
     for tool in objects(reply.body.get("tools")):
-        space = f"{tool.get('name')}{_WITHIN}"
-        if tool.get("type") == "namespace" and name.startswith(space):
-            return {"namespace": str(tool.get("name")), "name": name.removeprefix(space)}
+        prefix = f"{tool.get('name')}{_WITHIN}"
+        if tool.get("type") == "namespace" and name.startswith(prefix):
+            return {"namespace": str(tool.get("name")), "name": name.removeprefix(prefix)}
     return {"name": name}
 
 
