@@ -1,6 +1,6 @@
-"""Lets a model answer the questions from the memories that were found, and scores its answers.
+"""Asks a model to answer the questions from the returned memories, and scores its answers.
 
-These figures are apart from those of the memories, since a model's answers differ between runs.
+Their figures have a document of their own, since a model's answers differ between runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol
 
 from pydantic import ConfigDict, Field
 
@@ -46,17 +46,17 @@ CHARACTERS_A_TOKEN: Final = 4
 
 
 class Judge(Protocol):
-    """Scores an answer from 0 to 1, by asking `model` with `prompt`; `score` may be async."""
+    """Scores an answer from 0 to 1. `model` and `prompt` are named in the document; `score` may be async."""
 
     model: str
     prompt: str
 
     def score(self, question: str, expected: str | None, answer: str) -> Any:
-        """The score."""
+        """Return the score of `answer`; `expected` is None if the facts do not answer the question."""
 
 
 class ModelJudge:
-    """A model that judges by the prompt of this package: 1 for an answer that it calls correct, else 0."""
+    """A model that judges by the prompt JUDGE: 1 for an answer that it calls correct, else 0."""
 
     prompt = JUDGE
 
@@ -65,7 +65,7 @@ class ModelJudge:
         self._provider = provider
 
     async def score(self, question: str, expected: str | None, answer: str) -> float:
-        """Ask the model. Raises ProviderError when it cannot be asked."""
+        """Ask the model. Raises ProviderError if it does not answer."""
         text = f"Question: {question}\nExpected answer: {expected or UNKNOWN}\nAnswer: {answer}"
         options = CompletionOptions(model=self.model, max_tokens=JUDGE_TOKENS, temperature=0.0, system_prompt=JUDGE)
         completion = await self._provider.complete([Message("user", text)], options)
@@ -131,20 +131,20 @@ class Answers(HarnessDocument):
     answers: Annotated[tuple[ScoredAnswer, ...], Field(strict=False)]
 
 
-def judge_at(place: str) -> Judge:
-    """The judge at `module:attribute`, instantiated if it is a class. Raises ConfigError."""
+def load_judge(reference: str) -> Judge:
+    """Import the judge `module:attribute`; instantiate it if it is a class. Raises ConfigError."""
     remedy = "name an object or a class with model, prompt and score, such as my_judges:Strict"
     needed = ("model", "prompt", "score")
-    return cast(
-        Judge,
-        load_plugin(place, "--judge", lambda it: it() if isinstance(it, type) else it, needed, remedy=remedy),
+    judge: Judge = load_plugin(
+        reference, "--judge", lambda value: value() if isinstance(value, type) else value, needed, remedy=remedy
     )
+    return judge
 
 
 async def answer_all(
-    suite: Suite, result: Result, answerer: Answerer, log: RunLog, logged: BenchLog, progress: ProgressLine
+    suite: Suite, result: Result, answerer: Answerer, log: RunLog, loaded: BenchLog, progress: ProgressLine
 ) -> None:
-    """Ask the model every question that the log holds no answer to. Raises BenchFailureError when it cannot answer."""
+    """Ask the model the questions without an answer in the log. Raises BenchFailureError if it does not answer."""
     slots = asyncio.Semaphore(answerer.at_once)
 
     async def ask(question: Question, query: SuiteQuery, memories: list[str]) -> None:
@@ -157,7 +157,7 @@ async def answer_all(
         with first_failure():
             async with asyncio.TaskGroup() as group:
                 for question, query, memories in questions_for_model(suite, result):
-                    known = logged.answers.get((question.scenario, question.line))
+                    known = loaded.answers.get((question.scenario, question.line))
                     if known is None or known.get("by") != _answerer_id(answerer):
                         group.create_task(ask(question, query, memories))
                     else:
@@ -169,9 +169,9 @@ async def answer_all(
 def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question, SuiteQuery, list[str]]]:
     """The questions that a model can answer, each with the texts of the memories that were returned."""
     questions = {question.line: question for question in result.questions}
-    for performance in suite.performances:
+    for scenario_run in suite.scenario_runs:
         texts: dict[str, str] = {}
-        for line, step in performance.steps:
+        for line, step in scenario_run.steps:
             if isinstance(step, SuiteFact):
                 texts[step.id] = step.text if step.at is None else f"{step.at[:10]} {step.text}"
             elif isinstance(step, SuiteTurn) and step.id is not None:
@@ -182,11 +182,11 @@ def questions_for_model(suite: Suite, result: Result) -> Iterator[tuple[Question
                     yield question, step, [texts[row.item] for row in question.rows if row.item in texts]
 
 
-def answers_of(suite: Suite, result: Result, answerer: Answerer, logged: BenchLog) -> Answers:
+def answers_of(suite: Suite, result: Result, answerer: Answerer, loaded: BenchLog) -> Answers:
     """The answers of a run, scored."""
     answers = []
     for question, query, memories in questions_for_model(suite, result):
-        record: Mapping[str, Any] = logged.answers[(question.scenario, question.line)]
+        record: Mapping[str, Any] = loaded.answers[(question.scenario, question.line)]
         answers.append(
             ScoredAnswer(
                 **question.model_dump(include=set(AboutQuestion.model_fields)),
@@ -264,29 +264,29 @@ def _figures(answers: list[ScoredAnswer]) -> AnswerFigures:
 
 
 ARTICLES: Final = re.compile(r"\b(a|an|the|and)\b")
-SEVERAL: Final = "multi-hop"
+MULTI_HOP: Final = "multi-hop"
 """The category whose answers are lists: each expected part is compared with each part of the answer."""
-ALTERNATIVES: Final = "open-domain"
+OPEN_DOMAIN: Final = "open-domain"
 """The category whose expected answers hold a reason after a semicolon."""
-NOTHING: Final = ("not mentioned", "no information available")
+NOT_MENTIONED: Final = ("not mentioned", "no information available")
 
 
 def exact_match(answer: str, expected: str) -> float:
     """Return 1 when both are equal without case, punctuation and articles, else 0."""
-    return float(_plain(answer) == _plain(expected))
+    return float(_normalized(answer) == _normalized(expected))
 
 
 def f1_score(answer: str, expected: str | None, category: str | None) -> float:
     """The harmonic mean of precision and recall over the stems of the words."""
     if category in UNANSWERABLE:
-        return float(any(words in answer.lower() for words in NOTHING))
+        return float(any(words in answer.lower() for words in NOT_MENTIONED))
     if expected is None:
         return 0.0
-    if category == SEVERAL:
+    if category == MULTI_HOP:
         answers = answer.split(",")
         parts = expected.split(",")
         return rounded(sum(max(_overlap(each, part) for each in answers) for part in parts) / len(parts))
-    if category == ALTERNATIVES:
+    if category == OPEN_DOMAIN:
         expected = expected.split(";")[0]
     return rounded(_overlap(answer, expected))
 
@@ -300,13 +300,13 @@ def _overlap(answer: str, expected: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     without = "".join(character for character in text.lower() if character not in string.punctuation)
     return " ".join(ARTICLES.sub(" ", without).split())
 
 
 def _stems(text: str) -> list[str]:
-    return list(_stemmer().stemWords(_plain(text).split()))
+    return list(_stemmer().stemWords(_normalized(text).split()))
 
 
 @cache

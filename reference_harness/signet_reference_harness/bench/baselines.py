@@ -53,7 +53,7 @@ class FullText:
         self._database.close()
 
 
-class KeptTexts:
+class StoredTexts:
     """Texts by their names, in the order in which they were added."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class KeptTexts:
         """Do nothing: the texts are in memory."""
 
 
-class Bm25(KeptTexts):
+class Bm25(StoredTexts):
     """The package bm25s with its own defaults: Lucene's BM25, English stop words, no stemmer."""
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
@@ -94,7 +94,7 @@ class Bm25(KeptTexts):
         return [MemoryRow(names[number], round(scores[number], 6), SEARCH) for number in best[:limit]]
 
 
-class RecentTexts(KeptTexts):
+class RecentTexts(StoredTexts):
     """The newest texts, whatever the query."""
 
     def search(self, query: str, limit: int) -> list[MemoryRow]:
@@ -104,14 +104,14 @@ class RecentTexts(KeptTexts):
 
 
 Collection = FullText | Bm25 | RecentTexts
-"""The texts of one agent. A search names the best, best first; equal ones in the order in which they were added."""
+"""The texts of one agent. `search` returns the best first, and equal ones in the order in which they were added."""
 Collections = defaultdict[str, Collection]
 """The texts of one database by agent."""
 BASELINES: Final[dict[str, Callable[[], Collection]]] = {"fts5": FullText, "bm25s": Bm25, "recent": RecentTexts}
 
 
 class BaselineSubject(Subject):
-    """A baseline by its name in the table. Raises ConfigError if its package is not installed."""
+    """A baseline by its name in BASELINES. Raises ConfigError if its package is not installed."""
 
     def __init__(self, name: str, limit: int) -> None:
         self.name = name
@@ -140,14 +140,14 @@ class _BaselinePlayer(Player):
     has_sessions = False
 
     def __init__(
-        self, collections: Collections, latencies: Latencies, performance: suite.ScenarioRun, limit: int
+        self, collections: Collections, latencies: Latencies, scenario_run: suite.ScenarioRun, limit: int
     ) -> None:
         self._collections = collections
         self._latencies = latencies
-        self._scenario = performance.scenario.id
+        self._scenario = scenario_run.scenario.id
         self._limit = limit
-        self._agent = performance.agent
-        self._agents = {suite.OWN_SESSION: performance.agent}
+        self._agent = scenario_run.agent
+        self._agents = {suite.OWN_SESSION: scenario_run.agent}
         self._owners: dict[str, str] = {}
 
     async def fact(self, step: suite.SuiteFact) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from signet_reference_harness.bench import daemons, figures
-from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, judge_at
+from signet_reference_harness.bench.answering import Answerer, Answers, Judge, ModelJudge, load_judge
 from signet_reference_harness.bench.baselines import BASELINES, BaselineSubject
 from signet_reference_harness.bench.comparing import (
     bare_table,
@@ -44,9 +44,9 @@ OWN_SUITE: Final = "lifecycle.jsonl"
 FIXED_CLOCK: Final = "2026-01-15T12:00:00Z"
 RUNS: Final = Path("signet-bench")
 FAILED: Final = 1
-LOCAL: Final = "ollama"
-"""The provider that answers unless another is named."""
-NAMING: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
+DEFAULT_PROVIDER: Final = "ollama"
+"""The provider that answers, unless an option or a variable names another."""
+PROVIDER_VARIABLES: Final = (settings.VARIABLES["provider"], settings.VARIABLES["api"])
 BY_MODEL: Final = "model"
 """The judge that asks the answering model, by a prompt of this package."""
 AT_ONCE: Final = 2
@@ -55,7 +55,7 @@ AT_ONCE: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions(settings.ProviderOptions):
-    """The command line; each default means that the option was not given."""
+    """The command line; each default means that the option is absent."""
 
     suite: Path | None = None
     subject: str | None = None
@@ -76,25 +76,25 @@ class BenchOptions(settings.ProviderOptions):
     price: float | None = None
     answer: bool = False
     agent: dict[str, Any] | None = None
-    """The members of agent.yaml in the workspace of each daemon of the run's own."""
+    """The members of agent.yaml in the workspace of each daemon that the run starts."""
 
 
-def perform(given: BenchOptions) -> int:
+def perform(options: BenchOptions) -> int:
     """Perform the run, print its result, and return the exit status. Raises HarnessError if it cannot begin."""
     figures.demand_installed()
-    suite = own_suite() if given.suite is None else read_suite(given.suite)
-    answerer = _answerer(given)
-    plan = plan_of(given, suite)
+    suite = own_suite() if options.suite is None else read_suite(options.suite)
+    answerer = _answerer(options)
+    plan = plan_of(options, suite)
     try:
-        finished = run(plan, quiet=given.quiet, answerer=answerer)
-        if given.emit_pairs is not None:
-            write_text(pairs_text(pairs_of(suite, finished.result)), given.emit_pairs)
+        finished = run(plan, quiet=options.quiet, answerer=answerer)
+        if options.emit_pairs is not None:
+            write_text(pairs_text(pairs_of(suite, finished.result)), options.emit_pairs)
     except BenchFailureError as failure:
         return _report_failure(failure.message, failure.remedy, plan.folder)
     except KeyboardInterrupt:
         print(f"bench: ended; the same command with --out {plan.folder} goes on", file=sys.stderr)
         raise
-    if given.as_json:
+    if options.as_json:
         sys.stdout.write((plan.folder / RESULT).read_text("utf-8"))
     else:
         show(finished.result, finished.times, finished.answers, wide_console())
@@ -108,31 +108,31 @@ def own_suite() -> Suite:
     return parse_suite(file.read_bytes(), OWN_SUITE)
 
 
-def _answerer(given: BenchOptions) -> Answerer | None:
-    if not given.answer and given.provider is None:
+def _answerer(options: BenchOptions) -> Answerer | None:
+    if not options.answer and options.provider is None:
         for name in ("judge", "judge_model", "price", "api", "model", "base_url", "api_key"):
-            if getattr(given, name) is not None:
+            if getattr(options, name) is not None:
                 option = name.replace("_", "-")
                 raise ConfigError(f"--{option} without a model that answers", remedy="add --provider ollama")
         return None
-    flags = given.flags
-    if not any((flags["provider"], flags["api"], *map(os.environ.get, NAMING))):
-        flags["provider"] = LOCAL
+    flags = options.flags
+    if not any((flags["provider"], flags["api"], *map(os.environ.get, PROVIDER_VARIABLES))):
+        flags["provider"] = DEFAULT_PROVIDER
     loaded = settings.load(flags, os.environ, None)
     provider = settings.make_provider(loaded)
     judge: Judge | None = None
-    if given.judge_model is not None and given.judge not in {None, BY_MODEL}:
+    if options.judge_model is not None and options.judge not in {None, BY_MODEL}:
         raise ConfigError("--judge and --judge-model both name the judge", remedy="leave one of them out")
-    if given.judge_model is not None or given.judge == BY_MODEL:
-        judge = ModelJudge(provider, given.judge_model or loaded.model or loaded.provider)
-    elif given.judge is not None:
-        judge = judge_at(given.judge)
-    return Answerer(provider, loaded.provider, loaded.model, judge, given.jobs or AT_ONCE, given.price)
+    if options.judge_model is not None or options.judge == BY_MODEL:
+        judge = ModelJudge(provider, options.judge_model or loaded.model or loaded.provider)
+    elif options.judge is not None:
+        judge = load_judge(options.judge)
+    return Answerer(provider, loaded.provider, loaded.model, judge, options.jobs or AT_ONCE, options.price)
 
 
-def _demand_consent(given: BenchOptions) -> None:
+def _demand_consent(options: BenchOptions) -> None:
     """Print the workspace of a daemon at a URL. Raises ConfigError if writing into it was not allowed."""
-    url = str(given.daemon).rstrip("/")
+    url = str(options.daemon).rstrip("/")
     if problem := url_problem(url):
         raise ConfigError(f"--daemon {problem}", remedy="name its address, such as http://127.0.0.1:3850")
     health = asyncio.run(daemons.health_of(url, _token()))
@@ -140,7 +140,7 @@ def _demand_consent(given: BenchOptions) -> None:
         raise ConfigError(f"no daemon answers at {url}: {health.detail}", remedy="start it, or leave --daemon out")
     workspace = health.text("agentsDir") or health.text("workspace")
     where = f"its workspace is {printable(workspace)}" if workspace else "it does not name its workspace"
-    if not given.allow_writes:
+    if not options.allow_writes:
         raise ConfigError(
             f"--daemon {url}: the run would write facts, sessions and transcripts into it; {where}",
             remedy="leave it out for a daemon of the run's own, or add --allow-writes if all that may stay there",
@@ -159,36 +159,36 @@ def _report_failure(message: str, remedy: str | None, folder: Path) -> int:
     return FAILED
 
 
-def plan_of(given: BenchOptions, suite: Suite) -> BenchPlan:
+def plan_of(options: BenchOptions, suite: Suite) -> BenchPlan:
     """The plan of a run; its folder is made. Raises ConfigError for options that do not go together."""
-    if given.subject is not None and given.daemon is not None:
+    if options.subject is not None and options.daemon is not None:
         raise ConfigError("--subject and --daemon both say what is measured", remedy="leave one of them out")
-    is_embedded = given.daemon is None and (given.subject or daemons.EMBEDDED).partition(":")[0] == daemons.EMBEDDED
-    if given.clock != "real" and not is_embedded:
+    is_embedded = options.daemon is None and (options.subject or daemons.EMBEDDED).partition(":")[0] == daemons.EMBEDDED
+    if options.clock != "real" and not is_embedded:
         raise ConfigError("--clock fixed: only the embedded daemon's clock can be held", remedy="leave it out")
-    if given.daemon is None and not is_embedded and (given.record or given.from_db is not None):
-        option = "--record" if given.record else "--from-db"
+    if options.daemon is None and not is_embedded and (options.record or options.from_db is not None):
+        option = "--record" if options.record else "--from-db"
         raise ConfigError(f"{option}: a baseline has no daemon", remedy="leave it out, or name a daemon")
-    if _is_url(given.daemon):
-        _demand_consent(given)
-        if given.from_db is not None:
+    if _is_url(options.daemon):
+        _demand_consent(options)
+        if options.from_db is not None:
             raise ConfigError("--from-db needs a daemon of the run's own", remedy="leave it out, or --daemon")
-    database = None if given.from_db is None else Database.load(given.from_db)
-    options = daemons.DaemonOptions(
-        limit=given.limit,
-        begin_with=database,
-        record=given.record,
-        keep=given.keep,
-        agent=given.agent,
-        clock=FIXED_CLOCK if given.clock == "fixed" else None,
-        token=_token() if _is_url(given.daemon) else None,
+    database = None if options.from_db is None else Database.load(options.from_db)
+    daemon_options = daemons.DaemonOptions(
+        limit=options.limit,
+        initial_database=database,
+        record=options.record,
+        keep=options.keep,
+        agent=options.agent,
+        clock=FIXED_CLOCK if options.clock == "fixed" else None,
+        token=_token() if _is_url(options.daemon) else None,
     )
-    subject = _subject(given, options)
-    jobs = 1 if isinstance(subject, daemons.RunningDaemon) else given.jobs or min(len(os.sched_getaffinity(0)), 8)
-    plan = BenchPlan(suite=suite, subject=subject, settings={"limit": given.limit}, folder=Path(), jobs=jobs)
-    folder = (given.out or _folder(plan)).absolute()
+    subject = _subject(options, daemon_options)
+    jobs = 1 if isinstance(subject, daemons.RunningDaemon) else options.jobs or min(len(os.sched_getaffinity(0)), 8)
+    plan = BenchPlan(suite=suite, subject=subject, settings={"limit": options.limit}, folder=Path(), jobs=jobs)
+    folder = (options.out or _folder(plan)).absolute()
     with os_errors(folder, "name a folder of yours with --out"):
-        (folder / "traces" if given.record else folder).mkdir(parents=True, exist_ok=True)
+        (folder / "traces" if options.record else folder).mkdir(parents=True, exist_ok=True)
     return replace(plan, folder=folder)
 
 
@@ -196,21 +196,21 @@ def _is_url(daemon: str | None) -> bool:
     return daemon is not None and re.match(r"https?://", daemon) is not None
 
 
-def _subject(given: BenchOptions, options: daemons.DaemonOptions) -> Subject:
-    if given.daemon is not None:
-        if not _is_url(given.daemon):
-            return daemons.CommandedDaemon(given.daemon, _words(given.daemon), options)
-        return daemons.RunningDaemon(given.daemon, options)
-    name, _, version = (given.subject or daemons.EMBEDDED).partition(":")
+def _subject(options: BenchOptions, daemon_options: daemons.DaemonOptions) -> Subject:
+    if options.daemon is not None:
+        if not _is_url(options.daemon):
+            return daemons.CommandedDaemon(options.daemon, _split_command(options.daemon), daemon_options)
+        return daemons.RunningDaemon(options.daemon, daemon_options)
+    name, _, version = (options.subject or daemons.EMBEDDED).partition(":")
     if name == daemons.EMBEDDED:
-        return daemons.EmbeddedDaemon(version or None, options)
+        return daemons.EmbeddedDaemon(version or None, daemon_options)
     if name not in BASELINES or version:
         remedy = f"name embedded, embedded:VERSION or {', '.join(BASELINES)}; a real daemon with --daemon"
-        raise ConfigError(f"--subject {given.subject!r}: unknown subject", remedy=remedy)
-    return BaselineSubject(name, given.limit)
+        raise ConfigError(f"--subject {options.subject!r}: unknown subject", remedy=remedy)
+    return BaselineSubject(name, options.limit)
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -312,13 +312,13 @@ class SweepRun(StrictModel):
 class Sweep(StrictModel):
     """The file of a sweep: one suite under several settings, as one table and a plot.
 
-        suite: suite.jsonl          # beside this file; without it the suite that the package brings
+        suite: suite.jsonl          # beside this file; without it the suite in the package
         runs:
           words: {subject: fts5}
           newest: {subject: recent, limit: 5}
           mine: {daemon: "signet-daemon", agent: {memory: {pipelineV2: {enabled: false}}}}
 
-    `agent` is written as agent.yaml into the workspace of each daemon of the run's own.
+    `agent` is written as agent.yaml into the workspace of each daemon that the run starts.
     """
 
     suite: str | None = None
@@ -330,7 +330,7 @@ def read_sweep(path: Path) -> Sweep:
     sweep = demand(Sweep, parse_yaml(read_file(path), path), str(path))
     for name, each in sweep.runs.items():
         if not name.replace("-", "").replace("_", "").isalnum():
-            raise ConfigError(f"{path}: /runs: {name[:60]!r} names no folder", remedy="use letters, digits, - and _")
+            raise ConfigError(f"{path}: /runs: {name[:60]!r} cannot be a folder", remedy="use letters, digits, - and _")
         if each.agent is not None and each.daemon is None:
             raise ConfigError(
                 f"{path}: /runs/{name}: only a daemon of its own reads 'agent'", remedy="give its command"

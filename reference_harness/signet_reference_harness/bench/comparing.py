@@ -20,10 +20,10 @@ from signet_reference_harness.documents import HarnessDocument, StrictModel, rea
 from signet_reference_harness.errors import ConfigError, printable
 
 LARGEST_RESULT: Final = 1024 * 1024 * 1024
-SHOWN: Final = 20
-COMPARED: Final = ("first", "second", "difference", "95 % interval")
-SHORT: Final = ("hit@10", "mrr@10")
-"""The figures that are printed of each category and run; the plot has the last, the page of two results all."""
+MOST_SHOWN: Final = 20
+COLUMNS: Final = ("first", "second", "difference", "95 % interval")
+MAIN_FIGURES: Final = ("hit@10", "mrr@10")
+"""The figures printed for each category and run. The plot shows the last one; the page of two results shows all."""
 PLOT: Final = 60
 """Characters of the plot from 0 to 1."""
 
@@ -82,7 +82,7 @@ def read_results(paths: Sequence[Path]) -> dict[str, Result]:
 
 
 def compare(first: Result, second: Result) -> ResultComparison:
-    """The differences from the first result to the second. Raises ConfigError for results of two suites."""
+    """Subtract the first result from the second. Raises ConfigError for results of two suites."""
     if first.suite.sha256 != second.suite.sha256:
         raise ConfigError(
             f"the results are of two suites: {first.suite.name} {first.suite.sha256[:12]} and "
@@ -136,31 +136,31 @@ def show(comparison: ResultComparison, console: Console, *, whole: bool = False)
     """Print the figures, and the questions that changed most; with `whole`, every figure and question."""
     say = speaker(console)
     say(f"{comparison.suite}: {subject_name(comparison.first)} -> {subject_name(comparison.second)}")
-    table = bare_table("", *COMPARED)
+    table = bare_table("", *COLUMNS)
     for name, each in comparison.figures.items():
         table.add_row(name, *_cells(each))
     for category, figures_of_category in comparison.by_category.items():
-        for name in (name for name in figures_of_category if whole or name in SHORT):
+        for name in (name for name in figures_of_category if whole or name in MAIN_FIGURES):
             table.add_row(printable(f"{category}: {name}"), *_cells(figures_of_category[name]))
     console.print(table)
     same = comparison.questions - comparison.better - comparison.worse
     moved = f"{comparison.better} better, {comparison.worse} worse"
     say(f"{comparison.questions} questions: {moved}, {same} with the same best rank")
-    for change in comparison.changed if whole else comparison.changed[:SHOWN]:
+    for change in comparison.changed if whole else comparison.changed[:MOST_SHOWN]:
         ranks = f"{_rank(change.first_rank)} -> {_rank(change.second_rank)}"
         about = f" ({change.category})" if whole and change.category else ""
         say(f"  line {change.line}, {change.scenario}/{change.id}{about}: {ranks}")
-    if not whole and len(comparison.changed) > SHOWN:
-        say(f"  and {len(comparison.changed) - SHOWN} more: --json or --html has them all")
+    if not whole and len(comparison.changed) > MOST_SHOWN:
+        say(f"  and {len(comparison.changed) - MOST_SHOWN} more: --json or --html has them all")
 
 
 def show_side_by_side(results: Mapping[str, Result], comparisons: Sequence[ResultComparison], console: Console) -> None:
     """Print a row for each result, and one for each category. `comparisons` are those of the first with each other."""
-    figure, say = SHORT[-1], speaker(console)
-    runs, categories = bare_table("run", "subject", "n", *SHORT), bare_table(figure, *map(printable, results))
+    figure, say = MAIN_FIGURES[-1], speaker(console)
+    runs, categories = bare_table("run", "subject", "n", *MAIN_FIGURES), bare_table(figure, *map(printable, results))
     runs.columns[1].justify = "left"
     for name, result in results.items():
-        cells = [_with_interval(result, each) for each in SHORT]
+        cells = [_with_interval(result, each) for each in MAIN_FIGURES]
         runs.add_row(printable(name), printable(subject_name(result.subject)), str(result.overall.questions), *cells)
     console.print(runs)
     first, *others = results
@@ -186,7 +186,7 @@ def _with_interval(result: Result, figure: str) -> str:
 
 
 def page_of(results: Mapping[str, Result], comparisons: Sequence[ResultComparison]) -> str:
-    """The comparison of two results, or more side by side, and a plot, as a page that fetches and runs nothing."""
+    """Two results compared, or more side by side, and a plot, as an HTML page without scripts or references."""
     console = Console(record=True, file=io.StringIO(), width=160, soft_wrap=True)
     if len(comparisons) == 1:
         show(comparisons[0], console, whole=True)
@@ -198,7 +198,7 @@ def page_of(results: Mapping[str, Result], comparisons: Sequence[ResultCompariso
 
 def _plot(results: Mapping[str, Result], console: Console) -> None:
     """Draw the interval of a figure of each result, from 0 to 1."""
-    figure = SHORT[-1]
+    figure = MAIN_FIGURES[-1]
     table = bare_table("run", figure)
     table.add_column(f"0{'1':>{PLOT - 1}}", width=PLOT)
     for name, result in results.items():

@@ -30,7 +30,7 @@ class DaemonOptions:
     """How the daemons of a run are started and used."""
 
     limit: int
-    begin_with: programs.Database | None = None
+    initial_database: programs.Database | None = None
     record: bool = False
     """Record the traffic with each daemon into the folder `traces` of the run."""
     keep: bool = False
@@ -43,7 +43,7 @@ class DaemonOptions:
 
 
 class _OwnDaemon(Subject):
-    """A daemon of the run's own, with its database at `database_path` in a workspace of its own."""
+    """A daemon that the run starts. Its database is at `database_path` in a workspace of its own."""
 
     database_path: str
 
@@ -59,7 +59,7 @@ class _OwnDaemon(Subject):
         """Start a daemon with a workspace of its own."""
         options, name = self._options, programs.folder_name(database, number)
         place = programs.DatabaseFolder(folder / "databases" / name)
-        place.prepare(options.begin_with, self.database_path)
+        place.prepare(options.initial_database, self.database_path)
         if options.agent is not None:
             # JSON is YAML.
             (place.workspace / "agent.yaml").write_text(json.dumps(options.agent), "utf-8")
@@ -98,7 +98,7 @@ class EmbeddedDaemon(_OwnDaemon):
             *(["--clock", self._options.clock] if self._options.clock else []),
         ]
         try:
-            return await programs.address_of(stack, "the embedded daemon", module, place.environment(), log)
+            return await programs.start_module(stack, "the embedded daemon", module, place.environment(), log)
         except BenchFailureError as failure:
             if self._version is None:
                 raise
@@ -143,7 +143,7 @@ class CommandedDaemon(_OwnDaemon):
 
 
 class RunningDaemon(Subject):
-    """A daemon at a URL, which others may use too: its agents are this run's own."""
+    """A daemon at a URL, which others may use too. The run uses agents of its own there."""
 
     name = "url"
 
@@ -165,7 +165,7 @@ class RunningDaemon(Subject):
 
 
 def _sha256(options: DaemonOptions) -> str | None:
-    return options.begin_with.sha256 if options.begin_with else None
+    return options.initial_database.sha256 if options.initial_database else None
 
 
 @asynccontextmanager
@@ -202,7 +202,7 @@ async def _wait_until_healthy(url: str, token: str | None, has_ended: Callable[[
 async def _start_recorder(
     stack: AsyncExitStack, url: str, options: DaemonOptions, folder: Path, name: str, log: Path
 ) -> str:
-    """Start a recorder before the daemon, if traces are wanted; return the address to use."""
+    """Start a recorder in front of the daemon, if the run records; return the address to use."""
     if not options.record:
         return url
     out = folder / "traces" / f"{name}.jsonl"
@@ -210,4 +210,4 @@ async def _start_recorder(
     declared = ["--target", "signet-harness", "--harness", HARNESS_NAME]
     module = ["signet_recording_proxy", "--upstream", url, "--out", str(out), *declared]
     environment = programs.DatabaseFolder(folder).environment()
-    return await programs.address_of(stack, "the recorder", module, environment, log)
+    return await programs.start_module(stack, "the recorder", module, environment, log)

@@ -1,4 +1,4 @@
-"""Makes suites of published data sets. The user supplies the files: the package ships and downloads no data."""
+"""Converts published data sets to suites. The user supplies the files: the package ships and downloads no data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AS_PUBLISHED: Final = "name a file as its authors publish it; docs/harness/bench
 
 
 class PublishedObject(BaseModel):
-    """An object of a published file, as far as it is read. A number may take the place of a text."""
+    """The members of an object of a published file that are read. A number is accepted as a text."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, defer_build=True)
 
@@ -36,7 +36,7 @@ Row = TypeVar("Row", bound=PublishedObject)
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A file that was read, or a folder of files: the SHA-256 of the bytes, and the value that they hold."""
+    """The value in a published file, or in a folder of files, with the SHA-256 of the bytes."""
 
     path: Path
     sha256: str
@@ -55,7 +55,7 @@ class PublishedFile:
 
 
 def read_source(path: Path) -> PublishedFile:
-    """The value in a JSON file; of JSON lines a list of their values. Raises DocumentError."""
+    """Read a JSON file, or JSON lines as a list of their values. Raises DocumentError."""
     data = read_file(path, LARGEST_SOURCE)
     return PublishedFile(path, hashlib.sha256(data).hexdigest(), _parse(path, data))
 
@@ -115,7 +115,7 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
 
     With `captions`, a turn contains the caption of its picture. Raises DocumentError.
     """
-    mended, lost, without = 0, 0, 0
+    malformed, unknown, without = 0, 0, 0
     scenarios: list[dict[str, Any]] = []
     for number, sample in enumerate(source.rows(LocomoSample, source.value)):
         name = name_of(sample.sample_id or f"conversation-{number + 1}")
@@ -127,14 +127,14 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
             named = asked.evidence or []
             evidence = list(dict.fromkeys(f"D{a}:{b}" for each in named for a, b in TURN.findall(each)))
             kept = [each for each in evidence if each in known]
-            mended += sum(each not in known for each in named)
-            lost += len(evidence) - len(kept)
+            malformed += sum(each not in known for each in named)
+            unknown += len(evidence) - len(kept)
             without += not kept
             expected = None if asked.category == 5 else asked.answer
             category = CATEGORIES.get(asked.category, str(asked.category))
             scenarios.append(_query(f"q{order}", asked.question, kept, category, expected))
     yield {
-        **_head("locomo", source, mended=mended, lost=lost, without=without),
+        **_head("locomo", source, malformed=malformed, unknown=unknown, without=without),
         "name": "locomo-captions" if captions else "locomo",
     }
     yield from scenarios
@@ -145,13 +145,13 @@ def _locomo_turns(
 ) -> Iterator[dict[str, Any]]:
     for number in sorted(int(match[1]) for match in map(SESSION.fullmatch, conversation) if match):
         name = f"session_{number}"
-        at = moment(str(conversation.get(f"{name}_date_time")), "%I:%M %p on %d %B, %Y", "%d %B, %Y")
+        at = iso_time(str(conversation.get(f"{name}_date_time")), "%I:%M %p on %d %B, %Y", "%d %B, %Y")
         for turn in source.rows(LocomoTurn, conversation[name], f"{pointer}/{name}"):
-            shown = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
-            yield _fact(turn.dia_id, f"{turn.speaker}: {turn.text}{shown}", at)
+            picture = f" [shows a picture: {turn.blip_caption}]" if captions and turn.blip_caption else ""
+            yield _fact(turn.dia_id, f"{turn.speaker}: {turn.text}{picture}", at)
 
 
-ABSTENTION: Final = "_abs"
+ABSTENTION_SUFFIX: Final = "_abs"
 
 
 class LongMemEvalTurn(PublishedObject):
@@ -189,7 +189,7 @@ def longmemeval(source: PublishedFile) -> Iterator[dict[str, Any]]:
             yield turn
             marked += [turn["id"]] if is_marked else []
             of_sessions += [turn["id"]] if is_answers else []
-        unanswerable = asked.question_id.endswith(ABSTENTION)
+        unanswerable = asked.question_id.endswith(ABSTENTION_SUFFIX)
         evidence = [] if unanswerable else marked or of_sessions
         category = "abstention" if unanswerable else asked.question_type
         yield _query("question", asked.question, evidence, category, asked.answer)
@@ -200,7 +200,7 @@ def _longmemeval_turns(asked: LongMemEvalQuestion) -> Iterator[tuple[dict[str, A
     answers = set(asked.answer_session_ids or ())
     for number, session in enumerate(asked.haystack_sessions):
         date = dates[number] if number < len(dates) else ""
-        at = moment(date, "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y-%m-%d")
+        at = iso_time(date, "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y-%m-%d")
         is_answers = number < len(names) and names[number] in answers
         for order, turn in enumerate(session, 1):
             if turn.content.strip():
@@ -210,7 +210,7 @@ def _longmemeval_turns(asked: LongMemEvalQuestion) -> Iterator[tuple[dict[str, A
 
 NUMBERED: Final = re.compile(r"^\d+[.:] ")
 PIECE: Final = 1_500
-"""Characters of a piece, where the text is not a list of facts."""
+"""How many characters a piece has at most, if the text is not a list of facts."""
 LEAST_ANSWER: Final = 3
 
 
@@ -231,25 +231,25 @@ def memoryagentbench(source: PublishedFile) -> Iterator[dict[str, Any]]:
     evidence. Raises DocumentError.
     """
     yield _head("memoryagentbench", source)
-    for number, read in enumerate(source.rows(MemoryAgentBenchText, source.value), 1):
-        metadata = read.metadata if isinstance(read.metadata, dict) else {}
-        name = name_of(str(metadata.get("source") or read.source or "text"))
+    for number, record in enumerate(source.rows(MemoryAgentBenchText, source.value), 1):
+        metadata = record.metadata if isinstance(record.metadata, dict) else {}
+        name = name_of(str(metadata.get("source") or record.source or "text"))
         yield {"kind": "scenario", "id": f"{name}.{number}"}
-        if len(read.questions) != len(read.answers):
-            counts = f"{len(read.questions)} questions and {len(read.answers)} answers"
+        if len(record.questions) != len(record.answers):
+            counts = f"{len(record.questions)} questions and {len(record.answers)} answers"
             raise DocumentError(f"{source.path}: /{number - 1}: has {counts}", remedy=AS_PUBLISHED)
-        pieces = list(_memoryagentbench_pieces(read.context))
+        pieces = list(_memoryagentbench_pieces(record.context))
         for order, piece in enumerate(pieces, 1):
             yield {"kind": "fact", "id": f"p{order}", "text": piece}
         types = metadata.get("question_types")
-        yield from _memoryagentbench_questions(read, types if isinstance(types, list) else [], pieces)
+        yield from _memoryagentbench_questions(record, types if isinstance(types, list) else [], pieces)
 
 
 def _memoryagentbench_questions(
-    read: MemoryAgentBenchText, types: list[Any], pieces: list[str]
+    record: MemoryAgentBenchText, types: list[Any], pieces: list[str]
 ) -> Iterator[dict[str, Any]]:
     lowered = [piece.lower() for piece in pieces]
-    for order, (question, answer) in enumerate(zip(read.questions, read.answers, strict=True), 1):
+    for order, (question, answer) in enumerate(zip(record.questions, record.answers, strict=True), 1):
         accepted = answer if isinstance(answer, list) else [answer]
         wanted = [each.lower().strip() for each in accepted if len(each.strip()) >= LEAST_ANSWER]
         evidence = [f"p{n}" for n, piece in enumerate(lowered, 1) if any(each in piece for each in wanted)]
@@ -274,13 +274,13 @@ def _memoryagentbench_pieces(text: str) -> Iterator[str]:
         yield piece
 
 
-INDEX: Final = re.compile(r"\s*->->\s*[\d,. ]*$")
-"""The end of a user's message that its generator left there."""
-NO_SOURCE: Final = "abstention"
+GENERATOR_MARK: Final = re.compile(r"\s*->->\s*[\d,. ]*$")
+"""A mark that the generator of the messages left at the end of a user's message."""
+ABSTENTION_KIND: Final = "abstention"
 
 
 def _parse_literal(value: Any) -> Any:
-    """Parse a text that published rows hold instead of an object: JSON, or Python's notation."""
+    """Parse an object that published rows write as text: as JSON, or in Python's notation."""
     for parse in (json.loads, ast.literal_eval) if isinstance(value, str) else ():
         try:
             return parse(value)
@@ -321,7 +321,7 @@ def _read_beam(path: Path) -> PublishedFile:
     """Read a file of records, or a folder of BEAM's repository, such as chats/100K or chats/100K/1."""
     if not path.is_dir():
         return read_source(path)
-    chats = sorted(path.glob("**/chat.json"), key=lambda each: [_beam_number(part) for part in each.parts])
+    chats = sorted(path.glob("**/chat.json"), key=lambda each: [_numeric_order(part) for part in each.parts])
     records, digest = [], hashlib.sha256()
     for chat in chats:
         questions = chat.parent / "probing_questions" / "probing_questions.json"
@@ -358,7 +358,8 @@ def beam(source: PublishedFile) -> Iterator[dict[str, Any]]:
     yield from scenarios
 
 
-def _beam_number(part: str) -> tuple[int, str]:
+def _numeric_order(part: str) -> tuple[int, str]:
+    """The key by which a part of a path is sorted: a number by its value."""
     return (int(part), "") if part.isdigit() else (-1, part)
 
 
@@ -369,26 +370,26 @@ def _beam_turns(source: PublishedFile, pointer: str, chat: Any) -> Iterator[tupl
     for value in _nested(chat, lambda each: isinstance(each, dict) and {"content", "role"} <= each.keys()):
         message = source.parse(BeamMessage, value, pointer)
         if message.time_anchor:
-            at = moment(str(message.time_anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at
-        content = INDEX.sub("", message.content)
+            at = iso_time(str(message.time_anchor), "%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d") or at
+        content = GENERATOR_MARK.sub("", message.content)
         if content.strip():
             fact = _fact(unique(f"m{message.id}"), f"{message.role}: {content}", at)
             yield message.id if isinstance(message.id, int) else -1, fact
 
 
-def _nested(value: Any, wanted: Callable[[Any], bool]) -> Iterator[Any]:
-    """The parts of a JSON value that are `wanted`, at any depth."""
-    if wanted(value):
+def _nested(value: Any, is_wanted: Callable[[Any], bool]) -> Iterator[Any]:
+    """The parts of a JSON value, at any depth, for which `is_wanted` returns True."""
+    if is_wanted(value):
         yield value
         return
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
-        yield from _nested(each, wanted)
+        yield from _nested(each, is_wanted)
 
 
 def _beam_questions(record: BeamRecord, by_message: Mapping[int, list[str]]) -> Iterator[dict[str, Any]]:
     asked = ((kind, question) for kind, questions in record.probing_questions.items() for question in questions)
     for order, (kind, each) in enumerate(asked, 1):
-        numbers = () if kind == NO_SOURCE else _nested(each.source_chat_ids, lambda value: type(value) is int)
+        numbers = () if kind == ABSTENTION_KIND else _nested(each.source_chat_ids, lambda value: type(value) is int)
         evidence = [name for number in dict.fromkeys(numbers) for name in by_message.get(number, ())]
         answer = each.answer or each.ideal_answer or each.ideal_response or each.ideal_summary
         yield _query(f"q{order}", each.question, evidence, kind, answer or None)
@@ -411,8 +412,8 @@ class _Unique:
         return name if self._uses[name] == 1 else f"{name}.{self._uses[name]}"
 
 
-def moment(text: str, *formats: str) -> str | None:
-    """The moment that a text names in one of the formats, as ISO 8601 in UTC; None if it matches none."""
+def iso_time(text: str, *formats: str) -> str | None:
+    """A time that is written in one of the formats, as ISO 8601 in UTC; None if it matches none of them."""
     for form in formats:
         try:
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -26,20 +26,17 @@ from typing import Any, Final, Self, TextIO
 from signet_reference_harness import kept_lines
 from signet_reference_harness.errors import ConfigError, HarnessError, os_errors
 
-FORMAT: Final = "signet-bench-log/1"
 NAME: Final = "log.jsonl"
-
-
 Record = Mapping[str, Any]
 
 
 class BenchFailureError(HarnessError):
-    """Raised when a run cannot go on: what happened at which line of the suite. Nothing that was logged is lost."""
+    """Raised when a run cannot continue. The message names the line of the suite. The log keeps all earlier records."""
 
 
 @dataclass(slots=True)
 class BenchLog:
-    """The lines of a log. `done` maps a database to its last line, `records` to those of its finished attempt."""
+    """The lines of a log. By database, `done` holds the last line, and `records` the lines of the finished attempt."""
 
     run: Mapping[str, Any] | None = None
     attempts: dict[str, int] = field(default_factory=dict)
@@ -47,7 +44,7 @@ class BenchLog:
     done: dict[str, Record] = field(default_factory=dict)
     records: dict[str, list[Record]] = field(default_factory=dict)
     answers: dict[tuple[str, int], Record] = field(default_factory=dict)
-    """The model's answers by scenario and line: it is not asked again."""
+    """The model's answers by scenario and line; the model is not asked these questions again."""
 
 
 @contextmanager
@@ -77,9 +74,9 @@ class RunLog(kept_lines.HeldFile):
         return cls(path, handle)
 
     def load(self) -> BenchLog:
-        """Read the records, without a line that a kill cut off, and without anything that is not a record."""
-        logged = BenchLog()
-        noted: dict[tuple[str, int], list[Record]] = {}
+        """Read the records. Skip a line that a kill cut off, and lines that are no record."""
+        loaded = BenchLog()
+        by_attempt: dict[tuple[str, int], list[Record]] = {}
         data = self.path.read_bytes()
         for line in data.split(b"\n"):
             try:
@@ -87,10 +84,10 @@ class RunLog(kept_lines.HeldFile):
             except ValueError:
                 continue
             if isinstance(record, dict):
-                _add_record(logged, noted, record)
+                _add_record(loaded, by_attempt, record)
         if data and not data.endswith(b"\n"):
             self._append(b"\n")
-        return logged
+        return loaded
 
     def write(self, record: Record) -> None:
         """Append a record. Raises BenchFailureError when the disk has no room for it."""
@@ -101,27 +98,28 @@ class RunLog(kept_lines.HeldFile):
             kept_lines.append(self._handle, data)
 
 
-def _add_record(logged: BenchLog, noted: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
+def _add_record(loaded: BenchLog, by_attempt: dict[tuple[str, int], list[Record]], record: dict[str, Any]) -> None:
     kind = record.get("kind")
     if kind == "run":
-        logged.run = record
+        loaded.run = record
         return
     database, attempt = str(record.get("database")), int(record.get("attempt", 0))
     if kind == "begin":
-        logged.attempts[database] = attempt
+        loaded.attempts[database] = attempt
         if record.get("daemon_version"):
-            logged.versions[database] = record["daemon_version"]
+            loaded.versions[database] = record["daemon_version"]
     elif kind == "done":
-        logged.done[database] = record
-        logged.records[database] = noted.get((database, attempt), [])
+        loaded.done[database] = record
+        loaded.records[database] = by_attempt.get((database, attempt), [])
     elif kind == "answer":
-        logged.answers[(str(record.get("scenario")), int(record.get("line", 0)))] = record
+        loaded.answers[(str(record.get("scenario")), int(record.get("line", 0)))] = record
     else:
-        noted.setdefault((database, attempt), []).append(record)
+        by_attempt.setdefault((database, attempt), []).append(record)
 
 
-EVERY_S: Final = 10.0
-REDRAWN_S: Final = 0.2
+LINE_EVERY_S: Final = 10.0
+REDRAW_EVERY_S: Final = 0.2
+"""On a terminal, where the progress is one line that is drawn again."""
 
 
 class ProgressLine:
@@ -141,7 +139,7 @@ class ProgressLine:
         """Count a step, and show the progress if it was not shown for a while."""
         self._counted += 1
         now = time.monotonic()
-        if self._quiet or now - self._written_at < (REDRAWN_S if self._on_terminal else EVERY_S):
+        if self._quiet or now - self._written_at < (REDRAW_EVERY_S if self._on_terminal else LINE_EVERY_S):
             return
         self._written_at = now
         share = self._counted / self._total

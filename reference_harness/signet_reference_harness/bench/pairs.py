@@ -86,18 +86,18 @@ class Pair(HarnessDocument):
 def pairs_of(suite: Suite, result: Result) -> Iterator[Pair]:
     """A pair for each question with evidence that the facts can answer, in the order of the suite."""
     questions = {question.line: question for question in result.questions if question.category not in UNANSWERABLE}
-    for performance in suite.performances:
+    for scenario_run in suite.scenario_runs:
         texts: dict[str, str] = {}
         turns: dict[str, list[PairTurn]] = {}
         agents: dict[str, SuiteStart] = {}
-        for line, step in performance.steps:
+        for line, step in scenario_run.steps:
             if isinstance(step, SuiteStart):
                 agents.setdefault(step.session, step)
             if line in questions and isinstance(step, SuiteQuery | SuiteTurn | SuiteStart):
                 start = agents.get(step.session)
                 context = SessionContext(
-                    agent=(start and start.agent) or performance.agent,
-                    project=(start and start.project) or performance.project,
+                    agent=(start and start.agent) or scenario_run.agent,
+                    project=(start and start.project) or scenario_run.project,
                     session=step.session,
                     operation=questions[line].operation,
                     query=None if isinstance(step, SuiteStart) else step.text,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_reference_harness.bench.log import BenchFailureError, Record
-from signet_reference_harness.bench.suite import Asking, ScenarioRun, SuiteQuery
+from signet_reference_harness.bench.suite import QuestionStep, ScenarioRun, SuiteQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Player:
         """Close the sessions that are open."""
         return
 
-    def same_as(self, name: str) -> str:
-        """The first name of a memory that the subject stores under several."""
+    def canonical_name(self, name: str) -> str:
+        """The name that counts for a memory which the suite stores under several names: the first."""
         return name
 
 
@@ -90,31 +90,31 @@ class Subject(ABC):
         """
 
 
-async def perform(performance: ScenarioRun, player: Player, note: Note, stepped: Callable[[], None]) -> None:
-    """Perform a scenario. `note` gets the records of each step that asks; `stepped` is called after each step.
+async def perform(scenario_run: ScenarioRun, player: Player, note: Note, on_step: Callable[[], None]) -> None:
+    """Perform a scenario. `note` gets the records of each step that asks; `on_step` is called after each step.
 
     Raises BenchFailureError, which names the scenario and the line.
     """
-    line = performance.line
+    line = scenario_run.line
     try:
-        for line, step in performance.steps:
+        for line, step in scenario_run.steps:
             method = getattr(player, step.kind, None)
             memories = await method(step) if method is not None else None
-            if memories is not None and isinstance(step, Asking):
-                for record in _records(performance, line, step, memories, player):
+            if memories is not None and isinstance(step, QuestionStep):
+                for record in _records(scenario_run, line, step, memories, player):
                     note(record)
-            stepped()
+            on_step()
         await player.close()
     except BenchFailureError as failure:
-        where = f"scenario {performance.scenario.id}, line {line}"
+        where = f"scenario {scenario_run.scenario.id}, line {line}"
         raise BenchFailureError(f"{where}: {failure.message}", remedy=failure.remedy) from None
 
 
 def _records(
-    performance: ScenarioRun, line: int, step: Asking, memories: StepMemories, player: Player
+    scenario_run: ScenarioRun, line: int, step: QuestionStep, memories: StepMemories, player: Player
 ) -> Iterable[Record]:
     items = {row.item for row in memories.rows}
-    where = {"scenario": performance.scenario.id, "line": line}
+    where = {"scenario": scenario_run.scenario.id, "line": line}
     if step.evidence or isinstance(step, SuiteQuery):
         yield {
             "kind": "question",
@@ -122,7 +122,7 @@ def _records(
             "id": step.id or f"line-{line}",
             "operation": memories.operation,
             "category": step.category,
-            "evidence": list(dict.fromkeys(map(player.same_as, step.evidence))),
+            "evidence": list(dict.fromkeys(map(player.canonical_name, step.evidence))),
             "rows": [[row.item, row.score, row.source] for row in memories.rows],
             "ms": round(memories.ms, 3),
         }
@@ -130,5 +130,5 @@ def _records(
         return
     for demand, names in (("expect", step.expect), ("absent", step.absent)):
         for name in names:
-            held = (player.same_as(name) in items) == (demand == "expect")
+            held = (player.canonical_name(name) in items) == (demand == "expect")
             yield {"kind": "assertion", **where, "demand": demand, "item": name, "held": held}

@@ -43,8 +43,8 @@ class DatabaseFolder:
         return self.folder / "workspace"
 
     def environment(self, **more: str) -> dict[str, str]:
-        """The environment of a program that keeps to this folder."""
-        kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        """The environment of a program that writes into this folder only."""
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         home = str(self.folder / "home")
         own = str(self.workspace)
         places = {
@@ -57,9 +57,9 @@ class DatabaseFolder:
             "SIGNET_PATH": own,
             "SIGNET_WORKSPACE": own,
         }
-        return {**kept, **places, "NO_COLOR": "1", **more}
+        return {**inherited, **places, "NO_COLOR": "1", **more}
 
-    def prepare(self, begin_with: Database | None, where: str) -> None:
+    def prepare(self, initial_database: Database | None, where: str) -> None:
         """Create the folder anew, with a copy of a database at `where` in the workspace. Raises BenchFailureError."""
         with os_errors(self.folder, "make room, or name another --out", BenchFailureError):
             if self.folder.exists():
@@ -67,8 +67,8 @@ class DatabaseFolder:
                 shutil.rmtree(self.folder)
             for name in ("workspace", "home", "tmp"):
                 (self.folder / name).mkdir(parents=True)
-            if begin_with is not None:
-                begin_with.copy_to(self.workspace / where)
+            if initial_database is not None:
+                initial_database.copy_to(self.workspace / where)
 
     def holds(self, path: Path) -> bool:
         """Whether a path leads into this folder."""
@@ -81,7 +81,7 @@ class DatabaseFolder:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """An SQLite database, whose copy a run begins with. SQLite itself does not open it, since that might write."""
+    """An SQLite database that a run copies. It is not opened with SQLite, since that might write to it."""
 
     path: Path
     sha256: str
@@ -99,9 +99,9 @@ class Database:
         """Put a copy at `target`. Raises BenchFailureError when the database has changed since it was read."""
         target.parent.mkdir(parents=True, exist_ok=True)
         for ending in DATABASE_ENDINGS:
-            beside = Path(f"{self.path}{ending}")
-            if beside.exists():
-                shutil.copyfile(beside, f"{target}{ending}")
+            file = Path(f"{self.path}{ending}")
+            if file.exists():
+                shutil.copyfile(file, f"{target}{ending}")
         if _digest(target) != self.sha256:
             raise BenchFailureError(
                 f"--from-db {self.path}: was changed while the run read it",
@@ -112,10 +112,10 @@ class Database:
 def _digest(path: Path) -> str:
     digest = hashlib.sha256()
     for ending in DATABASE_ENDINGS:
-        beside = Path(f"{path}{ending}")
-        if beside.exists():
-            with beside.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+        file = Path(f"{path}{ending}")
+        if file.exists():
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
 
 
@@ -126,7 +126,7 @@ def folder_name(database: str, number: int) -> str:
 
 READY_S: Final = 60.0
 GRACE_S: Final = 5.0
-"""How long a program may take to end after it was asked to."""
+"""How long a program may take to end by itself. After ENDING_S it is killed with its guardian."""
 ENDING_S: Final = 10.0
 LINE_LIMIT: Final = 1024 * 1024
 TAIL: Final = 1_000
@@ -137,7 +137,7 @@ TAIL: Final = 1_000
 async def running(
     program: str, command: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> AsyncIterator[Process]:
-    """The program while it runs; its standard error goes to the file `log`. Raises BenchFailureError."""
+    """Run a program within this context; append its standard error to the file `log`. Raises BenchFailureError."""
     with os_errors(f"{program} cannot be started", kind=BenchFailureError), log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -162,7 +162,7 @@ async def running(
             await process.wait()
 
 
-async def address_of(
+async def start_module(
     stack: AsyncExitStack, program: str, module: Sequence[str], environment: Mapping[str, str], log: Path
 ) -> str:
     """Start a Python module for as long as the stack is open; return the `url` that it prints as JSON when ready.

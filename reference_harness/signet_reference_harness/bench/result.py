@@ -141,9 +141,9 @@ def subject_name(subject: Mapping[str, Any]) -> str:
     return " ".join(str(word) for word in words if word)
 
 
-def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog) -> Result:
+def result_of(suite: Suite, plan: Mapping[str, Any], run: str, loaded: BenchLog) -> Result:
     """The figures of a complete run."""
-    records = [record for database in suite.databases for record in logged.records[database]]
+    records = [record for database in suite.databases for record in loaded.records[database]]
     records.sort(key=lambda record: record["line"])
     asked = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
     measured = {key: record for key, record in asked.items() if record["evidence"]}
@@ -153,7 +153,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
     questions = tuple(_question(record, figures_of[key]) for key, record in measured.items())
     answerable = [question for question in questions if question.category not in UNANSWERABLE]
     assertions = [record for record in records if record["kind"] == "assertion"]
-    versions = sorted(set(logged.versions.values()))
+    versions = sorted(set(loaded.versions.values()))
     return Result(
         run=run,
         suite=SuiteFacts(
@@ -180,15 +180,15 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, logged: BenchLog)
     )
 
 
-def times_of(suite: Suite, run: str, logged: BenchLog) -> Times:
+def times_of(suite: Suite, run: str, loaded: BenchLog) -> Times:
     """The times of a complete run."""
     latencies: dict[str, list[float]] = {}
     for database in suite.databases:
-        for operation, values in logged.done[database]["latencies_ms"].items():
+        for operation, values in loaded.done[database]["latencies_ms"].items():
             latencies.setdefault(operation, []).extend(values)
-    if logged.answers:
-        latencies["answer"] = [float(record["ms"]) for record in logged.answers.values()]
-    records = [record for database in suite.databases for record in logged.records[database]]
+    if loaded.answers:
+        latencies["answer"] = [float(record["ms"]) for record in loaded.answers.values()]
+    records = [record for database in suite.databases for record in loaded.records[database]]
     return Times(
         run=run,
         environment=environment(),
@@ -230,7 +230,7 @@ def write_text(text: str, path: Path) -> None:
         put_text(path, text)
 
 
-def _question(record: Record, own: figures.Figures) -> Question:
+def _question(record: Record, question_figures: figures.Figures) -> Question:
     evidence = set(record["evidence"])
     ranks = [rank for rank, row in enumerate(record["rows"], 1) if row[0] in evidence]
     return Question(
@@ -238,7 +238,7 @@ def _question(record: Record, own: figures.Figures) -> Question:
         evidence=tuple(record["evidence"]),
         rank=ranks[0] if ranks else None,
         rows=_rows(record["rows"]),
-        figures=own,
+        figures=question_figures,
     )
 
 
@@ -259,9 +259,9 @@ def _groups(questions: Sequence[Question], member: str) -> dict[str, Group]:
 
 def _group(questions: Sequence[Question], *, intervals: bool) -> Group:
     bounds = {
-        name: between
+        name: bound
         for name in figures.MEASURES
-        if intervals and (between := figures.interval([question.figures[name] for question in questions]))
+        if intervals and (bound := figures.interval([question.figures[name] for question in questions]))
     }
     return Group(
         questions=len(questions), figures=figures.mean([question.figures for question in questions]), intervals=bounds

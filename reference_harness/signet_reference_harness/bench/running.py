@@ -54,25 +54,25 @@ def run(plan: BenchPlan, *, quiet: bool, answerer: answering.Answerer | None = N
     """
     log = RunLog.open(plan.folder)
     try:
-        logged = log.load()
-        if logged.run is None:
+        loaded = log.load()
+        if loaded.run is None:
             log.write({"kind": "run", "format": "signet-bench-log/1", "id": plan.run, "plan": plan.as_record()})
-        elif logged.run.get("id") != plan.run:
+        elif loaded.run.get("id") != plan.run:
             raise ConfigError(
                 f"{plan.folder}: holds another run: another suite, subject or setting",
                 remedy="name another folder with --out",
             )
-        unfinished = {name: each for name, each in plan.suite.databases.items() if name not in logged.done}
+        unfinished = {name: each for name, each in plan.suite.databases.items() if name not in loaded.done}
         if unfinished:
             progress = ProgressLine(sum(_size(each) for each in unfinished.values()), "steps", quiet=quiet)
             if len(unfinished) < len(plan.suite.databases):
-                progress.note(f"going on: {len(logged.done)} of {len(plan.suite.databases)} databases are done")
+                progress.note(f"going on: {len(loaded.done)} of {len(plan.suite.databases)} databases are done")
             try:
-                asyncio.run(_perform_all(plan, unfinished, log, logged, progress))
+                asyncio.run(_perform_all(plan, unfinished, log, loaded, progress))
             finally:
                 progress.clear()
-            logged = log.load()
-        result = result_of(plan.suite, plan.as_record(), plan.run, logged)
+            loaded = log.load()
+        result = result_of(plan.suite, plan.as_record(), plan.run, loaded)
         write_document(result, plan.folder / RESULT)
         try:
             answers = None if answerer is None else _answer_questions(plan.suite, result, answerer, log, quiet=quiet)
@@ -98,14 +98,14 @@ def _answer_questions(
 
 
 async def _perform_all(
-    plan: BenchPlan, unfinished: Mapping[str, list[ScenarioRun]], log: RunLog, logged: BenchLog, progress: ProgressLine
+    plan: BenchPlan, unfinished: Mapping[str, list[ScenarioRun]], log: RunLog, loaded: BenchLog, progress: ProgressLine
 ) -> None:
     slots = asyncio.Semaphore(plan.jobs)
     numbers = {name: number for number, name in enumerate(plan.suite.databases, 1)}
 
     async def turn(name: str) -> None:
         async with slots:
-            await _measure(plan, name, numbers[name], log, logged.attempts.get(name, 0) + 1, progress)
+            await _measure(plan, name, numbers[name], log, loaded.attempts.get(name, 0) + 1, progress)
 
     with first_failure():
         async with asyncio.TaskGroup() as group:
@@ -122,12 +122,12 @@ async def _measure(plan: BenchPlan, name: str, number: int, log: RunLog, attempt
 
     async with plan.subject.open(plan.folder, name, number) as opened:
         log.write({"kind": "begin", **where, "daemon_version": opened.version})
-        for performance in plan.suite.databases[name]:
-            await perform(performance, opened.player(performance), note, progress.step)
+        for scenario_run in plan.suite.databases[name]:
+            await perform(scenario_run, opened.player(scenario_run), note, progress.step)
             await asyncio.sleep(0)
         latencies = opened.latencies.ms
     log.write({"kind": "done", **where, "latencies_ms": latencies})
 
 
-def _size(performances: list[ScenarioRun]) -> int:
-    return sum(len(performance.steps) for performance in performances)
+def _size(scenario_runs: list[ScenarioRun]) -> int:
+    return sum(len(scenario_run.steps) for scenario_run in scenario_runs)

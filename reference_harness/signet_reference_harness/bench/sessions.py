@@ -45,7 +45,7 @@ class Items:
         """Note a prompt: a memory that quotes it counts as the prompt."""
         self._texts[name] = _quoted(text)
 
-    def same_as(self, name: str) -> str:
+    def canonical_name(self, name: str) -> str:
         """The first fact that is stored as the same memory as the fact `name`: often this fact itself."""
         memories = self.memories.get(name)
         return self._by_memory[memories[0]] if memories else name
@@ -71,7 +71,7 @@ class Items:
             mentions += [flat.find(words)] if len(words) >= LEAST_QUOTED else []
             mentions = [place for place in mentions if place >= 0]
             if mentions:
-                first = self.same_as(name)
+                first = self.canonical_name(name)
                 places[first] = min(*mentions, places.get(first, mentions[0]))
         return sorted(places, key=lambda name: places[name])
 
@@ -96,7 +96,7 @@ class TimedClient(AdapterClient):
         super().__init__(HarnessConfig(origin=origin, token=token, timeouts_s=dict.fromkeys(OPERATIONS, PATIENCE_S)))
         self._latencies = latencies
         self.last: dict[str, tuple[Reply, float]] = {}
-        self.lost: Reply | None = None
+        self.failed: Reply | None = None
         """The first failed reply since the last :meth:`demand_answered`."""
 
     async def _call(self, session: SessionIdentity, operation: str, *args: Any, **kwargs: Any) -> Reply:
@@ -105,18 +105,18 @@ class TimedClient(AdapterClient):
         ms = (time.perf_counter() - began) * 1000
         self._latencies.note(operation, ms)
         self.last[operation] = reply, ms
-        if reply.failure is not None and self.lost is None:
-            self.lost = reply
+        if reply.failure is not None and self.failed is None:
+            self.failed = reply
         return reply
 
     def demand_answered(self) -> None:
-        """Raise BenchFailureError if a call has failed since this was asked last."""
-        lost, self.lost = self.lost, None
-        if lost is None:
+        """Raise BenchFailureError if a call has failed since the last use of this method."""
+        reply, self.failed = self.failed, None
+        if reply is None:
             return
-        gone = lost.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}
-        what = "the daemon is gone" if gone else "the daemon refused or broke off"
-        raise BenchFailureError(f"{what}: {lost.operation}: {lost.failure}: {lost.detail or lost.error}")
+        is_gone = reply.failure in {FailureClass.OFFLINE, FailureClass.TIMEOUT}
+        problem = "the daemon is gone" if is_gone else "the daemon refused or broke off"
+        raise BenchFailureError(f"{problem}: {reply.operation}: {reply.failure}: {reply.detail or reply.error}")
 
 
 class DaemonPlayer(Player):
@@ -131,9 +131,9 @@ class DaemonPlayer(Player):
         self._host = SessionHost(client.config, (), client=client)
         self._sessions: dict[str, Session] = {}
 
-    def same_as(self, name: str) -> str:
+    def canonical_name(self, name: str) -> str:
         """The first fact in the same memory: equal texts of one agent are one memory."""
-        return self._items.same_as(name)
+        return self._items.canonical_name(name)
 
     async def fact(self, step: suite.SuiteFact) -> None:
         """POST hooks/remember."""
@@ -157,7 +157,7 @@ class DaemonPlayer(Player):
             raise BenchFailureError(f"memory-forget: {reply.body.get('deleted')} of {len(ids)} memories were deleted")
 
     async def query(self, step: suite.SuiteQuery) -> StepMemories:
-        """POST memory/recall; what the session was shown before counts too, unless the step says otherwise."""
+        """POST memory/recall. Memories that the session has seen are returned again, unless the step is `only_new`."""
         session = await self._open(step.session)
         extra = {**step.fields, **({} if step.only_new else {"includeRecalled": True})}
         reply = await self._client.recall(session.identity, step.text, self._limit, extra)

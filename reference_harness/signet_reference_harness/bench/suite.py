@@ -63,8 +63,8 @@ class SuiteFact(StrictModel):
     """an object: more members of the request, such as tags, importance, pinned, structured"""
 
 
-class _Asking(StrictModel):
-    """The demands of a step on the memories that it brings. Each name is that of an earlier fact or prompt."""
+class _QuestionStep(StrictModel):
+    """A step that returns memories, and its demands on them. Each name is that of an earlier fact or prompt."""
 
     evidence: Names = ()
     """a list of facts, any of which answers the question; figures are computed from their ranks"""
@@ -75,7 +75,7 @@ class _Asking(StrictModel):
     category: str | None = None
 
 
-class SuiteQuery(_Asking):
+class SuiteQuery(_QuestionStep):
     """A question that is recalled: POST memory/recall."""
 
     kind: Literal["query"]
@@ -90,7 +90,7 @@ class SuiteQuery(_Asking):
     """the answer that a model should give, if a model is asked"""
 
 
-class SuiteStart(_Asking):
+class SuiteStart(_QuestionStep):
     """Opens a session, or opens it again."""
 
     kind: Literal["start"]
@@ -100,7 +100,7 @@ class SuiteStart(_Asking):
     project: Annotated[str | None, Field(pattern=r"^/")] = None
 
 
-class SuiteTurn(_Asking):
+class SuiteTurn(_QuestionStep):
     """One turn: the user's words are sent to the daemon; the model's reply is given here."""
 
     kind: Literal["prompt"]
@@ -140,7 +140,7 @@ class SuiteEnd(StrictModel):
     session: Name = OWN_SESSION
 
 
-Asking = SuiteQuery | SuiteStart | SuiteTurn
+QuestionStep = SuiteQuery | SuiteStart | SuiteTurn
 Step = SuiteFact | SuiteQuery | SuiteStart | SuiteTurn | SuiteForget | SuiteCompaction | SuiteClear | SuiteEnd
 
 
@@ -182,26 +182,26 @@ class Suite:
     path: str
     sha256: str
     head: Head
-    performances: tuple[ScenarioRun, ...]
+    scenario_runs: tuple[ScenarioRun, ...]
 
     @property
     def databases(self) -> dict[str, list[ScenarioRun]]:
         """The scenarios by database, in the order of the file."""
         grouped: dict[str, list[ScenarioRun]] = {}
-        for performance in self.performances:
-            grouped.setdefault(performance.database, []).append(performance)
+        for scenario_run in self.scenario_runs:
+            grouped.setdefault(scenario_run.database, []).append(scenario_run)
         return grouped
 
     def steps(self) -> list[Step]:
         """Every step of every scenario."""
-        return [step for performance in self.performances for _, step in performance.steps]
+        return [step for scenario_run in self.scenario_runs for _, step in scenario_run.steps]
 
     def counts(self) -> dict[str, int]:
         """The number of scenarios, facts, questions and other parts."""
         steps = self.steps()
-        asked: list[Any] = [step for step in steps if isinstance(step, Asking)]
+        asked: list[Any] = [step for step in steps if isinstance(step, QuestionStep)]
         return {
-            "scenarios": len(self.performances),
+            "scenarios": len(self.scenario_runs),
             "databases": len(self.databases),
             "facts": sum(isinstance(step, SuiteFact) for step in steps),
             "questions": sum(bool(step.evidence) for step in asked),
@@ -212,10 +212,10 @@ class Suite:
 
 
 UNANSWERABLE: Final = frozenset({"adversarial", "abstention"})
-"""Categories of questions that the facts do not answer, though some name evidence: their figures are apart."""
+"""Categories of questions that the facts do not answer, though some name evidence. They have figures of their own."""
 LARGEST_SUITE: Final = 1024 * 1024 * 1024
 MOST_PROBLEMS: Final = 20
-MODEL: Final = "write it as schemas/harness/signet-bench-suite-1.schema.json says"
+SCHEMA_REMEDY: Final = "write it as schemas/harness/signet-bench-suite-1.schema.json says"
 
 
 class SuiteError(DocumentError):
@@ -226,16 +226,16 @@ class SuiteError(DocumentError):
         first = problems[0]
         shown = "\n".join(problem.message for problem in problems[:MOST_PROBLEMS])
         more = len(problems) - MOST_PROBLEMS
-        super().__init__(f"{shown}\nand {more} more" if more > 0 else shown, remedy=first.remedy or MODEL)
+        super().__init__(f"{shown}\nand {more} more" if more > 0 else shown, remedy=first.remedy or SCHEMA_REMEDY)
 
 
 def read_suite(path: Path) -> Suite:
-    """The suite in a file. Raises SuiteError with every fault that was found, DocumentError for an unreadable file."""
+    """The suite in a file. Raises SuiteError with all faults of the format, DocumentError for an unreadable file."""
     return parse_suite(read_file(path, LARGEST_SUITE, smaller="split it by scenarios"), str(path))
 
 
 def parse_suite(data: bytes, where: str) -> Suite:
-    """The suite that the bytes hold; `where` is what errors name. Raises SuiteError."""
+    """The suite in `data`; errors call its place `where`. Raises SuiteError."""
     reader = _Reader(where)
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
@@ -251,7 +251,7 @@ class _Reader:
         self._where = where
         self._head: Head | None = None
         self._scenarios: dict[str, int] = {}
-        self._performances: list[tuple[int, SuiteScenario, list[tuple[int, Step]]]] = []
+        self._scenario_runs: list[tuple[int, SuiteScenario, list[tuple[int, Step]]]] = []
         self._ids: dict[str, int] = {}
         """The names of the facts, queries and turns of the current scenario, with their lines."""
         self._items: set[str] = set()
@@ -262,12 +262,12 @@ class _Reader:
     def suite(self, sha256: str) -> Suite:
         if self._head is None and not self.problems:
             self._refuse(1, "the file holds no line", "begin it with a line of kind suite")
-        elif not self._performances and not self.problems:
+        elif not self._scenario_runs and not self.problems:
             self._refuse(1, "the suite holds no scenario", "add a line of kind scenario")
         if self._head is None or self.problems:
             raise SuiteError(self.problems)
-        performances = (ScenarioRun(line, scenario, tuple(steps)) for line, scenario, steps in self._performances)
-        return Suite(self._where, sha256, self._head, tuple(performances))
+        scenario_runs = (ScenarioRun(line, scenario, tuple(steps)) for line, scenario, steps in self._scenario_runs)
+        return Suite(self._where, sha256, self._head, tuple(scenario_runs))
 
     def take(self, number: int, line: Head | SuiteScenario | Step) -> None:
         if isinstance(line, Head):
@@ -275,20 +275,20 @@ class _Reader:
                 self._refuse(number, "a second line of kind suite", "take it out: a file holds one suite")
             self._head = self._head or line
         elif self._head is None:
-            # One complaint is enough: the other lines may be right.
+            # Reported once: the other lines may be right.
             self._head = Head(kind="suite", format="signet-bench-suite/1", name="unnamed", licence="unknown")
             self._refuse(number, "the suite does not begin with its head", "put a line of kind suite first")
         elif isinstance(line, SuiteScenario):
             before = self._scenarios.setdefault(line.id, number)
-            self._performances.append((number, line, []))
+            self._scenario_runs.append((number, line, []))
             self._ids, self._items, self._sessions = {}, set(), {OWN_SESSION}
             if before != number:
                 self._refuse(number, f"scenario {line.id!r} is in line {before} already", "give it another id")
-        elif not self._performances:
+        elif not self._scenario_runs:
             self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
         else:
             # Added even if it is refused, so that later steps that depend on it are not refused too.
-            self._performances[-1][2].append((number, line))
+            self._scenario_runs[-1][2].append((number, line))
             self._check(number, line)
 
     def _check(self, number: int, step: Step) -> None:
@@ -297,22 +297,22 @@ class _Reader:
         elif step.session not in self._sessions:
             remedy = f"add a line of kind start for {step.session!r}"
             self._refuse(number, f"session {step.session!r} has not been started", remedy)
-        named = [("fact", step.fact)] if isinstance(step, SuiteForget) else []
-        if isinstance(step, SuiteQuery | SuiteStart | SuiteTurn):
+        references = [("fact", step.fact)] if isinstance(step, SuiteForget) else []
+        if isinstance(step, QuestionStep):
             members = ("evidence", "expect", "absent")
-            named = [(member, name) for member in members for name in getattr(step, member)]
-        for member, name in named:
+            references = [(member, name) for member in members for name in getattr(step, member)]
+        for member, name in references:
             if name not in self._items:
                 message = f"{member} {name!r} is not the id of a fact or prompt above it in this scenario"
                 self._refuse(number, message, "name one that is stored before it is asked for, or take it out")
-        own = getattr(step, "id", None)
-        if own is None:
+        step_id = getattr(step, "id", None)
+        if step_id is None:
             return
-        before = self._ids.setdefault(own, number)
+        before = self._ids.setdefault(step_id, number)
         if before != number:
-            self._refuse(number, f"id {own!r} is in line {before} already", "give each step its own id")
+            self._refuse(number, f"id {step_id!r} is in line {before} already", "give each step its own id")
         if isinstance(step, SuiteFact | SuiteTurn):
-            self._items.add(own)
+            self._items.add(step_id)
 
     def _refuse(self, number: int, message: str, remedy: str) -> None:
         self.problems.append(DocumentError(f"{self._where}:{number}: {message}", remedy=remedy))

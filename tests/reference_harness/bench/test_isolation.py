@@ -63,14 +63,16 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
     """Two that hold memories side by side have their own files open, find their own, and touch no file of the user."""
     before = hashes(home)
     running_before = descendants(os.getpid())  # other tests of this process may have a daemon too
-    performances = suite(hut_lines(2)).performances
+    scenario_runs = suite(hut_lines(2)).scenario_runs
     notes: dict[int, list[Record]] = {0: [], 1: []}
     opened_files: list[Path] = []
 
     async def hold(number: int, met: asyncio.Barrier) -> None:
         subject = EmbeddedDaemon(None, DaemonOptions(limit=10))
         async with subject.open(tmp_path / f"run-{number}", "same name", 1) as opened:
-            await perform(performances[number], opened.player(performances[number]), notes[number].append, lambda: None)
+            await perform(
+                scenario_runs[number], opened.player(scenario_runs[number]), notes[number].append, lambda: None
+            )
             await met.wait()
             if number == 0:
                 opened_files.extend(open_files(descendants(os.getpid()) - running_before))

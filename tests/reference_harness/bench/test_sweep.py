@@ -48,7 +48,7 @@ def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.Cap
     [
         ("runs: {}", "runs"),
         ("runs: {a: {subjekt: fts5}}", "subjekt"),
-        ("runs: {../a: {subject: fts5}}", "names no folder"),
+        ("runs: {../a: {subject: fts5}}", "cannot be a folder"),
         ("runs: {a: {subject: fts5, agent: {}}}", "only a daemon of its own reads 'agent'"),
         ("runs: [", "settings.yaml"),
     ],
