@@ -9,7 +9,7 @@ import httpx
 
 from signet_conformance.daemon.http.app import create_app
 from signet_conformance.daemon.state import Daemon, DaemonSettings
-from signet_conformance.probing.replay import ProbeAnswer, Replay, put_seeds, recorded
+from signet_conformance.probing.replay import ProbeAnswer, Replay, recorded, send_seeds
 
 _KEYS: dict[str, dict[str, Any]] = {
     "PROBE_ADMIN": {"role": "admin"},
@@ -28,7 +28,7 @@ async def replayed(release: str, group: str, workspace: Path) -> list[ProbeAnswe
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:3850", timeout=60) as client:
             if mode == "local":
-                await put_seeds(client)
+                await send_seeds(client)
             if group == "team" and mode == "local":
                 has_keys = app.daemon.behaviour.api_keys
                 keys = await _make_keys(client) if has_keys else _make_tokens(app.daemon)

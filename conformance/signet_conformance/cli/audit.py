@@ -28,7 +28,7 @@ import click
 
 from signet_conformance.audit.summary import FAIL_ON, AuditEnding, FailOn
 from signet_conformance.cli.commands import command_named, epilog_of
-from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.shared_options import known_options
 from signet_conformance.contract import version_document
 from signet_conformance.errors import UsageError, printable
@@ -36,24 +36,24 @@ from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
 
 DEFAULT_OUT = "signet-audit"
-_ANY = "recordings"
+_DEFAULT_COMMAND = "recordings"
 
 
 class _Group(click.Group):
-    """Takes a first word that names no command for a data set."""
+    """A group whose default command judges: a first word that names no command is a data set."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command that judges before the words of a data set."""
-        shown = [name for name, each in self.commands.items() if not each.hidden]
-        if args and args[0] not in (*shown, "--help", "-h"):
-            args = [_ANY, *args]
+        visible = [name for name, each in self.commands.items() if not each.hidden]
+        if args and args[0] not in (*visible, "--help", "-h"):
+            args = [_DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
         """The help of the command that judges, which is what people look for."""
-        judging = self.commands[_ANY]
-        with click.Context(judging, info_name=ctx.info_name, parent=ctx.parent) as shown:
-            return judging.get_help(shown)
+        judging = self.commands[_DEFAULT_COMMAND]
+        with click.Context(judging, info_name=ctx.info_name, parent=ctx.parent) as context:
+            return judging.get_help(context)
 
 
 @click.group(cls=_Group, no_args_is_help=False, invoke_without_command=True)
@@ -79,7 +79,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
 
 
 @command.command(
-    _ANY,
+    _DEFAULT_COMMAND,
     hidden=True,
     help="Judge all recordings of each DATASET (a folder, a glob, or a prefix of an object store such as s3://…),"
     " in batches. `audit query SQL` queries the results, `audit show ID` shows one of the recordings.",
@@ -145,13 +145,13 @@ def recordings(
         raise UsageError("needs a baseline", where="--fail-on new", remedy="add --baseline FILE")
     if form == "parquet":
         import_extra("duckdb", "--format parquet")
-    demand_apart([html, failures.written], [file.path for file in failures.files])
+    demand_distinct_files([html, failures.written], [file.path for file in failures.files])
     folder = Path(out)
     terms = AuditTerms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:
         judge = judge_here
         if scheduler is None and (count := workers or processors()) > 1:
-            # Begun before the folder is locked: a worker that outlives us for a moment must not hold the lock.
+            # Started before the folder is locked: a worker that lives a moment longer than we must not hold the lock.
             judge = stack.enter_context(AuditWorkers(count)).each
         stack.enter_context(lock_folder(folder))
         manifest, resumed = open_manifest(terms, folder)
@@ -177,7 +177,7 @@ def recordings(
 
 
 def _counting(total: int) -> AbstractContextManager[Callable[[str, bool], None]]:
-    """Count batches on a terminal; write nothing to a log until the end."""
+    """Show a count of batches on a terminal, and nothing elsewhere."""
     from signet_conformance.reports.terminal import is_live, steps
 
     return steps(total, "judging batches", sys.stderr) if is_live(sys.stderr) else nullcontext(lambda *_: None)
@@ -192,7 +192,7 @@ def _counting(total: int) -> AbstractContextManager[Callable[[str, bool], None]]
 @_out
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per row.")
 def query(*, sql: str, out: str, as_json: bool) -> int:
-    """Answer; nothing but the results can be read, and nothing written."""
+    """Print the rows. The query can read only the results, and can write nothing."""
     from signet_conformance.audit.results import run_query
 
     columns, rows = run_query(Path(out), sql)
@@ -224,7 +224,7 @@ def query(*, sql: str, out: str, as_json: bool) -> int:
 def show_recording(
     ctx: click.Context, *, recording: str, out: str, exchanges: tuple[int, ...], only: tuple[str, ...], bodies: bool
 ) -> Any:
-    """Find it by the manifest, and show it; one of an object store is copied first."""
+    """Show the recording with this id. One in an object store is copied first."""
     from signet_conformance.audit import stores
     from signet_conformance.audit.manifest import read_manifest
 

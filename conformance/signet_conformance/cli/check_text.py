@@ -1,4 +1,4 @@
-"""What `check` shows in a terminal; not loaded when only a document for programs is written."""
+"""The text of `check` for a terminal. It is not imported if only a document for programs is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from signet_conformance.reports.text import Headings, OpenRequirements, known_li
 class CheckText(Struct):
     """Writes the run as text to a stream. `replayed` are the arguments that named the traces.
 
-    With `summary` a breach takes one line.
+    With `summary`, each kind of breach takes one line.
     """
 
     stream: TextIO
@@ -40,8 +40,8 @@ class CheckText(Struct):
     def _colour(self) -> bool:
         return wants_colour(self.stream)
 
-    def trace(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
-        """Take one trace. Nothing is printed before the last one, since one cause may show in several traces."""
+    def add(self, judged: JudgedTrace, known: Mapping[str, str]) -> None:
+        """Add a trace. Nothing is printed before `end`, since one cause may show in several traces."""
         self._headings.add(judged)
         self._warnings.update(dict.fromkeys(warning_lines([judged.trace])))
         if broke_off(judged.trace) is None:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from signet_conformance.children.spread import batches, spread
 from signet_conformance.cli.commands import PROGRAM, tell
-from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.recordings import STDIN, TraceFiles, read_recording
-from signet_conformance.cli.shared_options import ReportFiles, parse_declarations, selected
+from signet_conformance.cli.shared_options import ReportFiles, parse_declarations, select_requirements
 from signet_conformance.contract import version_document
 from signet_conformance.engine import JudgedTrace
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
@@ -58,7 +58,7 @@ def check(
     if contract is not None:
         version_document(contract)
     terms = Terms(
-        only=selected(only, "-k/--only"),
+        only=select_requirements(only, "-k/--only"),
         contract=contract,
         strict=strict,
         least_coverage=None
@@ -77,7 +77,7 @@ def check(
         run.pass_over(note)
     if not files:
         return UsageError.exit_status
-    demand_apart(
+    demand_distinct_files(
         [*reports.files, failures.written], [*files, *(file.path for file in failures.files), reports.selftest_file]
     )
     with ExitStack() as stack:
@@ -90,11 +90,11 @@ def check(
         else:
             from signet_conformance.cli.check_text import CheckText
 
-            shown = CheckText(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
+            text = CheckText(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
             for judged in run.each(_with_progress(files, stack), files):
-                shown.trace(judged, terms.known_in(judged))
+                text.add(judged, terms.known_in(judged))
             conclusion = run.conclude()
-            shown.end(conclusion)
+            text.end(conclusion)
         run.close_reports(conclusion)
     written = conclusion.write_baseline()
     if written is not None and reports.document is None:

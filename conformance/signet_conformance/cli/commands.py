@@ -27,9 +27,9 @@ from signet_conformance.errors import (
 )
 
 TRACEBACK_VARIABLE = "SIGNET_CONFORMANCE_TRACEBACK"
-READER_LEFT = 141
+BROKEN_PIPE_STATUS = 141
 """Exit status that a shell reports for a program ended by a closed pipe: 128 and the number of SIGPIPE."""
-_NOT_OF_THE_KIT = {
+_USER_ERRORS = {
     errno.EACCES, errno.ENOENT, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.ENOSPC,
     errno.EDQUOT, errno.EMFILE, errno.ENFILE,
 }  # fmt: skip
@@ -64,7 +64,7 @@ def _as_click_shows(paragraph: str) -> str:
 
 
 def command_named(name: str) -> click.Command:
-    """The command of a name in the table; its module is imported by this."""
+    """Import the module of a command in the table, and return the command."""
     command: click.Command = import_module(f"signet_conformance.cli.{name.replace('-', '_')}").command
     return command
 
@@ -100,13 +100,13 @@ class CommandTable(click.Group):
                 formatter.write_dl([(name.ljust(widest), COMMANDS[name]) for name in names])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a reader of stdout that leaves early ends it quietly."""
+        """Run the command; end quietly if the reader of stdout leaves early."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             _discard(sys.stdout)
-            return READER_LEFT
+            return BROKEN_PIPE_STATUS
         return result
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]  # never standalone
@@ -118,20 +118,20 @@ class CommandTable(click.Group):
 
 
 def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
-    """The exit status of `run()`, or of the failure it ends with; stderr tells it, and names the help of `command`."""
+    """Return the exit status of `run()`. Report a failure on stderr, with the help of `command`; return its status."""
     try:
         result = run()
     except SignetConformanceError as failure:
         tell(failure)
         return failure.exit_status
-    except _NO_COMMAND as asked:
+    except _NO_COMMAND as help_shown:
         # The message is the group's help, which `tell` would put behind `error:`.
-        _write(asked.format_message())
+        _write(help_shown.format_message())
         return UsageError.exit_status
     except click.UsageError as misuse:
         # click gives no context for a misspelt option of the program; a hidden command's help is its group's.
-        shown = misuse.ctx if misuse.ctx is None or not misuse.ctx.command.hidden else misuse.ctx.parent
-        path = command if shown is None else shown.command_path
+        context = misuse.ctx if misuse.ctx is None or not misuse.ctx.command.hidden else misuse.ctx.parent
+        path = command if context is None else context.command_path
         tell(UsageError(misuse.format_message(), remedy=f"{path} --help"))
         return UsageError.exit_status
     except click.ClickException as failure:
@@ -144,7 +144,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
             return EXIT_INTERRUPTED
         crash: Exception = ended.__cause__
     except OSError as failure:
-        if failure.errno not in _NOT_OF_THE_KIT or (failure.errno == errno.ENOENT and failure.filename is None):
+        if failure.errno not in _USER_ERRORS or (failure.errno == errno.ENOENT and failure.filename is None):
             crash = failure
         elif os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -165,7 +165,7 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
 
 
 def _discard(stream: TextIO) -> None:
-    """Discard what a stream still holds: the interpreter flushes it once more, and would fail at that again."""
+    """Discard the buffer of a stream, because the interpreter flushes it again at its end and would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -198,7 +198,7 @@ def tell(failure: SignetConformanceError, stream: TextIO | None = None) -> None:
 
 
 def _write(text: str, stream: TextIO | None = None) -> None:
-    """Write a message to stderr. If it cannot be written, the exit status still tells the failure."""
+    """Write a message to stderr. If it cannot be written, the exit status still shows the failure."""
     out = stream or sys.stderr
     try:
         print(text, file=out, flush=True)
@@ -238,7 +238,7 @@ def main() -> NoReturn:
     """Run `signet-conformance` with the arguments of this process and exit."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Whoever started us closed it (`>&-`): output goes nowhere, and the exit status stays the run's.
+            # The caller closed it (`>&-`): output is dropped, and the exit status is that of the command.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its escape, not a crash.
@@ -249,7 +249,7 @@ def main() -> NoReturn:
     except SystemExit as leaving:
         if isinstance(leaving.code, int) and sys.gettrace() is None and not _has_exit_work():
             _end_watchdog()
-            # To free the millions of objects of a large trace takes time, for which the user would wait.
+            # Freeing the millions of objects of a large trace would only keep the user waiting.
             os._exit(leaving.code)
         raise
 

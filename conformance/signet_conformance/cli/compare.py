@@ -26,7 +26,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.commands import WHICH, epilog_of
-from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.report_files import FILE, report_of_run
 from signet_conformance.errors import printable
 
@@ -47,7 +47,7 @@ def command(*, old: str, new: str, comment: str | None, strict: bool, force: boo
     from signet_conformance.diff.reports import BreachGroup, compare_reports
     from signet_conformance.reports.terminal import terminal_width, wants_colour
 
-    demand_apart([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
+    demand_distinct_files([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
     (before, its_folder), (after, folder) = report_of_run(old), report_of_run(new)
     outcome = compare_reports(before, after, its_folder, folder)
     status = 1 if outcome.fails or (strict and outcome.of(BreachGroup.FRESH)) else outcome.unjudged

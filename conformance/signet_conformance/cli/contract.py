@@ -1,4 +1,4 @@
-"""`signet-conformance contract`: the frozen versions, what changed between two, and which one a daemon serves."""
+"""`signet-conformance contract`: the frozen versions, the changes between two, and which one a daemon serves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from signet_conformance.probing import OtherAnswer, ProbedAnswers
 
 _DIFF = "contract diff"
-_SURE = {
+_CONFIDENCE = {
     "high": "is confirmed by the answers of a real daemon.",
     "medium": "is read from source and documentation: no such daemon was available to run.",
     "low": "is read from documentation and some source files: take it as a preview, not as a promise.",
@@ -56,7 +56,7 @@ def openapi_document(version: str) -> None:
     # Imported here: no other command of the group makes one.
     from signet_conformance.contract.openapi import openapi
 
-    _version(version, "contract openapi")
+    _load_version(version, "contract openapi")
     click.echo(json.dumps(openapi(version), indent=1))
 
 
@@ -86,11 +86,11 @@ def document_schema(name: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def diff(old: str, new: str, as_json: bool) -> None:
     """List what a connector's author must change from OLD to NEW."""
-    changed = difference(old, new)
+    comparison = difference(old, new)
     if as_json:
-        click.echo(json.dumps(changed, indent=2))
+        click.echo(json.dumps(comparison, indent=2))
     else:
-        print_drawn(_describe_changes(changed))
+        print_drawn(_describe_changes(comparison))
 
 
 _DAEMON = click.option(
@@ -102,7 +102,7 @@ _DAEMON = click.option(
 _WRITES = click.option("--allow-writes", is_flag=True, help="Let the probes write into a running daemon.")
 
 
-def _put_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> ProbedAnswers:
+def _send_probes(daemon: str, versions: Sequence[str], *, allow_writes: bool) -> ProbedAnswers:
     from signet_conformance.probing import learn
     from signet_conformance.running.daemon import demand_consent
 
@@ -121,12 +121,12 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
     """Find out which version a daemon serves best. Send it recorded requests, and say where its answers differ."""
     if draft is not None and Path(draft).exists():
         raise UsageError("is there already", where=draft, remedy="name a folder that does not exist")
-    learnt = _put_probes(daemon, contract_versions(), allow_writes=allow_writes)
-    print_drawn(_describe_learnt(learnt))
+    answers = _send_probes(daemon, contract_versions(), allow_writes=allow_writes)
+    print_drawn(_describe_answers(answers))
     if draft is not None:
         from signet_conformance.probing import write_draft
 
-        for path in write_draft(learnt, Path(draft)):
+        for path in write_draft(answers, Path(draft)):
             click.echo(f"wrote {printable(str(path), 400)}")
     return 0
 
@@ -137,22 +137,22 @@ def learn_version(*, daemon: str, allow_writes: bool, draft: str | None) -> int:
 @_WRITES
 def prove(version: str, *, daemon: str, allow_writes: bool) -> int:
     """Check whether a daemon answers as VERSION does. Exit status: 0 if it answers every probe so, else 1."""
-    _version(version, "contract prove")
-    learnt = _put_probes(daemon, [version], allow_writes=allow_writes)
-    others = list(learnt.other_answers(version))
-    print_drawn(_describe_others(others, version, len(learnt.rows)))
+    _load_version(version, "contract prove")
+    answers = _send_probes(daemon, [version], allow_writes=allow_writes)
+    others = list(answers.other_answers(version))
+    print_drawn(_describe_others(others, version, len(answers.rows)))
     return 1 if others else 0
 
 
-def _describe_learnt(learnt: ProbedAnswers) -> Iterator[RenderableType]:
-    release = printable(learnt.reported or "without a version", 40)
-    yield Text(f"daemon {release} serves contract {learnt.best} best", STRONG)
+def _describe_answers(answers: ProbedAnswers) -> Iterator[RenderableType]:
+    release = printable(answers.reported or "without a version", 40)
+    yield Text(f"daemon {release} serves contract {answers.best} best", STRONG)
     yield grid(
-        (f"  {version}", f"{agreeing:>4} of {len(learnt.rows)} answers alike")
-        for version, agreeing in learnt.agreeing.items()
+        (f"  {version}", f"{agreeing:>4} of {len(answers.rows)} answers alike")
+        for version, agreeing in answers.agreeing.items()
     )
     yield Text()
-    yield from _describe_others(list(learnt.other_answers(learnt.best)), learnt.best, len(learnt.rows))
+    yield from _describe_others(list(answers.other_answers(answers.best)), answers.best, len(answers.rows))
 
 
 def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -> Iterator[RenderableType]:
@@ -171,41 +171,41 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
         for each in others:
             if (each.operation or "") == operation:
                 alike.setdefault(printable(each.differences[0], 300), []).append(each.probe)
-        for said, probes_of_it in alike.items():
-            yield Paragraph(f"{first_of(probes_of_it, 1)}: {said}", 4, 6)
+        for text, probes_alike in alike.items():
+            yield Paragraph(f"{first_of(probes_alike, 1)}: {text}", 4, 6)
 
 
-def _describe_changes(changed: Mapping[str, Any]) -> Iterator[RenderableType]:
-    yield Text(f"From contract {changed['from']} to {changed['to']}", STRONG)
-    yield from (Paragraph(f"{version} {_SURE[how_sure]}") for version, how_sure in changed["confidence"].items())
+def _describe_changes(comparison: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield Text(f"From contract {comparison['from']} to {comparison['to']}", STRONG)
+    yield from (Paragraph(f"{version} {_CONFIDENCE[level]}") for version, level in comparison["confidence"].items())
     for title, members in (
         ("Requirements that come into force", "added"),
         ("Requirements no longer in force", "removed"),
     ):
-        rows = changed["requirements"][members]
+        rows = comparison["requirements"][members]
         if rows:
             yield Text(f"\n{title}: {len(rows)}")
         for row in rows:
             yield Paragraph(f"{row['level']:<6} {row['id']}  {row['title']}", 2, 9)
-    if not any(changed["requirements"].values()):
+    if not any(comparison["requirements"].values()):
         yield Text("\nBoth have the same requirements in force.")
-    changes = changed["changes"]
+    changes = comparison["changes"]
     yield Text(f"\nOperations and fields: {len(changes)}")
     by_operation: dict[str | None, list[Mapping[str, Any]]] = {}
     for change in changes:
         by_operation.setdefault(change["operation"], []).append(change)
     several = len({change["since"] for change in changes}) > 1
-    # What is about no operation in particular stands last.
+    # Changes that concern no single operation come last.
     for operation in sorted(by_operation, key=lambda operation: operation is None):
         yield Text(f"  {operation or 'in general'}")
         for change in by_operation[operation]:
             since = f" ({change['since']})" if several else ""
-            what = change["field"] or ("" if operation is None or change["change"] == "changed" else "the operation")
-            words = [word for word in (f"{what}{since}".strip(), change.get("note")) if word]
+            subject = change["field"] or ("" if operation is None or change["change"] == "changed" else "the operation")
+            words = [word for word in (f"{subject}{since}".strip(), change.get("note")) if word]
             yield Paragraph(f"{change['change']:<8} {'  '.join(words)}", 4, 13)
 
 
-def _version(name: str, where: str) -> Mapping[str, Any]:
+def _load_version(name: str, where: str) -> Mapping[str, Any]:
     try:
         document: Mapping[str, Any] = version_document(name)
     except ContractError as failure:
@@ -214,8 +214,8 @@ def _version(name: str, where: str) -> Mapping[str, Any]:
 
 
 def difference(old: str, new: str) -> dict[str, Any]:
-    """The requirements and changes that lie between two versions, each step's changes in order."""
-    first, last = _version(old, _DIFF), _version(new, _DIFF)
+    """The requirements added and removed between two versions, and the changes of each version on the way, in order."""
+    first, last = _load_version(old, _DIFF), _load_version(new, _DIFF)
     if old == new:
         others = " or ".join(version for version in contract_versions() if version != new)
         raise UsageError(f"{new} is compared with itself", where=_DIFF, remedy=f"compare it with {others}")

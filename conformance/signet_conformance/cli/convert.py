@@ -93,7 +93,7 @@ def _lost_notes(trace: Trace) -> Iterator[str]:
 
 
 def _left_out_notes(written: ConversionCounts, left_out: Counter[str]) -> Iterator[str]:
-    """Name what of a capture is not in the trace."""
+    """Name the parts of a capture that are not in the trace."""
     for why, number in left_out.most_common():
         yield f"left out: {counted(number, 'request')} with {why}"
     if written.others:

@@ -18,7 +18,7 @@ import sys
 import click
 
 from signet_conformance.cli.commands import WHICH, epilog_of
-from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.recordings import read_recording
 from signet_conformance.diff import document, text
 from signet_conformance.diff.recordings import compare
@@ -68,7 +68,7 @@ def command(
     force: bool,
 ) -> int:
     """Compare; exit 1 on a contract-relevant difference."""
-    demand_apart([output, html], [first, second])
+    demand_distinct_files([output, html], [first, second])
     volatile = VolatileClasses(keep, own_classes(own))
     with collector_paused():
         comparison = compare(Recording(read_recording(first)), Recording(read_recording(second)), volatile)

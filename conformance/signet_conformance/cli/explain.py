@@ -40,16 +40,16 @@ def command(named: tuple[str, ...], as_json: bool) -> int:
             _write([entry for name, entry in contract.entries().items() if name in contract.requirements()])
         else:
             first, *_, last = contract.daemon_requirements()
-            beside = [Text(f"and on the daemon's side {first} to {last}")]
+            notes = [Text(f"and on the daemon's side {first} to {last}")]
             first, *_, last = contract.harness_requirements()
-            beside.append(Text(f"and on what reaches the model {first} to {last}"))
-            listed = terminal.grid((name, each.level, each.title) for name, each in contract.requirements().items())
-            terminal.print_drawn([listed, *beside])
+            notes.append(Text(f"and on what reaches the model {first} to {last}"))
+            table = terminal.grid((name, each.level, each.title) for name, each in contract.requirements().items())
+            terminal.print_drawn([table, *notes])
         return 0
-    names = list(dict.fromkeys(name for given in named for name in matching(given, list(known))))
+    names = list(dict.fromkeys(name for pattern in named for name in matching(pattern, list(known))))
     if as_json:
-        asked = [contract.entries()[name] for name in names]
-        _write(asked[0] if len(asked) == 1 else asked)
+        entries = [contract.entries()[name] for name in names]
+        _write(entries[0] if len(entries) == 1 else entries)
         return 0
     for place, name in enumerate(names):
         terminal.print_drawn([*([Text()] if place else []), *_page(known[name])])
@@ -69,7 +69,7 @@ def _page(requirement: contract.Requirement) -> Iterator[RenderableType]:
         ("since", ". ".join([since, *filter(None, [requirement.since_note])])),
         ("speaks of", ", ".join(requirement.operations) or "any exchange"),
         ("subject", requirement.subject),
-        ("verdict", _general(requirement)),
+        ("verdict", _verdict_rule(requirement)),
         *(("", sentence) for sentence in contract.sentences(requirement.verdict)),
         ("source", requirement.source),
         ("why", requirement.why),
@@ -78,7 +78,7 @@ def _page(requirement: contract.Requirement) -> Iterator[RenderableType]:
         ("needs", _SIDES.get(requirement.side) or _DECIDES[requirement.decides]),
     ]
     yield from (terminal.labelled(label, text) for label, text in facts)
-    yield terminal.labelled("page", _documented(requirement.id))
+    yield terminal.labelled("page", _documentation_of(requirement.id))
     yield Text()
     if not requirement.example:
         yield terminal.labelled_command("check", ["signet-conformance", "check", "TRACE"])
@@ -102,8 +102,8 @@ _DECIDES = {
 }
 
 
-def _documented(name: str) -> str:
-    """Where the documentation has the requirement, with what this command leaves out."""
+def _documentation_of(name: str) -> str:
+    """The address of the requirement's page, or the page's place in the documentation."""
     return page_address(name) or f"requirements/{name} of the documentation, which also names what proves its rule"
 
 
@@ -112,7 +112,7 @@ def _levels(requirement: contract.Requirement) -> str:
     return ", ".join([requirement.level, *later])
 
 
-def _general(requirement: contract.Requirement) -> str:
+def _verdict_rule(requirement: contract.Requirement) -> str:
     breach = "FAIL" if requirement.level == "MUST" else "WARN"
     return f"PASS when the subject meets the sentence, else {breach}; NOT-APPLICABLE without a subject."
 

@@ -41,8 +41,8 @@ def command() -> None:
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
 def check(name: str, recordings: tuple[str, ...]) -> int:
     """Print the differences, and exit with 1 if there are any."""
-    face, release, traces, played_ones = _read_recordings(name, recordings)
-    at_model = dict.fromkeys(each.words for each in model_drifts(traces, played_ones))
+    face, release, traces, played_runs = _read_recordings(name, recordings)
+    at_model = dict.fromkeys(each.words for each in model_drifts(traces, played_runs))
     differences = [*_differences(face, traces), *at_model]
     observed = "events of a plugin" if face.data.tells_plugins else "runs of hooks"
     lines = [f"{face.name} beside {face.data.harness} {release}: {len(drift.hooks_observed(traces))} {observed}"]
@@ -50,12 +50,12 @@ def check(name: str, recordings: tuple[str, ...]) -> int:
         lines.append(f"not compared, because no run shows them: {', '.join(unobserved)}")
     if unplayed := drift.unplayed(face.data, traces):
         lines.append(f"not compared, because the face does not play them: {', '.join(unplayed)}")
-    if compared := turns_compared(traces, played_ones):
+    if compared := turns_compared(traces, played_runs):
         lines.append(f"requests to the model compared in {counted(compared, 'turn')}")
     elif any(trace.model is not None for trace in traces):
         lacks = (
             "no scenario was performed in both; add --every-scenario to the real run"
-            if played_ones
+            if played_runs
             else "name the recordings of a played run of the scenarios, too"
         )
         lines.append(f"requests to the model not compared: {lacks}")
@@ -81,8 +81,8 @@ def update(name: str, recordings: tuple[str, ...], output: str, force: bool) -> 
         document = drift.update_plugin_face(data, traces, [play_steps(face, trace) for trace in traces], release)
     with report_stream(output, force) as stream:
         stream.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    left = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
-    by_hand = (f"to change by hand: {printable(line, 600)}" for line in left)
+    remaining = _differences(HostFace(Path(output).absolute(), type(face.data).model_validate(document)), traces)
+    by_hand = (f"to change by hand: {printable(line, 600)}" for line in remaining)
     print(f"wrote {printable(output, 400)}", *by_hand, sep="\n")
     return 0
 
@@ -97,12 +97,12 @@ def _differences(face: HostFace, traces: Sequence[Trace]) -> Sequence[str]:
 
 
 def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, str, Sequence[Trace], Sequence[Trace]]:
-    """The face, the program's release, the recordings of the program, and those of played runs among the files."""
+    """The face, the program's release, the recordings of the program, and those of played runs."""
     files = trace_files(recordings)
     if files.complaints:
         raise files.complaints[0]
-    every = [read_recording(file) for file in files.files]
-    traces = [trace for trace in every if not is_played(trace)]
+    all_traces = [read_recording(file) for file in files.files]
+    traces = [trace for trace in all_traces if not is_played(trace)]
     launched = drift.release_of(traces)
     if launched is None or not drift.hooks_observed(traces):
         why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
@@ -119,8 +119,8 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             where=Path(recordings[0]),
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
-    played_ones = [trace for trace in every if is_played(trace)]
-    played = drift.release_of(played_ones)
+    played_runs = [trace for trace in all_traces if is_played(trace)]
+    played = drift.release_of(played_runs)
     # An author of a face for this release names it by this release in the played run.
     if played is not None and played[1] not in (face.data.version, release):
         raise UsageError(
@@ -129,4 +129,4 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             where=", ".join(map(str, recordings)),
             remedy=f"signet-conformance run TARGET --face {face.path.stem} --report played",
         )
-    return face, release, traces, played_ones
+    return face, release, traces, played_runs

@@ -131,12 +131,12 @@ def command(
     pin = workflow.installed_pin() if kit is None else workflow.checked_pin(kit)
     declared = {place: _connectors(place, target, every=every) for place in places}
     # Refuse values that a lane does not accept before anything is written.
-    given = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
+    inputs = {(place, each.name): place.inputs(each.name, scenarios) for place in places for each in declared[place]}
     writer = InitWriter(places[0].root, dry_run)
     for place, connectors in declared.items():
         _write_settings(writer, place, connectors)
     set_up = [
-        _SetUp(place, each, given[place, each.name]) for place, connectors in declared.items() for each in connectors
+        _SetUp(place, each, inputs[place, each.name]) for place, connectors in declared.items() for each in connectors
     ]
     writer.extend(places[0].root / workflow.IGNORE, places[0].ignored)
     for each in [] if dry_run else set_up:
@@ -152,9 +152,9 @@ def command(
             writer.write(place.folder / workflow.BASELINE, _baseline_text(failing))
     driven = [each.place.driven(each.connector.name, each.inputs.scenarios) for each in set_up]
     writer.write(places[0].root / WORKFLOW, workflow.Workflow(driven, pin).text())
-    # Run the lane as it will be run before saying that it passes.
+    # Run the lane once before saying that it passes.
     for each in set_up:
-        if each.failing and each.place.folder / workflow.BASELINE not in writer.left:
+        if each.failing and each.place.folder / workflow.BASELINE not in writer.existing:
             print(f"\nonce more, as the lane will run {each.connector.name}:", flush=True)
             each.lane_status = _run_lane(replace(each.inputs, baseline=each.place.folder / workflow.BASELINE))
             if each.lane_status == EXIT_INTERRUPTED:
@@ -253,45 +253,45 @@ def _run(inputs: Inputs, connector: discovery.FoundConnector) -> tuple[int, Conc
         )
         tell(failure)
         return failure.exit_status, None
-    ended = _perform(inputs)
-    if not ended.performances:
+    lane_run = _perform(inputs)
+    if not lane_run.performances:
         with contextlib.suppress(OSError):
             inputs.report.rmdir()
-        return ended.status, None
-    (performance,) = ended.performances
+        return lane_run.status, None
+    (performance,) = lane_run.performances
     if _is_silent(performance.conclusion):
         judged = performance.conclusion.judged
-        told = note_lines(each.trace for each in judged)
-        print(f"no request was recorded in {counted(len(judged), 'scenario')}", *told, sep="\n")
-        return ended.status, performance.conclusion
+        remarks = note_lines(each.trace for each in judged)
+        print(f"no request was recorded in {counted(len(judged), 'scenario')}", *remarks, sep="\n")
+        return lane_run.status, performance.conclusion
     lines = [*run_lines(performance, summary=True)]
-    # What a connector threw is what its author looks for first.
+    # A connector's author looks first for the errors that it raised.
     notes = [note for note in note_lines(performance.recordings.read_so_far) if note not in lines]
     print(*notes[:_MOST_NOTES], *lines, sep="\n")
     if not performance.conclusion.recorded:
-        print(*silence(ClosingText(performance.conclusion, ended.status, terminal_width())), sep="\n")
+        print(*silence(ClosingText(performance.conclusion, lane_run.status, terminal_width())), sep="\n")
     page = os.path.relpath(inputs.report / FORMATS["html"].file)
     print(f"report: {printable(page, 1000)}, and beside it the recordings and every other format")
-    return ended.status, performance.conclusion
+    return lane_run.status, performance.conclusion
 
 
 def _run_lane(inputs: Inputs) -> int:
     """Run the lane once and delete its report. Print what makes it red; return the exit status."""
     with tempfile.TemporaryDirectory(prefix="signet-init-") as folder:
-        ended = _perform(replace(inputs, report=Path(folder).resolve() / "report"))
-        for performance in ended.performances:
-            text = ClosingText(performance.conclusion, ended.status, terminal_width(), wants_colour(sys.stdout))
-            print(*(closing_lines(text) if ended.status else closing(text)), sep="\n")
-    return ended.status
+        lane_run = _perform(replace(inputs, report=Path(folder).resolve() / "report"))
+        for performance in lane_run.performances:
+            text = ClosingText(performance.conclusion, lane_run.status, terminal_width(), wants_colour(sys.stdout))
+            print(*(closing_lines(text) if lane_run.status else closing(text)), sep="\n")
+    return lane_run.status
 
 
 def _perform(inputs: Inputs) -> LaneRun:
     sys.stdout.flush()
-    with show_progress(sys.stderr) as shown:
-        ended = perform(inputs, shown)
-    if ended.failure is not None:
-        tell(ended.failure)
-    return ended
+    with show_progress(sys.stderr) as tell_progress:
+        lane_run = perform(inputs, tell_progress)
+    if lane_run.failure is not None:
+        tell(lane_run.failure)
+    return lane_run
 
 
 def _is_silent(conclusion: Conclusion) -> bool:
@@ -311,13 +311,13 @@ def _closing(set_up: _SetUp, writer: InitWriter) -> Iterator[str]:
         for verdict, word in ((Verdict.FAIL, "fails"), (Verdict.WARN, "warns")):
             if names := [name for name, each in failing.items() if each is verdict]:
                 yield f"{word} now: {', '.join(names)}"
-        if set_up.place.folder / workflow.BASELINE not in writer.left:
+        if set_up.place.folder / workflow.BASELINE not in writer.existing:
             if set_up.lane_status == 0:
                 yield f"{workflow.BASELINE} lets the lane pass until {until.isoformat()}, as the second run showed;"
             else:
                 yield f"the lane is still red with {workflow.BASELINE} (exit {set_up.lane_status}), see above;"
             yield "edit the owner and the reason of each entry"
-            if set_up.place.root / WORKFLOW in writer.left:
+            if set_up.place.root / WORKFLOW in writer.existing:
                 yield f'add to the lane in your {WORKFLOW.name}: baseline: "{workflow.BASELINE}"'
     elif set_up.status == NothingTestedError.exit_status and set_up.answered:
         if set_up.blank is not None:
@@ -339,7 +339,7 @@ class InitWriter:
     def __init__(self, root: Path, dry_run: bool) -> None:
         self._root = root
         self._dry_run = dry_run
-        self.left: list[Path] = []
+        self.existing: list[Path] = []
         """The files that existed already."""
 
     def write(self, path: Path, text: str) -> None:
@@ -349,7 +349,7 @@ class InitWriter:
             raise UsageError("leads out of the repository", where=name, remedy="replace the symbolic link by a folder")
         if os.path.lexists(path):
             print(f"left      {name}: it exists already")
-            self.left.append(path)
+            self.existing.append(path)
         elif self._dry_run:
             print(f"would write {name}:")
             print("".join(f"    {line}\n" for line in text.splitlines()), end="")

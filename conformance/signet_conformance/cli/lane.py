@@ -37,7 +37,7 @@ _EPILOG = "\n".join(
 
 @click.command("lane", help="Drive a target in CI. All inputs are environment variables.", epilog=_EPILOG)
 def command() -> int:
-    """Run the lane. Return the run's exit status, to which known failures do not count."""
+    """Run the lane. Return the run's exit status, for which known failures do not count."""
     runner = github.Runner.from_environment(os.environ, sys.stdout)
     try:
         inputs = read_inputs(os.environ, Path.cwd())
@@ -54,41 +54,41 @@ def _lane(inputs: Inputs, runner: github.Runner) -> int:
     # Set before the run: if it is cancelled, its traces can still be uploaded.
     runner.set_output("report", github.relative(inputs.report, inputs.workspace))
     runner.set_output("artifact", inputs.artifact)
-    with runner.commands_stopped(), show_progress(sys.stderr) as shown:
-        ended = perform(inputs, shown)
-        for performance in ended.performances:
+    with runner.commands_stopped(), show_progress(sys.stderr) as tell_progress:
+        lane_run = perform(inputs, tell_progress)
+        for performance in lane_run.performances:
             print(*run_lines(performance), sep="\n")
-        if ended.failure is not None:
-            tell(ended.failure)
+        if lane_run.failure is not None:
+            tell(lane_run.failure)
     _keep_audit(inputs)
-    _write_results(inputs, runner, ended)
-    return ended.status
+    _write_results(inputs, runner, lane_run)
+    return lane_run.status
 
 
 def _keep_audit(inputs: Inputs) -> None:
-    """Put what the baseline let pass beside the report: the workspace of a CI lane is thrown away."""
+    """Copy the record of passed failures into the report's folder: CI deletes the workspace, but uploads the report."""
     if inputs.baseline is None or not inputs.report.is_dir():
         return
     if (audit := known_failures.audit_path(str(inputs.baseline))).is_file():
         shutil.copyfile(audit, inputs.report / audit.name)
 
 
-def _write_results(inputs: Inputs, runner: github.Runner, ended: LaneRun) -> None:
-    word = github.VERDICT_WORDS.get(ended.status, "unjudged")
-    runner.set_output("status", ended.status)
+def _write_results(inputs: Inputs, runner: github.Runner, lane_run: LaneRun) -> None:
+    word = github.VERDICT_WORDS.get(lane_run.status, "unjudged")
+    runner.set_output("status", lane_run.status)
     runner.set_output("verdict", word)
-    runner.add_summary(summary(inputs, ended))
-    said: list[str] = []
-    if not ended.performances or ended.failure is not None:
-        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(ended.failure)))
-    if ended.performances:
+    runner.add_summary(summary(inputs, lane_run))
+    notes: list[str] = []
+    if not lane_run.performances or lane_run.failure is not None:
+        runner.annotate(github.Annotation("error", "Signet conformance", failure_text(lane_run.failure)))
+    if lane_run.performances:
         tally = Counter[str]()
-        for performance in ended.performances:
+        for performance in lane_run.performances:
             tally.update(github.count_verdicts(performance.conclusion))
             for annotation in github.annotations_of(performance.conclusion, inputs.workspace):
                 runner.annotate(annotation)
         for name, count in tally.items():
             runner.set_output(name.lower(), count)
-        said = [*(f"{count} {name}" for name, count in tally.items() if count), because_of(ended)]
-    text = ", ".join(filter(None, said))
-    print(f"lane: {inputs.target} {word}{': ' if text else ''}{text} (exit {ended.status})")
+        notes = [*(f"{count} {name}" for name, count in tally.items() if count), because_of(lane_run)]
+    text = ", ".join(filter(None, notes))
+    print(f"lane: {inputs.target} {word}{': ' if text else ''}{text} (exit {lane_run.status})")

@@ -24,7 +24,7 @@ from pathlib import Path
 import click
 
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
-from signet_conformance.cli.output import demand_apart, report_stream
+from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.report_files import reports_in
 from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable, printable_json
 from signet_conformance.reports import matrix
@@ -58,7 +58,7 @@ def command(
 ) -> int:
     """Print the matrix; write the badge first, so that a refused one prints nothing."""
     files, columns, status = _read_reports(reports)
-    demand_apart([html, badge_file], files)
+    demand_distinct_files([html, badge_file], files)
     if not columns:
         return status
     if badge_file is not None:
@@ -68,7 +68,7 @@ def command(
     if html is not None:
         with report_stream(html, force) as stream:
             matrix_site.write_side_by_side(columns, stream)
-    wrote = 0 if site is None else _write_site(columns, site, force)
+    file_count = 0 if site is None else _write_site(columns, site, force)
     if as_json:
         print(printable_json(json.dumps(matrix.to_json(columns), indent=2)))
     else:
@@ -77,7 +77,7 @@ def command(
             print(f"page: {printable(html, 1000)}")
         if site is not None:
             index = printable(str(Path(site, matrix_site.INDEX)), 1000)
-            print(f"site: {index}, and {wrote - 1} more files beside it: pages, badges and {matrix_site.DATA}")
+            print(f"site: {index}, and {file_count - 1} more files beside it: pages, badges and {matrix_site.DATA}")
     return status
 
 
@@ -99,7 +99,7 @@ def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], 
 
 
 def _write_site(columns: Sequence[Column], folder: str, force: bool) -> int:
-    """Write the files of the site; how many they are."""
+    """Write the files of the site, and return their number."""
     where = f"--site {printable(folder, 400)}"
     with os_errors("cannot be made", where=where, remedy="name a folder that you may write to"):
         Path(folder).mkdir(parents=True, exist_ok=True)

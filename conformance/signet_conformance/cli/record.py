@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from signet_conformance.children.foreground import CommandEnd
 
 _PROGRESS_S = 0.5
-_PASSED_ON = ("host", "port", "body_limit", "connector_release", "host_program", "host_release")
-"""Options that the recorder takes as they are."""
+_RECORDER_OPTIONS = ("host", "port", "body_limit", "connector_release", "host_program", "host_release")
+"""Options that are passed to the recorder unchanged."""
 _TOKENS = ("SIGNET_TOKEN", "SIGNET_API_KEY")
 """Where connectors look for a token."""
 
 
 def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        # Not imported: it runs in mitmproxy, and the recorder is a process of its own.
+        # Found without an import: it runs in mitmproxy, and this room must not import the recorder.
         spec = find_spec("signet_recording_proxy")
         assert spec is not None  # noqa: S101 - it comes with the kit
         assert spec.origin is not None  # noqa: S101 - a package with a file
@@ -126,27 +126,27 @@ def command(
     **more: Any,
 ) -> int:
     """Run the recorder; the exit status is its own, or that of judging what it recorded."""
-    passed_on = {name: more.pop(name) for name in _PASSED_ON}
+    recorder_options = {name: more.pop(name) for name in _RECORDER_OPTIONS}
     options = ["--allow-non-loopback"] * allow_non_loopback
     options += [] if upstream_may_be_down else ["--require-upstream"]
     options += [f"--canary-env={name}" for name in canaries]
-    options += [f"--{name.replace('_', '-')}={value}" for name, value in passed_on.items() if value is not None]
+    options += [f"--{name.replace('_', '-')}={value}" for name, value in recorder_options.items() if value is not None]
     options += [] if target is None else [f"--target={target}"]
-    said = _declared(parse_declared(**more), target, os.environ if words else {})
-    options += ["--token-declared" if word == "--token" else word for word in declared_words(said)]
-    told = {"SIGNET_AGENT_ID": said.agents[0]} if target is not None and said.agents else {}
+    declared = _declared(parse_declared(**more), target, os.environ if words else {})
+    options += ["--token-declared" if word == "--token" else word for word in declared_words(declared)]
+    variables = {"SIGNET_AGENT_ID": declared.agents[0]} if target is not None and declared.agents else {}
     if words:
         if upstream is not None:
-            raise UsageError("a command has a daemon of its own", where="--upstream", remedy="say --daemon instead")
-        return record_command(words, daemon, out, options, told, checks=not no_check, watch=watch)
+            raise UsageError("a command has a daemon of its own", where="--upstream", remedy="use --daemon instead")
+        return record_command(words, daemon, out, options, variables, checks=not no_check, watch=watch)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
-    # A terminated recording ends like an interrupted one: with a whole trace and no process left behind. A shell that
-    # puts it into the background has it ignore interruptions.
+    # A terminated recording ends like an interrupted one: with a complete trace, and no process left behind. A shell
+    # lets its background processes ignore SIGINT, so that is set too.
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, signal.default_int_handler)
     with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child, watching(out, watch):
         try:
-            return _run(child, upstream, out, told)
+            return _run(child, upstream, out, variables)
         except ChildEndedError:
             return status_of_ended(child)
         finally:
@@ -189,10 +189,10 @@ def _place_without_command(
                 where=option,
                 remedy="signet-conformance record -- COMMAND, or --upstream URL in its place",
             )
-    return _demanded("--upstream", upstream, "URL"), _demanded("--out", out, "FILE")
+    return _require_option("--upstream", upstream, "URL"), _require_option("--out", out, "FILE")
 
 
-def _demanded(option: str, value: str | None, example: str) -> str:
+def _require_option(option: str, value: str | None, example: str) -> str:
     if value is None:
         raise UsageError(
             f"Missing option '{option}'",
@@ -201,17 +201,17 @@ def _demanded(option: str, value: str | None, example: str) -> str:
     return value
 
 
-def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -> int:
+def _run(child: LineProcess, upstream: str, out: str, variables: Mapping[str, str]) -> int:
     url = child.receive(START_S)["url"]
     pass_on_stderr(child)
     shows_progress = sys.stdout.isatty()
     try:
-        # Whoever has read the last of these lines may end the recording: nothing lies between it and the wait.
+        # A program may end the recording as soon as it has read the last of these lines: the wait follows at once.
         print(
             f"recording {printable(upstream, 300)} into {printable(out, 1000)}",
             "point the connector at the recorder, then use it:",
             f"  export SIGNET_DAEMON_URL={printable(url, 300)}",
-            *(f"  export {name}={shlex.quote(printable(value, 300))}" for name, value in told.items()),
+            *(f"  export {name}={shlex.quote(printable(value, 300))}" for name, value in variables.items()),
             "Ctrl-C ends the recording",
             sep="\n",
             flush=True,
@@ -228,7 +228,7 @@ def _run(child: LineProcess, upstream: str, out: str, told: Mapping[str, str]) -
         child.close()
         print("\r" if shows_progress else "", end="")
         if child.returncode:
-            return KitError.exit_status  # the recorder has said what is wrong with the recording
+            return KitError.exit_status  # the recorder has printed the reason
         print(f"{counted(count, 'exchange')} in {printable(Path(out).absolute(), 1000)}")
         if count:
             print(f"check it: {shell_command(['signet-conformance', 'check', out])}")
@@ -243,13 +243,13 @@ ANSWER_S = 10.0
 
 
 def recorder(words: Sequence[str]) -> LineProcess:
-    """The recorder with these options, started, with a control channel."""
-    # -P keeps a folder that happens to be called like the recorder from being run in its place.
+    """Start the recorder with these options and a control channel."""
+    # With -P, Python does not run a folder of the current one that is named like the recorder.
     return LineProcess("the recorder", [sys.executable, "-P", "-m", "signet_recording_proxy", "--control", *words])
 
 
 def status_of_ended(child: LineProcess) -> int:
-    """The exit status of a recorder that ended by itself, which has said why."""
+    """Close a recorder that ended by itself; return its exit status. Its own message gives the reason."""
     child.close()
     status = child.returncode
     return status if status in (UsageError.exit_status, KitError.exit_status) else KitError.exit_status
@@ -262,16 +262,16 @@ def exchanges_of(child: LineProcess) -> int:
 
 
 def pass_on_stderr(child: LineProcess) -> None:
-    """Show what the recorder complained of."""
+    """Print what the recorder has written to stderr."""
     while child.stderr:
         print(child.stderr.popleft(), file=sys.stderr)
 
 
 def watching(recording: str, wanted: bool) -> AbstractContextManager[None]:
-    """What shows a recording as a page while it is made, if that is wanted."""
+    """Serve a growing recording as a page within this context, if `wanted`."""
     if not wanted:
         return nullcontext()
-    # Imported when it is wanted: it brings the page and a server.
+    # Imported here, since it imports the page and a server.
     from signet_conformance.cli.watch import watched
     from signet_conformance.outcome.conclusion import Terms
 
@@ -287,15 +287,15 @@ def record_command(
     daemon: str | None,
     out: str | None,
     options: Sequence[str],
-    told: Mapping[str, str],
+    variables: Mapping[str, str],
     *,
     checks: bool,
     watch: bool = False,
 ) -> int:
-    """Run a command with a recorder in front of a daemon; the exit status is that of judging, or the command's own.
+    """Run a command with a recorder in front of a daemon; return the exit status of judging, or the command's own.
 
-    `options` are words for the recorder, `told` are variables of the command's environment. Raises NothingTestedError
-    when daemon or command cannot be started.
+    `options` are options of the recorder, `variables` those of the command's environment. Raises NothingTestedError if
+    the daemon or the command cannot be started.
     """
     # Imported here: a recording without a command launches no daemon and judges nothing.
     from signet_conformance.running.daemon import EMBEDDED, DaemonUnderTest, demand_consent, is_embedded
@@ -304,7 +304,7 @@ def record_command(
     choice = EMBEDDED if daemon is None else daemon
     check_daemon(choice, "--daemon")
     # The command may do to the daemon what it likes: print the warning, and ask for no consent.
-    demand_consent(choice, lambda told: print(told, file=sys.stderr), allowed=True, option="")
+    demand_consent(choice, lambda line: print(line, file=sys.stderr), allowed=True, option="")
     if out is not None and os.path.lexists(out):
         raise UsageError("exists already", where=out, remedy="choose another name: nothing is replaced")
     with ExitStack() as stack:
@@ -317,7 +317,7 @@ def record_command(
         stack.enter_context(watching(trace, watch))
         try:
             of_daemon = {"SIGNET_PATH": str(home)} if is_embedded(choice) else {}
-            ended = _run_command(child, words, trace, {**of_daemon, **told})
+            ended = _run_command(child, words, trace, {**of_daemon, **variables})
         except ChildEndedError:
             return status_of_ended(child)
         except NothingTestedError:
@@ -335,7 +335,7 @@ def record_command(
         return ended.status
     status = command_named("check").main([trace], prog_name=f"{PROGRAM} check", standalone_mode=False)
     if status == NothingTestedError.exit_status:
-        sys.stdout.flush()  # in a log that takes both, it stands below the verdict
+        sys.stdout.flush()  # in a log of both streams, the line comes after the verdict
         print("try: let the command call the address in SIGNET_DAEMON_URL", file=sys.stderr)
     return status if isinstance(status, int) else KitError.exit_status
 
@@ -350,7 +350,7 @@ def _run_command(child: LineProcess, words: Sequence[str], trace: str, env: Mapp
     sys.stderr.flush()
     ended = run_in_foreground(words, {**os.environ, **env, "SIGNET_DAEMON_URL": url})
     with suppress(KitError):
-        # What the command left under way is recorded when it ends, and as cut off when it does not.
+        # Wait for requests that are still under way. Those that do not end are recorded as cut off.
         child.ask({"op": "idle", "timeout_s": _IDLE_S}, _IDLE_S + ANSWER_S)
     print(f"{counted(exchanges_of(child), 'exchange')} in {printable(Path(trace).absolute(), 1000)}", file=sys.stderr)
     child.ask({"op": "exit"}, ANSWER_S)

@@ -22,9 +22,9 @@ _STDIN_NAME = "standard input"
 
 
 class ForeignFile(Struct, frozen=True):
-    """A file that is not a recording: `what` it is, as a phrase to follow `is`, and the remedy."""
+    """A file that is not a recording. `kind` is a phrase that follows `is` in a message."""
 
-    what: str
+    kind: str
     remedy: str
 
 
@@ -48,7 +48,7 @@ def read_recording(path: str, *, workers: int = 1) -> Trace:
         other = recognise(path)
         if other is None:
             raise
-        raise TraceError(f"is {other.what}, no trace", where=path, remedy=other.remedy) from failure
+        raise TraceError(f"is {other.kind}, no trace", where=path, remedy=other.remedy) from failure
 
 
 def demand_plain(path: str) -> None:
@@ -112,23 +112,23 @@ class TraceFiles(Struct):
 
 def trace_files(arguments: Iterable[str]) -> TraceFiles:
     """The files in order, each once. A file that an argument names may have any suffix."""
-    named = TraceFiles()
+    result = TraceFiles()
     for argument in arguments:
         where, remedy = printable(argument, 400), "check the path and its permissions"
         try:
             # Even `is_dir` fails if the folder above is not readable, or if the name is too long.
             with os_errors("cannot be read", where=where, remedy=remedy, error=TraceError):
-                named.files.update(dict.fromkeys(map(_no_option, _expand(argument, named.notes))))
+                result.files.update(dict.fromkeys(map(_as_argument, _expand(argument, result.notes))))
         except TraceError as complaint:
-            named.complaints.append(complaint)
+            result.complaints.append(complaint)
     # If the shell expands a glob, it names both sides of a recording.
-    for file in [file for file in named.files if is_model_side(file) and daemon_side(file) in named.files]:
-        del named.files[file]
-    return named
+    for file in [file for file in result.files if is_model_side(file) and daemon_side(file) in result.files]:
+        del result.files[file]
+    return result
 
 
-def _no_option(file: str) -> str:
-    """The file's path in a form that no command takes for an option, since reports print commands with it."""
+def _as_argument(file: str) -> str:
+    """The path in a form that no command takes for an option, since reports print commands with it."""
     return f"./{file}" if file.startswith("-") and file != STDIN else file
 
 
@@ -136,7 +136,7 @@ def _expand(argument: str, notes: list[str]) -> list[str]:
     if not argument:
         raise TraceError("an empty argument names no trace", remedy="name a file, a folder or a glob")
     if Path(argument).is_dir():
-        files = _traces(_below(argument), notes)
+        files = _traces(_recordings_below(argument), notes)
         if not files:
             raise TraceError(f"the folder holds no *{SUFFIX} file", where=argument, remedy=_REMEDY)
         return files
@@ -150,7 +150,7 @@ def _expand(argument: str, notes: list[str]) -> list[str]:
 
 
 def _matches_of(match: str, notes: list[str]) -> list[str]:
-    return _traces(_below(match) if Path(match).is_dir() else iter([match]), notes)
+    return _traces(_recordings_below(match) if Path(match).is_dir() else iter([match]), notes)
 
 
 def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
@@ -163,13 +163,13 @@ def _traces(files: Iterator[str], notes: list[str]) -> list[str]:
         if is_special(file):
             notes.append(f"{printable(file, 400)} is not a plain file: passed over")
         elif other is not None:
-            notes.append(f"{printable(file, 400)} is {other.what}: passed over")
+            notes.append(f"{printable(file, 400)} is {other.kind}: passed over")
         else:
             traces.append(file)
     return traces
 
 
-def _below(folder: str) -> Iterator[str]:
+def _recordings_below(folder: str) -> Iterator[str]:
     def unreadable(failure: OSError) -> None:
         raise TraceError(
             f"cannot be read: {failure.strerror or failure}",

@@ -54,22 +54,22 @@ def command(*, report: str, only: str | None, out: str, settings: str | None, ye
     if Path(out).exists():
         raise UsageError("is there already", where=out, remedy="name a new file with --out")
     file = report_of(report)
-    read = read_report(file)
-    requirement = _requirement(read, only)
-    verdict = read.together[requirement].verdict
-    trace, recording = _smallest(read, Path(file).parent, requirement)
-    parts = _parts(read, trace, requirement, recording, settings)
+    document = read_report(file)
+    requirement = _requirement(document, only)
+    verdict = document.together[requirement].verdict
+    trace, recording = _smallest(document, Path(file).parent, requirement)
+    parts = _parts(document, trace, requirement, recording, settings)
     for line in _describe_parts(parts, requirement, verdict.value):
         print(line)
     if not yes and not _agrees(out):
         print("nothing was written")
         return 0
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as packed:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
         for name, text in parts.items():
-            packed.writestr(name, text)
+            writer.writestr(name, text)
     with os_errors("cannot be written", where=out, remedy="name a new file with --out"):
-        create_file(Path(out), [written.getvalue()])
+        create_file(Path(out), [archive.getvalue()])
     print(f"wrote {printable(out, 400)}; add it to the issue")
     return 0
 
@@ -95,21 +95,21 @@ def _requirement(report: Report, only: str | None) -> str:
 
 
 def _smallest(report: Report, folder: Path, requirement: str) -> tuple[ReportTrace, Path]:
-    """The trace with the run's verdict on the requirement whose recording is the smallest."""
+    """Of the traces with the run's verdict on the requirement, the one with the smallest recording."""
     wanted = report.together[requirement].verdict
-    found = []
+    candidates = []
     for trace in report.traces:
         recording = folder / Path(trace.file).name
         row = trace.verdicts.get(requirement)
         if row is not None and row.verdict == wanted and recording.is_file():
-            found.append((recording.stat().st_size, trace.file, trace, recording))
-    if not found:
+            candidates.append((recording.stat().st_size, trace.file, trace, recording))
+    if not candidates:
         raise UsageError(
             f"no recording beside the report shows {requirement} as {wanted.value}",
             where=folder,
             remedy="drive it again with --report DIR, which keeps the recordings",
         )
-    return min(found, key=lambda each: each[:2])[2:]
+    return min(candidates, key=lambda each: each[:2])[2:]
 
 
 def _parts(

@@ -40,12 +40,12 @@ def report_of_run(path: str) -> tuple[Report, Path]:
     """
     folder = Path(path)
     if folder.is_dir() and not (folder / FILE).is_file() and (recorded := recordings_in(folder)):
-        return _report_on(recorded), folder
+        return _judge_recordings(recorded), folder
     file = report_of(path)
     return read_report(file), Path(file).parent
 
 
-def _report_on(files: Iterable[Path]) -> Report:
+def _judge_recordings(files: Iterable[Path]) -> Report:
     # Imported here: reading a report must not load the engine.
     from signet_conformance.outcome.broken_off import Shortfall
     from signet_conformance.outcome.conclusion import Judging, Terms
@@ -81,10 +81,10 @@ def reports_in(path: str) -> Sequence[str]:
 def reports_below(folder: Path) -> Iterator[Path]:
     """The reports in a folder at any depth, by name: those of runs, and other *.json that begin as a report does."""
     for path in sorted(folder.rglob("*.json")):
-        if path.is_file() and (path.name == FILE or _says_report(path)):
+        if path.is_file() and (path.name == FILE or _is_report(path)):
             yield path
 
 
-def _says_report(path: Path) -> bool:
+def _is_report(path: Path) -> bool:
     with path.open("rb") as stream:
         return b'"signet-report/1"' in stream.read(200)

@@ -30,7 +30,7 @@ from signet_conformance import targets
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.temporary import let_go
 from signet_conformance.cli.commands import PROGRAM, epilog_of
-from signet_conformance.cli.shared_options import known_options, only_option, selected, strict_option
+from signet_conformance.cli.shared_options import known_options, only_option, select_requirements, strict_option
 from signet_conformance.errors import EXIT_INTERRUPTED, SignetConformanceError, UsageError, printable
 from signet_conformance.outcome.known_failures import KnownFailures
 from signet_conformance.outcome.options import KnownOptions
@@ -168,7 +168,7 @@ def command(
 ) -> int:
     """Drive and judge; the exit status is the run's."""
     if watch:
-        once = {
+        excluded = {
             "--face all": face == "all",
             "--harness real": harness == "real",
             "--coverage": coverage,
@@ -178,24 +178,24 @@ def command(
             "--json": as_json,
             "--write-baseline": known.write_baseline,
         }
-        for option in (name for name, asked in once.items() if asked):
+        for option in (name for name, is_given in excluded.items() if is_given):
             raise UsageError("is for a run that ends", where=option, remedy="leave it out, or leave out --watch")
         options["scenarios"] = options["scenarios"] or "0"
 
     def reload() -> targets.Target:
         return with_faces(targets.load(target, option="TARGET"), face, "--face")[0]
 
-    given = RunOptions(
+    run_options = RunOptions(
         **options,
-        only=selected(only, "-k/--only"),
+        only=select_requirements(only, "-k/--only"),
         known=KnownFailures.parse(known),
         harness=HarnessChoice(harness, harness_version, install=install_harness, every=every_scenario),
     )
     display = _Display(as_json, summary or quiet, quiet, coverage, verbose)
     runs = [
-        _Run(asked, face, reload if watch else None, display)
-        for asked in request.read_requests(
-            given, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
+        _Run(driven_request, face, reload if watch else None, display)
+        for driven_request in request.read_requests(
+            run_options, targets.load(target, option="TARGET"), face, lambda option: f"--{option}"
         )
     ]
     statuses = []
@@ -220,32 +220,33 @@ class _Display(Struct, frozen=True):
 
 
 class _Run:
-    """One run of the command. Its traces stay when there is a report, or a failure that names them."""
+    """One run of the command. Its traces stay if there is a report, or a failure that names them."""
 
     def __init__(
         self,
-        asked: DrivenRequest,
+        driven_request: DrivenRequest,
         face: str | None,
         reload: Callable[[], targets.Target] | None,
         display: _Display,
     ) -> None:
-        self._asked = asked
-        self._target = asked.target
-        self._invocation = Invocation((PROGRAM, "run", asked.target.name, *options_for(asked.target, face)))
-        self._performance = DrivenPerformance(asked)
+        self._request = driven_request
+        self._target = driven_request.target
+        words = (PROGRAM, "run", self._target.name, *options_for(self._target, face))
+        self._invocation = Invocation(words)
+        self._performance = DrivenPerformance(driven_request)
         self._display = display
         self._reload = reload
-        self._keeps_traces = asked.report
+        self._keeps_traces = driven_request.report
 
     def perform(self) -> int:
-        """Drive, judge, write and show. Raises SignetConformanceError when that is not possible."""
+        """Drive, judge, write and show; return the exit status. Raises SignetConformanceError."""
         if self._reload is not None:
             return self._watch(self._reload)
         try:
             self._drive()
         except SignetConformanceError:
             # The recordings so far may show why.
-            self._keeps_traces = bool(recordings_in(self._asked.folder))
+            self._keeps_traces = bool(recordings_in(self._request.folder))
             raise
         except KeyboardInterrupt:
             print("interrupted: nothing was judged", file=sys.stderr)
@@ -276,15 +277,15 @@ class _Run:
 
         if not self._display.quiet:
             print(self._heading(), file=sys.stderr)
-        loop = Loop(self._asked, self._invocation, reload, progress)
+        loop = Loop(self._request, self._invocation, reload, progress)
         try:
-            with warmed(self._target.name, self._asked.daemon), interrupted_by(signal.SIGTERM, signal.SIGHUP):
-                with progress() as hearer:
-                    self._asked.demand_consent(hearer)
+            with warmed(self._target.name, self._request.daemon), interrupted_by(signal.SIGTERM, signal.SIGHUP):
+                with progress() as tell:
+                    self._request.demand_consent(tell)
                 show_loop(loop, self._lines, brief=self._display.summary)
         except KeyboardInterrupt:
             self._keeps_traces = loop.is_broken
-            kept = f"; traces: {printable(self._asked.folder, 1000)}" if loop.is_broken else ""
+            kept = f"; traces: {printable(self._request.folder, 1000)}" if loop.is_broken else ""
             print(f"interrupted{kept}", file=sys.stderr)
         return EXIT_INTERRUPTED
 
@@ -301,10 +302,10 @@ class _Run:
             self._performance.drive(self._invocation, tell)
 
     def _heading(self) -> str:
-        return ", ".join([f"target {printable(self._target.name, 100)}", *self._asked.words("--face")])
+        return ", ".join([f"target {printable(self._target.name, 100)}", *self._request.words("--face")])
 
     def discard_traces(self) -> None:
         """Delete the traces unless a message named them."""
         if not self._keeps_traces:
-            shutil.rmtree(self._asked.folder, ignore_errors=True)
-        let_go(self._asked.folder)
+            shutil.rmtree(self._request.folder, ignore_errors=True)
+        let_go(self._request.folder)

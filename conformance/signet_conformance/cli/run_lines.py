@@ -33,10 +33,10 @@ def run_lines(
     coverage: bool = False,
     verbose: bool = False,
 ) -> Iterator[str]:
-    """A run that was performed, as text; with `summary`, one line for each kind of breach.
+    """The text of a finished run; with `summary`, one line for each kind of breach.
 
-    `baseline` says which baseline was written; with `coverage` what was not exercised is listed. Without `verbose` a
-    WARN beside a FAIL is one line, and notes are shortened.
+    `baseline` is the line about the baseline that was written. With `coverage`, the text lists what the run did not
+    exercise. Without `verbose`, a WARN beside a FAIL is one line, and notes are shortened.
     """
     conclusion, folder = performance.conclusion, performance.request.folder
     ending = run_text.ClosingText(
@@ -83,10 +83,10 @@ def _time_spent_lines(performance: DrivenPerformance, *, colour: bool) -> Sequen
 
 def show_loop(loop: Loop, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
     """Show the passes of a loop until KeyboardInterrupt. `first_lines` draws the first; `brief` leaves out details."""
-    shown = _Shown(first_lines, brief=brief)
+    loop_text = _LoopText(first_lines, brief=brief)
     with closing(loop.events()) as events:
         for event in events:
-            for line in shown.lines(event):
+            for line in loop_text.lines(event):
                 print(line, flush=True)
             if isinstance(event, StageOver) and event.performance.conclusion.is_interrupted:
                 raise KeyboardInterrupt
@@ -94,13 +94,13 @@ def show_loop(loop: Loop, first_lines: Callable[[DrivenPerformance], Iterable[st
                 tell(event.failure)
 
 
-class _Shown:
-    """Draws the events of a loop; a line is shown once in a pass."""
+class _LoopText:
+    """The text of a loop's events. A pass shows each line once."""
 
     def __init__(self, first_lines: Callable[[DrivenPerformance], Iterable[str]], *, brief: bool) -> None:
         self._first_lines = first_lines
         self._brief = brief
-        self._told: set[tuple[str, str]] = set()
+        self._shown_lines: set[tuple[str, str]] = set()
         """The lines of this pass: a word and a requirement."""
         self._where = ""
 
@@ -109,7 +109,7 @@ class _Shown:
             yield from self._waiting(event)
             return
         if isinstance(event, Saved):
-            self._told = set()
+            self._shown_lines = set()
             yield ""
             yield f"saved: {first_of((printable(shown_path(path), 200) for path in event.saved), _MOST_FILES)}"
             return
@@ -127,9 +127,9 @@ class _Shown:
         drawing = CauseText.of_run(conclusion, str(event.performance.request.folder), width, colour=colour)
         for word, names in (("gone", changes.gone), ("still", changes.still), ("new", changes.new)):
             for name in names:
-                if (word, name) in self._told:
+                if (word, name) in self._shown_lines:
                     continue
-                self._told.add((word, name))
+                self._shown_lines.add((word, name))
                 if word == "gone":
                     yield f"  {word:5} {name}"
                     continue
@@ -138,8 +138,8 @@ class _Shown:
                 if word == "new" and not self._brief and judgement.verdict is not Verdict.WARN:
                     yield from (f"  {line}" for line in drawing.of_requirement(causes, name).splitlines())
         if changes.unshown:
-            what = "not shown again so far" if event.stage is Stage.BROKEN else "decided once nothing else fails"
-            yield f"  {what}: {', '.join(changes.unshown)}"
+            reason = "not shown again so far" if event.stage is Stage.BROKEN else "decided once nothing else fails"
+            yield f"  {reason}: {', '.join(changes.unshown)}"
         if conclusion.shortfall is not None:
             yield from (f"  {line}" for line in conclusion.shortfall.lines())
         counts = f"{len(changes.new)} new, {len(changes.gone)} gone, {len(changes.still)} still"

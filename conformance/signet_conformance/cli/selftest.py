@@ -52,10 +52,11 @@ _CODINGS = ("brotli", "zstandard")
 @click.option("--traces", "folder", metavar="DIR", help="Keep the traces in this new folder.")
 def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str | None) -> int:
     """Perform the trials and print the matrix."""
-    wanted, odd = _select(only)
+    chosen_mutants, chosen_variants = _select(only)
     began = time.monotonic()
     with temporary_folder("signet-selftest-traces-") as temporary:
-        selftest = _performed(wanted, odd, _new_folder(folder) if folder else temporary, workers, whole=not only)
+        place = _new_folder(folder) if folder else temporary
+        selftest = _perform_trials(chosen_mutants, chosen_variants, place, workers, whole=not only)
     seconds = time.monotonic() - began
     exempt = mutants().exempt
     if as_json:
@@ -100,50 +101,50 @@ def _new_folder(name: str) -> Path:
     return folder.resolve()
 
 
-def _performed(
-    wanted: Sequence[Mutant], odd: Sequence[Variant], folder: Path, workers: int, *, whole: bool
+def _perform_trials(
+    chosen_mutants: Sequence[Mutant], chosen_variants: Sequence[Variant], folder: Path, workers: int, *, whole: bool
 ) -> matrix.Selftest:
-    asked = trials(wanted, odd)
-    _demand_packages(asked)
+    planned = trials(chosen_mutants, chosen_variants)
+    _demand_packages(planned)
     controls: dict[str, dict[str, JudgedTrace]] = {name: {} for name in (REFERENCE, *mutants().bases)}
-    later: list[PerformedTrial] = []
+    postponed: list[PerformedTrial] = []
     grades: list[matrix.Grade] = []
     scripts = {scenario.name for scenario in reference_scenarios()}
-    with steps(len(asked), "trials", sys.stderr) as told:
+    with steps(len(planned), "trials", sys.stderr) as tell_step:
 
-        def take(performed: PerformedTrial) -> None:
+        def grade_trial(performed: PerformedTrial) -> None:
             grades.append(matrix.grade(performed, controls[_base_of(performed)]))
-            told(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
+            tell_step(matrix.progress_line(grades[-1]), bool(grades[-1].complaints))
 
-        for performed in perform(asked, folder, workers):
+        for performed in perform(planned, folder, workers):
             trial = performed.trial
             if matrix.is_control(performed) and performed.judged is not None and trial.scenario.name in scripts:
                 controls[_base_of(performed)][trial.scenario.name] = performed.judged
             if trial.mutant is not None and trial.mutant.breaks in run_rules():
                 # Its verdict needs the whole run of the reference.
-                later.append(performed)
+                postponed.append(performed)
             else:
-                take(performed)
-        for performed in later:
-            take(performed)
+                grade_trial(performed)
+        for performed in postponed:
+            grade_trial(performed)
     grades = _retry_alone(grades, folder, workers)
-    order = {trial.name: place for place, trial in enumerate(asked)}
+    order = {trial.name: place for place, trial in enumerate(planned)}
     grades.sort(key=lambda grade: order.get(grade.trial.name, len(order)))
     if not whole:
         return matrix.Selftest(grades)
     known = mutants()
-    left = matrix.unreached(grades)
+    gaps = matrix.unreached(grades)
     runs = [complaint for who, traces in controls.items() for complaint in matrix.whole_run_of(traces, who)]
-    complaints = [*matrix.completeness(known), *runs, *matrix.reasons_missing(left, known.unreached)]
-    return matrix.Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in left})
+    complaints = [*matrix.completeness(known), *runs, *matrix.reasons_missing(gaps, known.unreached)]
+    return matrix.Selftest(grades, complaints, {name: known.unreached.get(name, "no reason is given") for name in gaps})
 
 
 def _base_of(performed: PerformedTrial) -> str:
     return REFERENCE if performed.trial.base is None else performed.trial.base.id
 
 
-def _demand_packages(asked: Sequence[Trial]) -> None:
-    changes = [change for trial in asked for variant in trial.variants for change in variant.changes]
+def _demand_packages(planned: Sequence[Trial]) -> None:
+    changes = [change for trial in planned for variant in trial.variants for change in variant.changes]
     needed = _CODINGS if any("not_utf8" in change for change in changes) else ()
     if missing := sorted(package for package in needed if find_spec(package) is None):
         raise UsageError(
@@ -153,13 +154,13 @@ def _demand_packages(asked: Sequence[Trial]) -> None:
 
 
 def _retry_alone(grades: Sequence[matrix.Grade], folder: Path, workers: int) -> list[matrix.Grade]:
-    """Try variants that were blamed together one by one; return the grades with theirs."""
+    """Try variants that were blamed together one by one; return the grades, with theirs if one is blamed alone."""
     blamed = [grade for grade in grades if grade.complaints and len(grade.trial.variants) > 1]
     if not blamed:
         return list(grades)
     alone = [of_variants((variant,)) for grade in blamed for variant in grade.trial.variants]
-    told = [matrix.grade(performed, {}) for performed in perform(alone, folder, workers)]
-    if not any(grade.complaints for grade in told):
+    retried = [matrix.grade(performed, {}) for performed in perform(alone, folder, workers)]
+    if not any(grade.complaints for grade in retried):
         # The kit blames them only together, which is still a false blame.
         return list(grades)
-    return [grade for grade in grades if grade not in blamed] + told
+    return [grade for grade in grades if grade not in blamed] + retried

@@ -1,4 +1,4 @@
-"""Options that several commands share: what is declared of a connector, known failures, reports, requirements.
+"""Options that several commands share: the declaration of a connector, known failures, reports, requirements.
 
 A requirement is named whole, as a family such as SIG-AGENT, or as a glob; SIG- may be left out.
 """
@@ -38,7 +38,7 @@ def _with_options(command: _Command, *options: Callable[[_Command], _Command]) -
 
 
 def declared_options(command: _Command) -> _Command:
-    """Add the options that declare agents, harness, bounds, capabilities, a token and what the connector leaves."""
+    """Add the options that declare agents, harness, bounds, capabilities, a token, cut texts and the bypass."""
     return _with_options(
         command,
         click.option(
@@ -143,12 +143,12 @@ def _check_operation(name: str) -> None:
 
 
 def known_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that name, and write, files of known failures; the command gets what they say as `known`."""
+    """Add the options that name, and write, files of known failures; the command gets a KnownOptions, `known`."""
 
     @wraps(command)
-    def with_known(**given: Any) -> int:
-        named = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__struct_fields__})
-        return command(known=named, **given)
+    def with_known(**options: Any) -> int:
+        known = KnownOptions(**{name: options.pop(name) for name in KnownOptions.__struct_fields__})
+        return command(known=known, **options)
 
     return _with_options(
         with_known,
@@ -167,9 +167,9 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options that ask for reports, and --output; the command gets them as `reports`, a ReportFiles."""
 
     @wraps(command)
-    def with_reports(*, output: str | None, selftest_file: str | None, **given: Any) -> int:
-        asked = {name: given.pop(_variable(name)) for name in FORMATS}
-        return command(reports=ReportFiles.parse(asked, output, selftest_file), **given)
+    def with_reports(*, output: str | None, selftest_file: str | None, **options: Any) -> int:
+        asked = {name: options.pop(_variable(name)) for name in FORMATS}
+        return command(reports=ReportFiles.parse(asked, output, selftest_file), **options)
 
     return _with_options(
         with_reports,
@@ -240,7 +240,7 @@ class ReportFiles(Struct, frozen=True):
         return any("coverage" in kind.shows for kind in (*self.beside, *([self.document] if self.document else [])))
 
     def open(self, stream: TextIO, stack: ExitStack, force: bool) -> list[ReportWriter]:
-        """The reports, that in place of the text writing to `stream`; `stack` holds the files of the others open.
+        """Open the reports. The one in place of the text writes to `stream`; `stack` closes the files of the others.
 
         Raises UsageError for a file that cannot be written.
         """
@@ -265,16 +265,16 @@ def requirement_names(_ctx: click.Context, _param: click.Parameter, incomplete: 
 
 
 def only_option(help_text: str) -> Callable[[_Command], _Command]:
-    """The option that names the requirements which alone are judged."""
+    """An option that names the only requirements to judge."""
     return click.option(
         "--only", "-k", "only", shell_complete=requirement_names, multiple=True, metavar="REQUIREMENT", help=help_text
     )
 
 
-def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
-    """The ids of the connector's and the harness's side that any pattern of an option names; None without a pattern.
+def select_requirements(patterns: Iterable[str], option: str) -> frozenset[str] | None:
+    """The requirements on connector and harness that the patterns of an option name; None without a pattern.
 
-    Raises UsageError for one that names none.
+    Raises UsageError for a pattern that names no requirement.
     """
     from signet_conformance.contract import harness_requirements
     from signet_conformance.rules import rules
@@ -287,24 +287,24 @@ def selected(patterns: Iterable[str], option: str) -> frozenset[str] | None:
 
 
 def matching(pattern: str, known: Sequence[str], option: str | None = None) -> list[str]:
-    """The ids that a word names, in their order. Raises UsageError for a word that names none.
+    """The known ids that a pattern names, in their order. Raises UsageError if it names no id.
 
-    `agent-002` and `agent` are taken for SIG-AGENT-002 and SIG-AGENT; `compaction` is the area of SIG-CMP.
+    `agent-002` and `agent` mean SIG-AGENT-002 and SIG-AGENT; `compaction` is the area of SIG-CMP.
     """
     wanted = pattern.strip().upper()
     for word in (wanted, f"{_PREFIX}{wanted}"):
-        if matching := [name for name in known if fnmatchcase(name, word) or fnmatchcase(name, f"{word}-*")]:
-            return matching
+        if ids := [name for name in known if fnmatchcase(name, word) or fnmatchcase(name, f"{word}-*")]:
+            return ids
     from signet_conformance.contract import catalogue
 
     area = wanted.lower()
-    if matching := [name for name in known if name in catalogue() and catalogue()[name].area == area]:
-        return matching
-    raise _unknown(pattern, known, option)
+    if ids := [name for name in known if name in catalogue() and catalogue()[name].area == area]:
+        return ids
+    raise _unknown_requirement(pattern, known, option)
 
 
-def _unknown(name: str, known: Sequence[str], where: str | None) -> UsageError:
-    """The complaint about an id that does not exist, with the nearest that do."""
+def _unknown_requirement(name: str, known: Sequence[str], where: str | None) -> UsageError:
+    """The error for an unknown id, with the nearest known ones."""
     families = dict.fromkeys(each.rpartition("-")[0] for each in known)
     wanted = name.strip().upper()
     near = get_close_matches(wanted, [*families, *known], 5, 0.5)

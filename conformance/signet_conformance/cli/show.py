@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording
-from signet_conformance.cli.shared_options import selected
+from signet_conformance.cli.shared_options import select_requirements
 from signet_conformance.engine import judge
 from signet_conformance.errors import TraceError, UsageError, first_of, os_errors, printable
 from signet_conformance.facts import Recording
@@ -34,10 +34,10 @@ from signet_conformance.reports.timeline import Filter, TimelineText, findings_o
 from signet_conformance.trace import Trace
 
 _POLL_S = 0.2
-_REST = 4
+_PAUSE_FACTOR = 4
 """The pause before a growing recording is read again, in multiples of the time of the last reading."""
 
-_NAMED = 8
+_MOST_NAMES = 8
 """How many known names a message lists when a filter matches nothing."""
 
 
@@ -88,12 +88,12 @@ def command(
         raise UsageError(
             "needs --follow, and a number above zero", where="--until-idle", remedy="--follow --until-idle 5"
         )
-    wanted = selected(only, "-k/--requirement")
+    requirements = select_requirements(only, "-k/--requirement")
     chosen = Filter(session, agent, operation, frozenset(exchanges))
     timeline = TimelineText(terminal_width(), wants_colour(sys.stdout), bodies=bodies or bool(exchanges))
     if follow:
-        return _follow(trace, timeline, chosen, until_idle, wanted)
-    return _show(read_recording(trace), timeline, chosen, wanted)
+        return _follow(trace, timeline, chosen, until_idle, requirements)
+    return _show(read_recording(trace), timeline, chosen, requirements)
 
 
 def _show(trace: Trace, timeline: TimelineText, chosen: Filter, only: frozenset[str] | None) -> int:
@@ -107,36 +107,36 @@ def _show(trace: Trace, timeline: TimelineText, chosen: Filter, only: frozenset[
             where="--exchange",
             remedy=f"one of {', '.join(map(str, near))}" if near else "a recording that holds an exchange",
         )
-    beside = findings_of(judged, only)
+    findings = findings_of(judged, only)
     marks = chosen.everything
     if only is not None:
-        chosen = replace(chosen, selected=frozenset(beside))
+        chosen = replace(chosen, selected=frozenset(findings))
         marks = False
     _print(timeline.heading(recording))
-    _print(timeline.lines(recording, chosen.admits, beside, marks=marks))
+    _print(timeline.lines(recording, chosen.admits, findings, marks=marks))
     if not any(map(chosen.admits, recording.calls)):
-        _print(draw(_nothing(recording, chosen, only), terminal_width()))
-    elsewhere = [finding for number, group in beside.items() if number not in numbers for finding in group]
+        _print(draw(_explain_empty(recording, chosen, only), terminal_width()))
+    elsewhere = [finding for number, group in findings.items() if number not in numbers for finding in group]
     if elsewhere and (marks or only is not None):
         print("beside no exchange:")
         _print(timeline.finding_lines(elsewhere))
     return 0
 
 
-def _nothing(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[Paragraph]:
+def _explain_empty(recording: Recording, chosen: Filter, only: frozenset[str] | None) -> Iterator[Paragraph]:
     """Why no exchange is shown, and which names the filters could use."""
     if not recording.calls:
         yield Paragraph("the recording holds no exchange")
         return
     yield Paragraph("no exchange is shown: none matches all filters")
-    asked = (
+    filters = (
         ("--session", chosen.session, [call.key for call in recording.calls]),
         ("--agent", chosen.agent, [call.agent for call in recording.calls]),
         ("--operation", chosen.operation, [call.operation or call.path for call in recording.calls]),
     )
-    for option, wanted, names in asked:
+    for option, wanted, names in filters:
         if wanted is not None:
-            known = first_of((printable(name or "-", 60) for name in dict.fromkeys(names)), _NAMED)
+            known = first_of((printable(name or "-", 60) for name in dict.fromkeys(names)), _MOST_NAMES)
             yield Paragraph(f"{option} is one of {known}", 2, 4)
     if only is not None:
         yield Paragraph("--requirement: none of these exchanges has a finding about it", 2, 4)
@@ -153,14 +153,14 @@ def _follow(
             recording = judged.recording
             if number == 0:
                 _print(timeline.heading(recording))
-            beside = findings_of(judged, only)
-            _print(timeline.lines(recording, chosen.admits, beside, marks=chosen.everything, shown=shown))
-            for seq, findings in beside.items():
+            findings = findings_of(judged, only)
+            _print(timeline.lines(recording, chosen.admits, findings, marks=chosen.everything, shown=shown))
+            for seq, group in findings.items():
                 # New findings about an exchange that was shown before.
-                drawn = seq in shown
-                new = [(name, each) for name, each in findings if drawn and (name, each.exchanges) not in printed]
+                was_shown = seq in shown
+                new = [(name, each) for name, each in group if was_shown and (name, each.exchanges) not in printed]
                 _print(timeline.finding_lines(new, of=seq))
-                printed.update((name, each.exchanges) for name, each in findings)
+                printed.update((name, each.exchanges) for name, each in group)
             # Exchanges are numbered when they begin and written when they end, so a lower number may come later.
             shown.update(call.seq for call in recording.calls)
             shown.update(mark.seq for mark in trace.marks)
@@ -173,15 +173,15 @@ def _follow(
 
 def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
     """Yield the recording each time it has grown; end if it has not grown for `until_idle` seconds."""
-    known = -1
+    known_size = -1
     last_growth = time.monotonic()
     while until_idle is None or time.monotonic() - last_growth < until_idle:
         began = time.monotonic()
         size = _size(path)
-        if size not in (known, 0):
-            known, last_growth = size, began
+        if size not in (known_size, 0):
+            known_size, last_growth = size, began
             yield read_recording(path)
-        time.sleep(max(_POLL_S, _REST * (time.monotonic() - began)))
+        time.sleep(max(_POLL_S, _PAUSE_FACTOR * (time.monotonic() - began)))
 
 
 def _size(path: str) -> int:

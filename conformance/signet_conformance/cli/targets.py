@@ -1,4 +1,4 @@
-"""`signet-conformance targets`: the connectors that the kit, or the settings of a repository, know by name."""
+"""`signet-conformance targets`: the connectors that the kit, or the settings of a repository, define."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _needs(needs: list[Prerequisite]) -> Table:
             if need.note
             else (Verdict.PASS, "found")
         )
-        said = f"{need.what}: {need.remedy if need.found is None else need.found}"
-        table.add_row(Text.assemble((word, VERDICT_STYLES[verdict])), Text(said))
+        text = f"{need.what}: {need.remedy if need.found is None else need.found}"
+        table.add_row(Text.assemble((word, VERDICT_STYLES[verdict])), Text(text))
     return table
 
 
@@ -74,8 +74,8 @@ def _list(declared: dict[str, Declared]) -> Table:
             f"gives up after {bounds}" if bounds else "",
             f"{len(declaration.capabilities)} operations declared" if declaration.capabilities is not None else "",
         ]
-        said = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
-        rows.append((printable(name, 60), said))
+        text = printable("; ".join(fact for fact in facts if fact) or "declares nothing", 2000)
+        rows.append((printable(name, 60), text))
     return grid(rows)
 
 
@@ -85,12 +85,12 @@ _NO_DAEMON_URL = "http://127.0.0.1:9"
 
 
 def handshake(target: Target) -> Iterator[Prerequisite]:
-    """Whether the program answers the kit, its steps, and which declared operations none of these can cause."""
+    """Whether the program answers the kit, which steps it performs, and which declared operations no step can cause."""
     # Imported here: a list of targets launches nothing.
     from signet_conformance.drivers.launch import command_line
     from signet_conformance.drivers.process import DriverProcess
 
-    what = "the program's answer to the kit"
+    subject = "the program's answer to the kit"
     try:
         with temporary_folder("signet-doctor-") as home:
             agents = {"SIGNET_AGENT_ID": target.declared.agents[0]} if target.declared.agents else {}
@@ -104,22 +104,22 @@ def handshake(target: Target) -> Iterator[Prerequisite]:
     except SignetConformanceError as failure:
         # The remedy may quote the end of standard error, which is read line by line.
         remedy = "\n".join(printable(line, 600) for line in (failure.remedy or "").split("\n"))
-        yield Prerequisite(what, None, f"{printable(failure.message, 600)}. {remedy}".strip())
+        yield Prerequisite(subject, None, f"{printable(failure.message, 600)}. {remedy}".strip())
         return
     steps = listed_steps(about)
     if not steps:
-        yield Prerequisite(what, "it does not say which steps it performs")
+        yield Prerequisite(subject, "it does not say which steps it performs")
         return
-    yield Prerequisite(what, f"it performs {_words_of(about['steps'])}")
+    yield Prerequisite(subject, f"it performs {_join(about['steps'])}")
     if skips := possible_steps(target.declared) - steps:
-        yield Prerequisite("what the driver skips", f"{_words_of(sorted(skips))}: it does not list them", note=True)
+        yield Prerequisite("what the driver skips", f"{_join(sorted(skips))}: it does not list them", note=True)
     for operation in target.declared.capabilities or ():
-        bringing = steps_for(operation)
-        if bringing and bringing.isdisjoint(steps):
-            lacking = _words_of(sorted(bringing), " or ")
-            problem = f"{printable(operation, 60)}: add {lacking} to the driver's steps, or do not declare it"
+        causing = steps_for(operation)
+        if causing and causing.isdisjoint(steps):
+            missing = _join(sorted(causing), " or ")
+            problem = f"{printable(operation, 60)}: add {missing} to the driver's steps, or do not declare it"
             yield Prerequisite("declared, but no step can cause it", problem, note=True)
 
 
-def _words_of(steps: Iterable[object], between: str = ", ") -> str:
+def _join(steps: Iterable[object], between: str = ", ") -> str:
     return between.join(printable(str(step), 60) for step in steps)

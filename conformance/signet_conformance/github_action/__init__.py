@@ -56,10 +56,10 @@ def options(inputs: Inputs) -> Mapping[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def invocation(inputs: Inputs, asked: DrivenRequest | None = None) -> Invocation:
-    """The command with which a user repeats the run of a lane, or one of its runs."""
+def invocation(inputs: Inputs, driven_request: DrivenRequest | None = None) -> Invocation:
+    """The command with which a user repeats the lane, or its run of `driven_request`."""
     strict = ("--strict",) if inputs.strict else ()
-    chosen = () if asked is None else options_for(asked.target, inputs.face)
+    chosen = () if driven_request is None else options_for(driven_request.target, inputs.face)
     return Invocation(("signet-conformance", "run", inputs.target, *chosen, *strict))
 
 
@@ -85,7 +85,7 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
 def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
     words = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
-    asked = RunOptions(
+    given = RunOptions(
         daemon=words["daemon"],
         allow_writes=inputs.allow_writes,
         allow_default_port=inputs.allow_default_port,
@@ -97,7 +97,7 @@ def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
         known=KnownFailures.parse(KnownOptions(baseline=known)),
         harness=inputs.harness,
     )
-    return request.read_requests(asked, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
+    return request.read_requests(given, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
 
 
 @contextlib.contextmanager
@@ -113,24 +113,24 @@ def _without_runner_variables() -> Iterator[None]:
         os.environ.update(ours)
 
 
-def summary(inputs: Inputs, ended: LaneRun) -> str:
+def summary(inputs: Inputs, lane_run: LaneRun) -> str:
     """The step summary: the Markdown report of the run, the verdict first, or why there is no verdict.
 
     Paths are relative to the connector's folder, where the commands are run.
     """
-    text = "\n".join(_lines(inputs, ended))
+    text = "\n".join(_lines(inputs, lane_run))
     return text.replace(f"{inputs.folder}{os.sep}", "").replace(f"{inputs.workspace}{os.sep}", "")
 
 
-def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
-    because = because_of(ended)
-    word = VERDICT_WORDS.get(ended.status, "ended early")
-    status = f"exit {ended.status}, failed by {because}" if because else f"exit {ended.status}"
+def _lines(inputs: Inputs, lane_run: LaneRun) -> Iterator[str]:
+    because = because_of(lane_run)
+    word = VERDICT_WORDS.get(lane_run.status, "ended early")
+    status = f"exit {lane_run.status}, failed by {because}" if because else f"exit {lane_run.status}"
     yield f"## Signet conformance: {word}\n"
     yield f"Target {code(inputs.target)} against {code(inputs.daemon)} ({status}).\n"
-    if ended.failure is not None:
-        yield f"No verdict was reached: {inline(printable(failure_text(ended.failure), 600))}\n"
-    for performance in ended.performances:
+    if lane_run.failure is not None:
+        yield f"No verdict was reached: {inline(printable(failure_text(lane_run.failure), 600))}\n"
+    for performance in lane_run.performances:
         report = io.StringIO()
         performance.write_report(FORMATS["markdown"], report)
         yield report.getvalue().removeprefix(f"{HEADING}\n\n")
@@ -139,9 +139,9 @@ def _lines(inputs: Inputs, ended: LaneRun) -> Iterator[str]:
     yield f"On your machine, from {code(folder)}:\n\n```sh\n{command}\n```\n"
 
 
-def because_of(ended: LaneRun) -> str:
-    """Describe the causes beside the verdicts for which the lane fails."""
-    return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in ended.performances))))
+def because_of(lane_run: LaneRun) -> str:
+    """Describe the reasons other than verdicts for which the lane fails."""
+    return "; ".join(dict.fromkeys(filter(None, (each.conclusion.because for each in lane_run.performances))))
 
 
 def failure_text(failure: SignetConformanceError | None) -> str:

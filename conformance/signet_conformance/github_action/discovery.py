@@ -106,7 +106,7 @@ _KNOWN = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), t
 
 
 def template(name: str) -> str:
-    """A file of text in which `init` fills in names."""
+    """Read a text template, in which `init` fills in names."""
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
@@ -143,7 +143,7 @@ def build_lines(folder: Path) -> Sequence[str]:
 
 
 def _parse_manifest(path: Path) -> Any:
-    """Parse a manifest; None where it cannot be read, which its own tools report."""
+    """Parse a manifest; None if it cannot be read: its own tools report that."""
     try:
         return parse_file(path, MOST_BYTES)
     except (OSError, ValueError, RecursionError):
@@ -165,7 +165,7 @@ def npm_package_outside(folder: Path, root: Path) -> str | None:
     manifest = _parse_manifest(folder / "package.json")
     for name in _DEPENDENCIES:
         kind, _, place = str(member_of(manifest, name, _NPM_PACKAGE)).partition(":")
-        # npm finds nothing under a name that no file can have, and says so.
+        # A path that no file can have: npm reports it itself.
         with suppress(ValueError):
             if kind in ("file", "link") and not real_path(folder / place).is_relative_to(real_path(root)):
                 return place

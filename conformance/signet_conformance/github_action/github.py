@@ -7,7 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from msgspec import Struct
 
@@ -34,16 +34,16 @@ VERDICT_WORDS: Mapping[int, str] = {
     130: "cancelled",
 }
 """The word in the lane's output `verdict`, by exit status."""
-_LEVELS = ("error", "warning", "notice")
-_LEVELS_OF_VERDICTS = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
+Level = Literal["error", "warning", "notice"]
+_LEVELS_OF_VERDICTS: Mapping[Verdict, Level] = {Verdict.ERROR: "error", Verdict.FAIL: "error", Verdict.WARN: "warning"}
 _RUNNER_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
-"""The variables that name files through which a step commands its runner."""
+"""The variables with the files through which a step gives commands to its runner."""
 
 
 class Annotation(Struct, frozen=True):
-    """A message that GitHub shows at a line of a file. `level` is error, warning or notice."""
+    """A message that GitHub shows at a line of a file."""
 
-    level: str
+    level: Level
     title: str
     message: str
     file: str | None = None
@@ -51,7 +51,6 @@ class Annotation(Struct, frozen=True):
 
     def command(self) -> str:
         """The workflow command, on one line even if the texts have several."""
-        assert self.level in _LEVELS  # noqa: S101 - the level is this module's own vocabulary
         place = {"file": self.file, "line": self.line, "title": self.title}
         members = ",".join(
             f"{name}={_property(printable(value, 400))}" for name, value in place.items() if value is not None
@@ -122,7 +121,7 @@ class Runner(Struct, frozen=True):
 
 
 def without_runner(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the CI system's tokens, and without the variables by which a child commands it."""
+    """The environment without the CI system's tokens, and without the variables by which a child gives it commands."""
     return {
         name: value
         for name, value in environment.items()

@@ -41,7 +41,7 @@ FIELDS = json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tupl
 
 
 class Inputs(Struct, frozen=True):
-    """The inputs of a lane, each of a harmless shape. Paths are absolute and inside the workspace."""
+    """The checked inputs of a lane. Paths are absolute and inside the workspace."""
 
     target: str
     face: str | None

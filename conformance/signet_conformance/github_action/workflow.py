@@ -47,7 +47,7 @@ class Workflow(Struct, frozen=True):
         """The content of the file."""
         if len(self.driven) == 1:
             (only,) = self.driven
-            matrix, build, inputs = "", "\n".join(_built(only)), only.inputs
+            matrix, build, inputs = "", "\n".join(_build_steps(only)), only.inputs
         else:
             names = dict.fromkeys(name for each in self.driven for name in each.inputs)
             jobs = "\n".join(line for each in self.driven for line in _job(each, names))
@@ -71,7 +71,7 @@ class Workflow(Struct, frozen=True):
         yield from (f'          {name}: "{value}"' for name, value in inputs.items())
 
 
-def _built(driven: LaneConnector) -> Iterator[str]:
+def _build_steps(driven: LaneConnector) -> Iterator[str]:
     if not driven.build:
         yield "      # Add the commands that build the connector here."
     for line in driven.build:
@@ -107,7 +107,7 @@ def checked_pin(text: str) -> str:
 
 
 def installed_pin() -> str | None:
-    """The pin of the running kit: from pip's note of its source, or from the checkout that it was installed from.
+    """The pin of the running kit: from the source that pip noted, or from the checkout that it was installed from.
 
     None if the kit came from a package index, or from a checkout without a commit or such a remote.
     """
@@ -146,12 +146,12 @@ _IGNORED = (
     ".hypothesis/",
     known_failures.audit_path(BASELINE).name,
 )
-_SPELT = {
+_INIT_NAMES = {
     "SIGNET_LANE_TARGET": ("--target", "call it by letters, digits, dots, dashes and underscores in the settings"),
     "SIGNET_LANE_SCENARIOS": ("--scenarios", "a whole number, such as --scenarios 200"),
     "SIGNET_LANE_WORKING_DIRECTORY": ("FOLDER", "a lane takes paths of letters, digits, dots, dashes and underscores"),
 }
-"""Input of the lane to the name that `init` uses for it, and the remedy for a value that the lane refuses."""
+"""By variable of the lane: the name of that input for `init`, and the remedy for a value that the lane refuses."""
 
 
 class ConnectorFolder(Struct, frozen=True):
@@ -182,8 +182,8 @@ class ConnectorFolder(Struct, frozen=True):
         try:
             return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
         except UsageError as failure:
-            # The caller of `init` has set no variable of the lane.
-            option, remedy = _SPELT.get(str(failure.where), (failure.where, failure.remedy))
+            # The user of `init` has set options, not variables of the lane.
+            option, remedy = _INIT_NAMES.get(str(failure.where), (failure.where, failure.remedy))
             raise UsageError(failure.message, where=option, remedy=remedy) from None
 
     def driven(self, target: str, scenarios: str | None) -> LaneConnector:
@@ -205,10 +205,10 @@ class ConnectorFolder(Struct, frozen=True):
 
     @property
     def ignored(self) -> Sequence[str]:
-        """The lines that .gitignore lacks so that git ignores the files that runs leave."""
+        """The lines that .gitignore lacks, so that git would not ignore the files of runs."""
         try:
-            there = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
+            present = (self.root / IGNORE).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
-            there = []
-        known = {line.strip().strip("/") for line in there}
+            present = []
+        known = {line.strip().strip("/") for line in present}
         return [line for line in _IGNORED if line.strip("/") not in known]

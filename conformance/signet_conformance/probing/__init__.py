@@ -21,7 +21,7 @@ from signet_conformance.contract.routes import route_table
 from signet_conformance.errors import NothingTestedError, printable
 from signet_conformance.files import create_file
 from signet_conformance.files.json_values import member_of, only_text
-from signet_conformance.probing.replay import ProbeAnswer, Row, differences, put_probes, recorded, row_of
+from signet_conformance.probing.replay import ProbeAnswer, Row, differences, recorded, row_of, send_probes
 from signet_conformance.running.daemon import DaemonUnderTest
 
 PROBES = "0.145.7"
@@ -65,14 +65,14 @@ class ProbedAnswers:
     def other_answers(self, version: str) -> Iterator[OtherAnswer]:
         """Yield the probes that the daemon answers differently from `version`, in order."""
         routes = route_table(version)
-        for expected, own in zip(self.versions[version], self.rows, strict=True):
-            if differing := _compare(expected, own):
-                route = routes.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
-                yield OtherAnswer(own["id"], None if route is None else route.operation, differing)
+        for expected, actual in zip(self.versions[version], self.rows, strict=True):
+            if differing := _compare(expected, actual):
+                route = routes.find(actual["request"]["method"], actual["request"]["path"].partition("?")[0])
+                yield OtherAnswer(actual["id"], None if route is None else route.operation, differing)
 
 
 def rules_on(operation: str) -> Sequence[str]:
-    """The requirements whose verdicts depend on answers of an operation."""
+    """The requirements whose verdicts depend on the answers of an operation."""
     return [
         name
         for name, requirement in catalogue().items()
@@ -87,13 +87,13 @@ def learn(choice: str, versions: Sequence[str], tell: Callable[[str], None]) -> 
     Each started daemon has a temporary workspace of its own. Raises NothingTestedError if a daemon stops answering.
     """
     rows = [row for row in recorded(PROBES) if _is_usable(row)]
-    own = _answers(choice, rows, tell)
+    actual = _answers(choice, rows, tell)
     answers = {version: _answers(f"embedded:{version}", rows, tell) for version in versions}
     agreeing = {
-        version: sum(not _compare(expected, answer) for expected, answer in zip(theirs, own, strict=True))
+        version: sum(not _compare(expected, answer) for expected, answer in zip(theirs, actual, strict=True))
         for version, theirs in answers.items()
     }
-    return ProbedAnswers(only_text(member_of(own[0]["response_body"], "version")), own, answers, agreeing)
+    return ProbedAnswers(only_text(member_of(actual[0]["response_body"], "version")), actual, answers, agreeing)
 
 
 def _is_usable(row: Row) -> bool:
@@ -112,16 +112,16 @@ def _answers(choice: str, rows: Sequence[Row], tell: Callable[[str], None]) -> S
         try:
             daemon.start()
             tell(f"{printable(choice, 60)}: {len(rows)} probes")
-            return asyncio.run(_put_all(daemon.url, choice, rows))
+            return asyncio.run(_send_all(daemon.url, choice, rows))
         finally:
             daemon.close()
 
 
-async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
+async def _send_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
     answered: list[Row] = []
     async with httpx.AsyncClient(base_url=url, timeout=_ANSWER_TIMEOUT_S, trust_env=False) as client:
         try:
-            async for answer in put_probes(client, rows):
+            async for answer in send_probes(client, rows):
                 answered.append(row_of(rows[len(answered)], answer))
         except httpx.HTTPError as failure:
             raise NothingTestedError(
@@ -133,24 +133,24 @@ async def _put_all(url: str, choice: str, rows: Sequence[Row]) -> Sequence[Row]:
     return answered
 
 
-def _compare(expected: Row, own: Row) -> Sequence[str]:
-    answer = ProbeAnswer(own["status"], own["response_headers"], own["response_body"], own["response_is_json"])
+def _compare(expected: Row, row: Row) -> Sequence[str]:
+    answer = ProbeAnswer(row["status"], row["response_headers"], row["response_body"], row["response_is_json"])
     if answer.is_json != expected["response_is_json"] and answer.status == expected["status"]:
         return [f"{'JSON' if answer.is_json else 'text'}, not {'text' if answer.is_json else 'JSON'}"]
     return list(differences(expected, answer))
 
 
-def write_draft(learnt: ProbedAnswers, folder: Path) -> Sequence[Path]:
+def write_draft(probed: ProbedAnswers, folder: Path) -> Sequence[Path]:
     """Write the answers, and drafts of version and routes for a person to edit, into a new folder.
 
     Raises OSError if the folder exists or cannot be made.
     """
     folder.mkdir()
-    release = learnt.reported or "0.0.0"
+    release = probed.reported or "0.0.0"
     version = ".".join(release.split(".")[:2])
-    answers = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in learnt.rows)
-    routes = json.dumps(_routes(learnt, release), indent=2, ensure_ascii=False) + "\n"
-    frozen = json.dumps(_version(learnt, version, release, routes), indent=2, ensure_ascii=False) + "\n"
+    answers = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in probed.rows)
+    routes = json.dumps(_routes(probed, release), indent=2, ensure_ascii=False) + "\n"
+    frozen = json.dumps(_version(probed, version, release, routes), indent=2, ensure_ascii=False) + "\n"
     files = {
         folder / f"answers-{release}.jsonl": answers,
         folder / f"routes-{version}.json": routes,
@@ -161,8 +161,8 @@ def write_draft(learnt: ProbedAnswers, folder: Path) -> Sequence[Path]:
     return list(files)
 
 
-def _version(learnt: ProbedAnswers, version: str, release: str, routes: str) -> Mapping[str, Any]:
-    base = version_document(learnt.best)
+def _version(probed: ProbedAnswers, version: str, release: str, routes: str) -> Mapping[str, Any]:
+    base = version_document(probed.best)
     return {
         **base,
         "version": version,
@@ -170,53 +170,53 @@ def _version(learnt: ProbedAnswers, version: str, release: str, routes: str) -> 
         "confidence": "low",
         "routes": f"routes/{version}.json",
         "routes_sha256": hashlib.sha256(routes.encode()).hexdigest(),
-        "changes_from": learnt.best,
-        "changes": _changes(learnt),
+        "changes_from": probed.best,
+        "changes": _changes(probed),
     }
 
 
-def _changes(learnt: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
+def _changes(probed: ProbedAnswers) -> Sequence[Mapping[str, Any]]:
     """By operation, the members that the daemon's answers gained or lost, and the statuses that changed."""
-    routes = route_table(learnt.best)
-    found: dict[tuple[str, str | None, str], str | None] = {}
-    for expected, own in zip(learnt.versions[learnt.best], learnt.rows, strict=True):
-        route = routes.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
-        if route is None or route.operation is None or not _compare(expected, own):
+    routes = route_table(probed.best)
+    changes: dict[tuple[str, str | None, str], str | None] = {}
+    for expected, actual in zip(probed.versions[probed.best], probed.rows, strict=True):
+        route = routes.find(actual["request"]["method"], actual["request"]["path"].partition("?")[0])
+        if route is None or route.operation is None or not _compare(expected, actual):
             continue
-        if expected["status"] != own["status"]:
-            note = f"{own['id']} is answered {own['status']}, not {expected['status']}"
-            found.setdefault((route.operation, "response", "changed"), note)
+        if expected["status"] != actual["status"]:
+            note = f"{actual['id']} is answered {actual['status']}, not {expected['status']}"
+            changes.setdefault((route.operation, "response", "changed"), note)
             continue
         before, after = (
-            set(row["response_body"]) if isinstance(row["response_body"], dict) else set() for row in (expected, own)
+            set(row["response_body"]) if isinstance(row["response_body"], dict) else set() for row in (expected, actual)
         )
         for names, change in ((after - before, "added"), (before - after, "removed")):
             for name in sorted(names):
                 if name.isidentifier():
-                    found.setdefault((route.operation, f"response.{name}", change), f"seen in {own['id']}")
+                    changes.setdefault((route.operation, f"response.{name}", change), f"seen in {actual['id']}")
         if before == after:
-            found.setdefault((route.operation, "response", "changed"), f"{own['id']} gets another answer")
+            changes.setdefault((route.operation, "response", "changed"), f"{actual['id']} gets another answer")
     return [
         {"operation": operation, "field": member, "change": change, "note": note}
-        for (operation, member, change), note in found.items()
+        for (operation, member, change), note in changes.items()
     ]
 
 
-def _routes(learnt: ProbedAnswers, release: str) -> Mapping[str, Any]:
+def _routes(probed: ProbedAnswers, release: str) -> Mapping[str, Any]:
     """The routes of the best version, without those that the daemon answered with its 404."""
-    base = document(f"routes/{learnt.best}.json")
-    table = route_table(learnt.best)
+    base = document(f"routes/{probed.best}.json")
+    table = route_table(probed.best)
     missing = set()
-    for own in learnt.rows:
-        route = table.find(own["request"]["method"], own["request"]["path"].partition("?")[0])
-        if route is not None and (own["status"], own["response_body"]) == _NOT_SERVED:
+    for actual in probed.rows:
+        route = table.find(actual["request"]["method"], actual["request"]["path"].partition("?")[0])
+        if route is not None and (actual["status"], actual["response_body"]) == _NOT_SERVED:
             missing.add((route.method, route.path))
     return {
         **base,
         "daemon_version": release,
         "complete": False,
         "confidence": "low",
-        "note": f"Drafted from the routes of {learnt.best} and the answers of a daemon {release}; routes without a"
+        "note": f"Drafted from the routes of {probed.best} and the answers of a daemon {release}; routes without a"
         " probe were not looked at.",
         "routes": [row for row in base["routes"] if (row["method"], row["path"]) not in missing],
     }

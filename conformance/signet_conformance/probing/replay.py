@@ -1,4 +1,4 @@
-"""Sends recorded requests to a daemon again, and says how two answers to one request differ.
+"""Sends recorded requests to a daemon again, and lists the differences between two answers to one request.
 
 A row of `schemas/answers` is a request with the answer of a real daemon of that release. Long strings and lists are
 clipped there (`...[N chars]`), and a body too large to keep is described by `body_note`.
@@ -31,7 +31,7 @@ _MINIMAL: Mapping[str, Mapping[str, Any]] = {
     "/api/secrets/exec": {"command": "true", "secrets": {"A": "A"}},
 }
 _LARGEST_BYTES = 32 * 1024 * 1024
-"""More than any daemon answers to a probe."""
+"""More bytes than any daemon sends in answer to a probe."""
 _LONGEST_S = 300.0
 _POLL_S = 0.05
 _MOST_POLLS = 200
@@ -47,13 +47,13 @@ _EXACT = (
     "provider",
     "timeoutMs",
 )
-"""Members whose very value is part of the contract, beside every `error` and every flag."""
+"""Members whose value is part of the contract, like that of every `error` and every flag."""
 
 Row = Mapping[str, Any]
 
 
 def answers_file(name: str) -> Path:
-    """The file of a release's answers, such as 0.145.7; `seed` holds what each daemon was told before."""
+    """The file of a release's answers, such as 0.145.7, or of the requests before the first probe, `seed`."""
     return schemas_folder() / "answers" / f"{name}.jsonl"
 
 
@@ -85,7 +85,7 @@ class ProbeAnswer:
 
 @dataclass
 class Replay:
-    """A daemon that is sent recorded requests, with ids of recorded answers replaced by its own.
+    """Sends recorded requests to a daemon, with the ids in recorded answers replaced by those of its own answers.
 
     `keys` are the credentials that replace those of the recording, by name.
     """
@@ -107,11 +107,11 @@ class Replay:
             if not (awaits_end and member_of(answer.body, "status") in ("queued", "running")):
                 break
             await asyncio.sleep(_POLL_S)
-        self._learn(row["response_body"], answer.body)
+        self._map_ids(row["response_body"], answer.body)
         return answer
 
     async def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> ProbeAnswer:
-        response, content = await _ask(self.client, method, path, headers=headers, content=body)
+        response, content = await _request(self.client, method, path, headers=headers, content=body)
         is_json = response.headers.get("content-type") == "application/json" and bool(content)
         value: Any = content.decode(response.encoding or "utf-8", "replace")
         if is_json:
@@ -122,11 +122,11 @@ class Replay:
         return ProbeAnswer(response.status_code, dict(response.headers), value, is_json)
 
     def _credential(self, value: str) -> str:
-        named = re.search(r"Bearer (?:sig_sk )?<(\w+)>", value)
-        if not named:
+        placeholder = re.search(r"Bearer (?:sig_sk )?<(\w+)>", value)
+        if not placeholder:
             return value
-        if named[1] != "changed":
-            return f"Bearer {self.keys[named[1]]}"
+        if placeholder[1] != "changed":
+            return f"Bearer {self.keys[placeholder[1]]}"
         key = self.keys["PROBE_CONN"]
         # Some bits of a key's last character are ignored: the replacement differs in the others too.
         return f"Bearer {key[:-1]}{'A' if key[-1] > 'Z' else 'z'}"
@@ -134,20 +134,20 @@ class Replay:
     def _own_ids(self, text: str) -> str:
         return _UUID_OF_ANY_CASE.sub(lambda uuid: self._ids.get(uuid[0], uuid[0]), text)
 
-    def _learn(self, recorded: Any, own: Any) -> None:
+    def _map_ids(self, recorded: Any, own: Any) -> None:
         if isinstance(recorded, dict) and isinstance(own, dict):
             for name in recorded.keys() & own.keys():
-                self._learn(recorded[name], own[name])
+                self._map_ids(recorded[name], own[name])
         elif isinstance(recorded, list) and isinstance(own, list):
             for left, right in zip(recorded, own, strict=False):
-                self._learn(left, right)
+                self._map_ids(left, right)
         elif isinstance(recorded, str) and isinstance(own, str) and _UUID.fullmatch(recorded):
             self._ids[recorded] = own
             self._ids[recorded.upper()] = own.upper()
 
 
-async def _ask(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -> tuple[httpx.Response, bytes]:
-    """An answer and its body. Raises httpx.HTTPError, also for an answer that is too large or does not end."""
+async def _request(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -> tuple[httpx.Response, bytes]:
+    """Send a request; return the answer and its body. Raises httpx.HTTPError, also for an endless body."""
     content = bytearray()
     try:
         async with asyncio.timeout(_LONGEST_S), client.stream(method, path, **sent) as response:
@@ -160,15 +160,15 @@ async def _ask(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -
     return response, bytes(content)
 
 
-async def put_seeds(client: httpx.AsyncClient) -> None:
+async def send_seeds(client: httpx.AsyncClient) -> None:
     """Send a daemon the requests that come before the first probe."""
     for seed in seeds():
-        await _ask(client, seed["method"], seed["path"], json=seed["body"])
+        await _request(client, seed["method"], seed["path"], json=seed["body"])
 
 
-async def put_probes(client: httpx.AsyncClient, rows: Sequence[Row]) -> AsyncIterator[ProbeAnswer]:
-    """Seed a daemon, put `rows` to it in their order, and yield its answers. Raises httpx.HTTPError."""
-    await put_seeds(client)
+async def send_probes(client: httpx.AsyncClient, rows: Sequence[Row]) -> AsyncIterator[ProbeAnswer]:
+    """Send a daemon the seeds, then `rows` in their order; yield the answers to these. Raises httpx.HTTPError."""
+    await send_seeds(client)
     replay = Replay(client)
     for row in rows:
         yield await replay.send(row)
@@ -188,11 +188,11 @@ def row_of(row: Row, answer: ProbeAnswer) -> Row:
 
 
 def differences(row: Row, answer: ProbeAnswer) -> Iterator[str]:
-    """How an answer differs from that of `row`, in words: status, headers, members, types, errors, flags, counts."""
+    """What differs between an answer and that of `row`: status, headers, members, types, errors, flags, counts."""
     if answer.status != row["status"]:
         yield f"status {answer.status}, not {row['status']}"
         return
-    # How long a connection lives is the server's affair, not the daemon's.
+    # The header connection depends on the HTTP server, not on the daemon.
     headers = {name: value for name, value in row["response_headers"].items() if name != "connection"}
     if (own := {name: answer.headers.get(name) for name in headers}) != headers:
         yield f"headers {own}, not {headers}"
@@ -222,7 +222,7 @@ def _shape_differences(own: Any, expected: Any) -> Iterator[str]:
 
 
 def _members(shaped: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """The JSON pointers of a shape with the types of what they point at; `*` is any item of a list."""
+    """The JSON pointers of a shape, each with its type; `*` is any item of a list."""
     yield place, "object" if isinstance(shaped, dict) else "array" if isinstance(shaped, list) else str(shaped)
     items = [("*", item) for item in shaped] if isinstance(shaped, list) else []
     inner = shaped.items() if isinstance(shaped, dict) else items
@@ -235,7 +235,7 @@ def _is_clipped(values: list[Any]) -> bool:
 
 
 def shape(value: Any, like: Any = None) -> Any:
-    """The keys and types of `value`; of a list its first item, and no deeper than `like` goes."""
+    """The keys and types of `value`, to the depth of `like`. A list has the shape of its first item."""
     if isinstance(like, str) and like in ("object", "array"):
         return json_type(value) if isinstance(value, dict | list) else "?"
     if isinstance(value, dict):
@@ -275,7 +275,7 @@ def _described_body(path: str, note: str) -> bytes:
 
 @cache
 def _values() -> Mapping[str, str]:
-    """The values that recorded requests describe, by their description."""
+    """The large values that recorded requests only describe, by their description."""
     sentences = " ".join(f"Dunnock statement {number} is distinct from the others." for number in range(90_000))
     return {
         "5,000,000 x": "x" * 5_000_000,

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from signet_reference_harness.documents import DocumentError, parse_document
 from signet_reference_harness.llm_server.playback import Playback, PlayedTurn
 from signet_reference_harness.llm_server.protocols import APIS, anthropic_messages, vendor_answer
-from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnsupportedTurnError, estimate, to_json
+from signet_reference_harness.llm_server.reply import Piece, TurnReply, UnsupportedError, estimate, to_json
 from signet_reference_harness.llm_server.requests import KeptRequest, Requests, parse_json
 from signet_reference_harness.llm_server.script import ErrorAnswer, Script, ScriptedFault, Turns
 from signet_reference_harness.local_server import answer_request, body_within, foreign, json_response
@@ -224,7 +224,7 @@ async def send_turn(sender: Sender, api: ModuleType, reply: TurnReply) -> None:
             await _send_stream(sender, api, reply, headers)
         else:
             await _send_whole(sender, api, reply, headers)
-    except UnsupportedTurnError as error:
+    except UnsupportedError as error:
         await send_failure(
             sender, api, ErrorAnswer(message=str(error), type="script_error"), {"x-should-retry": "false"}
         )
@@ -259,16 +259,14 @@ async def _send_raw(sender: Sender, api: ModuleType, reply: TurnReply, headers: 
 async def _send_whole(sender: Sender, api: ModuleType, reply: TurnReply, headers: Mapping[str, str]) -> None:
     fault = reply.turn.fault
     body = to_json(api.answer(reply))
-    if fault is None:
+    if fault is not None:
+        sender.kept.outcome = fault.kind
+    if fault is None or fault.kind == "end":
         await sender.whole(200, body, headers)
-        return
-    sender.kept.outcome = fault.kind
-    if fault.kind == "error":
+    elif fault.kind == "error":
         await send_failure(sender, api, fault.error, headers)
     elif fault.kind == "garbage":
         await sender.whole(200, body[: len(body) // 2] if fault.data is None else fault.data.encode(), headers)
-    elif fault.kind == "end":
-        await sender.whole(200, body, headers)
     else:
         await sender.whole(200, body, headers, sent=len(body) // 2)
         if fault.kind == "hang":

@@ -21,7 +21,7 @@ WORDS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("wo
 """By interface: its words for reasons to stop, its types of errors by status, and its refusal of what is too long."""
 
 
-class UnsupportedTurnError(HarnessError):
+class UnsupportedError(HarnessError):
     """Raised for a turn that the requested interface cannot express."""
 
 
@@ -57,7 +57,7 @@ class TurnReply:
         return part.id or self.id(prefix, index)
 
     def stop(self, words: Mapping[script.StopReason, Any]) -> Any:
-        """The reason to stop in the interface's own word. Raises UnsupportedTurnError if it has no such word."""
+        """The reason to stop in the interface's own word. Raises UnsupportedError if it has no such word."""
         if not self.stops:
             return None
         api = self.asked.api
@@ -66,9 +66,7 @@ class TurnReply:
             return getattr(self.turn.raw_stop, member)
         reason = self.turn.stop or self._usual_stop()
         if reason not in words:
-            raise UnsupportedTurnError(
-                f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}"
-            )
+            raise UnsupportedError(f"{api} has no word for the stop reason {reason!r}", remedy=f"give raw_stop.{api}")
         return words[reason]
 
     def _usual_stop(self) -> script.StopReason:

@@ -128,12 +128,10 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     api = _api(given, provider, kind)
     base_url = _base_url(given, api) or kind.base_url
     if is_built_in and base_url is None:
-        raise _missing_setting(
-            "base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1"
-        )
+        raise _missing("base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1")
     model, key = given.get("model"), given.get("api_key")
     if is_built_in and model is None:
-        raise _missing_setting("model", f"no model is named for the provider {provider!r}", file, "NAME")
+        raise _missing("model", f"no model is named for the provider {provider!r}", file, "NAME")
     at_vendor = is_built_in and base_url == kind.base_url
     own_variable = runtime.api_key_env if file_counts else None
     if key is None and (own_variable or (kind.needs_key and at_vendor)):
@@ -234,7 +232,7 @@ def _base_url(given: ChainMap[str, _Value], api: Api | None) -> str | None:
     return url
 
 
-def _missing_setting(name: str, problem: str, file: agent_file.AgentFile | None, example: str) -> ConfigError:
+def _missing(name: str, problem: str, file: agent_file.AgentFile | None, example: str) -> ConfigError:
     where = f", or runtime.{name} in {file.path}" if file is not None else ""
     return ConfigError(problem, remedy=f"give {FLAGS[name]} {example}, or set {VARIABLES[name]}{where}")
 

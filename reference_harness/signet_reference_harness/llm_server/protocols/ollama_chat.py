@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from signet_reference_harness.llm_server import script
 from signet_reference_harness.llm_server.playback import ScriptedRequest
 from signet_reference_harness.llm_server.protocols.openai_completions import joined, parse_chat, tool_calls
-from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnsupportedTurnError, chunks_of
+from signet_reference_harness.llm_server.reply import WORDS, Piece, TurnReply, UnsupportedError, chunks_of
 
 NAME: Final[script.ApiName] = "ollama-chat"
 PATH: Final = "/api/chat"
@@ -69,7 +69,7 @@ def _head(reply: TurnReply) -> dict[str, Any]:
 def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
     """The object that ends an answer; without a reason to stop its `done` is false."""
     if any(isinstance(part, script.RefusalPart) for part in reply.turn.parts):
-        raise UnsupportedTurnError(f"{NAME} has no refusal", remedy="make it a text part")
+        raise UnsupportedError(f"{NAME} has no refusal", remedy="make it a text part")
     reason = reply.stop(STOPS)
     tokens = reply.tokens
     last = {**_head(reply), "message": message, "done": reply.stops}
