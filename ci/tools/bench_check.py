@@ -1,4 +1,4 @@
-"""Measures `signet-conformance check` as a whole process, beside Redocly's `drift` and the least that reading can cost.
+"""Measures `signet-conformance check` as a whole process, beside Redocly's `drift` and plain parsing of the same file.
 
     python ci/tools/bench_check.py                        4,000 sessions, 24,001 exchanges of about 3 kB, 5 runs
     python ci/tools/bench_check.py --redocly REDOCLY      `drift` of the same exchanges, as HAR by the kit's OpenAPI
@@ -6,10 +6,10 @@
     python ci/tools/bench_check.py --keep trace.jsonl     keep the trace that was generated
 
 The trace holds sessions of six exchanges (start, prompt, recall, remember, prompt, end with transcript) of a
-connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`, by one
-process and by one for each processor, for the processors of some machines share what they compute with: what they give
-to work that needs nothing from its neighbour is the measure of what they can give. Printed are medians: seconds, those
-that processors worked, and the most memory that one process of it had. Nothing here fails.
+connector and a daemon that conform, one after the other. The baseline parses each line with `json.loads`, in one
+process and in one for each processor. Since processors of some machines share hardware, the second shows how much
+faster independent work can become at most. Prints medians: seconds, seconds of processors, and the memory of the
+largest process. Nothing here fails.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ with open(sys.argv[1], "rb") as lines:
 if place < count - 1:
     os.wait()
 """
-"""`json.loads` of every line of a file, by so many processes at once, each of which looks at a part of it."""
+"""Parses every line of a file, in several processes at once, each of which reads a part."""
 BEGINNINGS = (
     "in",
     "ledg",
@@ -71,7 +71,7 @@ Exchange = dict[str, Any]
 
 
 def prose(chance: random.Random, characters: int) -> str:
-    """Plain words of about that many characters."""
+    """Plain words, about `characters` long together."""
     words = chance.choices(WORDS, k=max(1, characters // 9))
     return " ".join(words)
 
@@ -183,7 +183,7 @@ def session(chance: random.Random, number: int) -> Iterator[Exchange]:
 
 
 def write_trace(path: Path, sessions: int) -> None:
-    """Write a trace of so many sessions, the same one each time."""
+    """Write a trace of `sessions` sessions, always the same one."""
     chance = random.Random(20)
     declared = {"agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0, "prompt": 5.0}}
     header = {
@@ -205,7 +205,7 @@ def write_trace(path: Path, sessions: int) -> None:
 
 
 class Cost(NamedTuple):
-    """What a process and those it began cost: seconds on the clock and of processors, and the most memory of one."""
+    """The cost of a process and its children: seconds by the clock and of processors, memory of the largest process."""
 
     wall_s: float
     cpu_s: float
@@ -216,20 +216,20 @@ class Cost(NamedTuple):
 
 
 COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""The environment of what is measured: the kit's modules are compiled once, as an installer does, not at each start."""
+"""The environment of the measured processes: modules are compiled once, as by an installer, not at each start."""
 
 
 def cost(command: Sequence[str], *, accepted: frozenset[int] = frozenset({0})) -> Cost:
-    """What one process costs; RuntimeError when it ends with another status than those accepted."""
-    with tempfile.TemporaryFile() as said:
+    """Run a process and return its cost. Raises RuntimeError if it ends with a status that is not accepted."""
+    with tempfile.TemporaryFile() as output:
         begin = time.perf_counter()
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env=COMPILED)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=COMPILED)
         _, ended, used = os.wait4(process.pid, 0)
         elapsed = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(ended)
         if process.returncode not in accepted:
-            said.seek(0)
-            raise RuntimeError(f"{command} ended with {process.returncode}: {said.read().decode()[-800:]}")
+            output.seek(0)
+            raise RuntimeError(f"{command} ended with {process.returncode}: {output.read().decode()[-800:]}")
     return Cost(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
@@ -255,7 +255,7 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=4000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--redocly", metavar="PATH", help="measure the `drift` of this program as well")
-    parser.add_argument("--large", type=int, metavar="SESSIONS", help="measure a recording of so many sessions once")
+    parser.add_argument("--large", type=int, metavar="SESSIONS", help="measure a recording of this many sessions once")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the generated trace under this name")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -277,7 +277,7 @@ def main() -> int:
         rows: dict[str, list[Cost]] = {name: [] for name in commands}
         for _ in range(options.runs):
             for name, command in commands.items():
-                # `drift` ends with 1 where it finds anything, and it knows other headers than a daemon does.
+                # `drift` ends with 1 if it finds anything, and it does not know all headers of a daemon.
                 rows[name].append(cost(command, accepted=frozenset({0, 1})))
         figures = {name: medians(costs) for name, costs in rows.items()}
         for name, figure in figures.items():
@@ -292,7 +292,7 @@ def main() -> int:
 
 
 def print_large(check: Sequence[str], trace: Path, sessions: int) -> None:
-    """What a large recording costs, by one process and by one for each processor."""
+    """Print the cost of a large recording, in one process and in one for each processor."""
     write_trace(trace, sessions)
     print(f"{trace.stat().st_size / 1e6:.0f} MB in {1 + 6 * sessions} exchanges")
     alone, several = (cost([*check, "--workers", str(count), str(trace)]) for count in (1, processors()))

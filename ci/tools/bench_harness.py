@@ -1,14 +1,13 @@
-"""Figures for the reference harness: what it adds to a turn, and how long a token takes from server to listener.
+"""Measures the reference harness: the time that it adds to a turn, and that of a token from server to listener.
 
     python ci/tools/bench_harness.py [--turns 100]
 
 An embedded daemon and the scripted model run as processes of their own. A plain turn asks the model once, one with a
-tool twice, with a recall in between. The servers' own time is what the requests of a turn take a client that only
-sends their bytes over a kept connection and waits for the last byte of each answer; it is measured beside each turn,
-right after it. What the harness adds, with its HTTP library, is the turn's time less that. Nothing here can fail: the
-specification's bound (median 5 ms, 95th percentile 20 ms) is printed beside each figure, and the median as a ratio to
-the servers' own time. On a machine that does other things too, what the processor worked for a turn says more than how
-long the turn took.
+tool twice, with a recall in between. The servers' own time is measured right after each turn: a bare client sends the
+bytes of the same requests over one connection, and waits for the last byte of each answer. The harness, with its HTTP
+library, adds the rest of the turn's time. Nothing here can fail: the specification's bound (median 5 ms, 95th
+percentile 20 ms) is printed beside each figure, and the median as a ratio to the servers' own time. On a busy machine,
+the processor time of a turn says more than its duration.
 """
 
 from __future__ import annotations
@@ -51,24 +50,24 @@ BOUND: Final = "bound 5 and 20 ms"
 
 
 class FirstToken(TurnListener):
-    """Notes when the first piece of each answer came."""
+    """Notes the time of the first piece of each answer."""
 
     def __init__(self) -> None:
         self.at: list[float] = []
         self._waits = True
 
     def chunk(self, chunk: CompletionChunk) -> None:  # noqa: ARG002 - only the time of its arrival counts
-        """The time of the first piece."""
+        """Note the time if this is the first piece."""
         if self._waits:
             self.at.append(time.time())
         self._waits = False
 
     def message(self, message: object) -> None:  # noqa: ARG002 - any message ends an answer, whatever it says
-        """The next piece is again a first one."""
+        """Expect a first piece again."""
         self._waits = True
 
 
-class Bare:
+class BareClient:
     """A client that only sends bytes over one kept connection, and waits for the last byte of each answer."""
 
     def __init__(self, url: str) -> None:
@@ -78,7 +77,7 @@ class Bare:
         self._socket: socket.socket | None = None
 
     def request(self, method: str, path: str, body: Any, headers: Sequence[Sequence[str]] = ()) -> bytes:
-        """A request as it is sent, with the headers that are no concern of one connection."""
+        """The bytes of a request, with its headers except those of the connection."""
         content = b"" if body is None else json.dumps(body).encode()
         own = {"host": self._host, "content-length": str(len(content))}
         others = {name: value for name, value in headers if name.lower() not in own}
@@ -86,11 +85,11 @@ class Bare:
         return "\r\n".join((*lines, "", "")).encode() + content
 
     def post(self, path: str, body: Any) -> bytes:
-        """A POST of JSON as it is sent."""
+        """The bytes of a POST of JSON."""
         return self.request("POST", path, body, (("content-type", "application/json"),))
 
     def send(self, request: bytes) -> bytes:
-        """The whole answer, head and all."""
+        """Send a request; return the whole answer with its head."""
         while True:
             if self._socket is None:
                 self._socket = socket.create_connection(self._place)
@@ -100,7 +99,7 @@ class Bare:
                 answer = self._answer(self._socket)
                 if answer is not None:
                     return answer
-            # It was idle for too long; the next attempt opens another.
+            # The connection was idle for too long; the next attempt opens another one.
             self.close()
 
     @staticmethod
@@ -120,11 +119,11 @@ class Bare:
         return received
 
     def value(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of an answer that is not in chunks."""
+        """Send a request; return the JSON of its answer, which must not be chunked."""
         return json.loads(self.send(self.request(method, path, body)).partition(b"\r\n\r\n")[2] or b"null")
 
     def seconds(self, requests: Sequence[bytes]) -> float:
-        """How long these take, one after the other."""
+        """Send the requests one after the other; return the seconds that they took."""
         began = time.perf_counter()
         for request in requests:
             self.send(request)
@@ -139,7 +138,7 @@ class Bare:
 
 @contextmanager
 def running(*command: str) -> Iterator[str]:
-    """The address of a program that prints it, until the end."""
+    """Run a program that prints its address within this context; yield the address."""
     with subprocess.Popen([sys.executable, "-m", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield json.loads(process.stdout.readline() if process.stdout is not None else b"")["url"]
@@ -148,13 +147,13 @@ def running(*command: str) -> Iterator[str]:
 
 
 class Servers:
-    """The servers of a turn, asked without a harness."""
+    """The servers of a turn, called without a harness."""
 
-    def __init__(self, daemon_url: str, model: Bare | None, answers: int) -> None:
+    def __init__(self, daemon_url: str, model: BareClient | None, answers: int) -> None:
         self._model = model
-        self._daemon = Bare(daemon_url)
+        self._daemon = BareClient(daemon_url)
         self._answers = answers
-        self._asked: list[bytes] = []
+        self._replayed: list[bytes] = []
         session = {"sessionKey": "bare", "agentId": "atlas"}
         hook = {**session, "harness": "bench", "runtimePath": "plugin", "project": "/srv/atlas"}
         recall = {**session, "query": "which port", "limit": 10}
@@ -164,20 +163,20 @@ class Servers:
             self._hooks.append(self._daemon.post("/api/memory/recall", recall))
 
     def learn(self) -> None:
-        """Keep the requests of the last turn that reached the model."""
+        """Keep the model's requests of the last turn."""
         if self._model is not None:
             kept = self._model.value("GET", "/requests")["requests"][-self._answers :]
-            self._asked = [self._model.request("POST", each["path"], each["body"], each["headers"]) for each in kept]
+            self._replayed = [self._model.request("POST", each["path"], each["body"], each["headers"]) for each in kept]
 
     def seconds(self) -> float:
-        """What the requests of one turn take."""
-        asked = 0.0 if self._model is None else self._model.seconds(self._asked)
-        return asked + self._daemon.seconds(self._hooks)
+        """Send the requests of one turn; return the seconds that they took."""
+        of_model = 0.0 if self._model is None else self._model.seconds(self._replayed)
+        return of_model + self._daemon.seconds(self._hooks)
 
 
 @dataclass
-class Taken:
-    """Turns, in seconds: what each added, what the servers took, what the processor worked; when a token came."""
+class TurnTimes:
+    """Seconds by turn: added by the harness, of the servers, of the processor; and the time of each first token."""
 
     added: list[float] = field(default_factory=list)
     servers: list[float] = field(default_factory=list)
@@ -185,12 +184,12 @@ class Taken:
     firsts: list[float] = field(default_factory=list)
 
 
-async def turns_of(provider: Provider, daemon_url: str, servers: Servers, count: int) -> Taken:
-    """So many turns, and the servers asked without the harness after each."""
+async def turns_of(provider: Provider, daemon_url: str, servers: Servers, count: int) -> TurnTimes:
+    """Perform `count` turns, and call the servers without the harness after each."""
     host = SessionHost(HarnessConfig(origin=daemon_url, agent="atlas"))
     session = host.session_for("bench", project="/srv/atlas", agent=None, key=None)
     await host.start(session, "startup")
-    taken = Taken()
+    times = TurnTimes()
     for number in range(count + WARM_UP):
         if number == WARM_UP:
             servers.learn()
@@ -203,13 +202,13 @@ async def turns_of(provider: Provider, daemon_url: str, servers: Servers, count:
             raise SystemExit(f"the turn went wrong: {result.error or result}")
         if number >= WARM_UP:
             own = servers.seconds()
-            taken.added.append(turn - own)
-            taken.servers.append(own)
-            taken.worked.append(worked)
-            taken.firsts.append(listener.at[-1])
+            times.added.append(turn - own)
+            times.servers.append(own)
+            times.worked.append(worked)
+            times.firsts.append(listener.at[-1])
     await host.aclose()
     await provider.aclose()
-    return taken
+    return times
 
 
 def main() -> None:
@@ -227,29 +226,29 @@ def main() -> None:
         model_url = stack.enter_context(running(*llm))
         for kind, answers in (("plain", [{"content": WORDS}]), ("tool", [{"content": [RECALL]}, {"content": WORDS}])):
             alone = Servers(daemon_url, None, len(answers))
-            taken = asyncio.run(turns_of(scripted(answers, count), daemon_url, alone, count))
-            print(row(kind, "no model", taken), flush=True)
+            times = asyncio.run(turns_of(scripted(answers, count), daemon_url, alone, count))
+            print(row(kind, "no model", times), flush=True)
             for name in PROVIDERS:
-                print(*asked(kind, name, answers, daemon_url, model_url, count), sep="; ", flush=True)
+                print(*vendor_lines(kind, name, answers, daemon_url, model_url, count), sep="; ", flush=True)
 
 
-def asked(
+def vendor_lines(
     kind: str, name: str, answers: list[Mapping[str, Any]], daemon_url: str, model_url: str, count: int
 ) -> Iterator[str]:
-    """The figures of turns with a vendor's interface."""
+    """The lines of figures for turns with a vendor's interface."""
     vendor, api, path = PROVIDERS[name]
-    model = Bare(model_url)
+    model = BareClient(model_url)
     model.value("PUT", "/script", {"format": "signet-llm/1", "turns": answers * (WARM_UP + 2 * count)})
     model.value("DELETE", "/requests")
     servers = Servers(daemon_url, model, len(answers))
     flags = {"provider": vendor, "api": api, "model": "scripted", "base_url": model_url + path, "api_key": "none"}
     provider = settings.make_provider(settings.load(flags, {}, None))
-    taken = asyncio.run(turns_of(provider, daemon_url, servers, count))
-    yield row(kind, name, taken)
+    times = asyncio.run(turns_of(provider, daemon_url, servers, count))
+    yield row(kind, name, times)
     kept = model.value("GET", "/requests")["requests"][-2 * len(answers) * count :]
-    # Each turn's requests, then those that were sent without the harness.
+    # For each turn, its own requests, then those that were sent without the harness.
     last = kept[len(answers) - 1 :: 2 * len(answers)]
-    late = [came - request["first_chunk"] for came, request in zip(taken.firsts, last, strict=True)]
+    late = [came - request["first_chunk"] for came, request in zip(times.firsts, last, strict=True)]
     yield f"first token {figures(late)} after the server sent it"
 
 
@@ -266,12 +265,12 @@ def figures(seconds: Sequence[float]) -> str:
     return f"{1000 * median(seconds):6.2f} ms, p95 {1000 * quantiles(seconds, n=20)[-1]:6.2f}"
 
 
-def row(kind: str, name: str, taken: Taken) -> str:
-    """What the harness adds to a turn."""
-    own = median(taken.servers)
-    servers = f"{median(taken.added) / own:4.1f} times the servers' own {1000 * own:5.2f}"
-    worked = f"works {1000 * median(taken.worked):5.2f} ms"
-    return f"{kind:<6}{name:<17} adds {figures(taken.added)} ({BOUND}), {servers}; {worked}"
+def row(kind: str, name: str, times: TurnTimes) -> str:
+    """The line of figures for one kind of turn and one provider."""
+    own = median(times.servers)
+    servers = f"{median(times.added) / own:4.1f} times the servers' own {1000 * own:5.2f}"
+    worked = f"works {1000 * median(times.worked):5.2f} ms"
+    return f"{kind:<6}{name:<17} adds {figures(times.added)} ({BOUND}), {servers}; {worked}"
 
 
 if __name__ == "__main__":

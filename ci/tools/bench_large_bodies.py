@@ -1,4 +1,4 @@
-"""Measures what a large body costs the one that sends it, and all others, beside a direct connection in the same run.
+"""Measures how long a large body takes, and how much it delays others, beside a direct connection in the same run.
 
 32 connections send a small request every 20 ms; meanwhile another one sends requests of 4 MB, turn by turn: a
 transcript, base64, and text that names a secret in every word. Turns through each proxy and without one alternate.
@@ -37,13 +37,13 @@ WORDS = (
 
 
 def bodies() -> dict[str, bytes]:
-    """What is sent, by kind, each of about SIZE bytes."""
-    drawn = random.Random(4)
-    words = (drawn.choice(WORDS) for _ in range(SIZE // 5))
+    """The large bodies by kind, each of about SIZE bytes."""
+    chance = random.Random(4)
+    words = (chance.choice(WORDS) for _ in range(SIZE // 5))
     text = " ".join(f"\nUser: {word}" if number % 40 == 0 else word for number, word in enumerate(words))
     return {
         "transcript": json.dumps({"transcript": text[:SIZE]}).encode(),
-        "base64": json.dumps({"content": base64.b64encode(drawn.randbytes(SIZE * 3 // 4)).decode()}).encode(),
+        "base64": json.dumps({"content": base64.b64encode(chance.randbytes(SIZE * 3 // 4)).decode()}).encode(),
         "named": json.dumps({"content": "token=" * (SIZE // 6)}).encode(),
     }
 
@@ -59,22 +59,22 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> float:
-    """How many seconds an answer took."""
-    begun = time.perf_counter()
+async def _time_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> float:
+    """Send a request; return the seconds until its answer is complete."""
+    began = time.perf_counter()
     head = b"POST /api/hooks/session-end HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
-    answered = await reader.readuntil(b"\r\n\r\n")
-    length = answered.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+    answer_head = await reader.readuntil(b"\r\n\r\n")
+    length = answer_head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
     await reader.readexactly(int(length))
-    return time.perf_counter() - begun
+    return time.perf_counter() - began
 
 
 async def _small(port: int, over: asyncio.Event, took: list[float]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await asyncio.sleep(random.random() * EVERY_S)
     while not over.is_set():
-        took.append(await _asked(reader, writer, SMALL))
+        took.append(await _time_request(reader, writer, SMALL))
         await asyncio.sleep(EVERY_S)
     writer.close()
 
@@ -87,7 +87,7 @@ async def _turn(port: int, body: bytes, large: int) -> tuple[list[float], list[f
     await asyncio.sleep(PAUSE_S)
     took = []
     for _ in range(large):
-        took.append(await _asked(reader, writer, body))
+        took.append(await _time_request(reader, writer, body))
         await asyncio.sleep(PAUSE_S)
     over.set()
     await asyncio.gather(*others)
@@ -105,7 +105,7 @@ def _serve() -> None:
 
 
 def main() -> None:
-    """Run the turns and print what they gave."""
+    """Run the turns and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=3, help="turns of each (default: 3)")
     parser.add_argument("--large", type=int, default=4, help="large requests a turn (default: 4)")
@@ -115,17 +115,17 @@ def main() -> None:
     if options.serve:
         _serve()
         return
-    with ExitStack() as up:
-        folder = Path(up.enter_context(tempfile.TemporaryDirectory()))
-        server = up.enter_context(bench_recorder.running(sys.executable, __file__, "--serve"))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(bench_recorder.running(sys.executable, __file__, "--serve"))
         direct = int(bench_recorder.line(server))
         upstream = f"http://127.0.0.1:{direct}"
-        recorder = up.enter_context(bench_recorder.recorder(upstream, folder, counts=False))
+        recorder = stack.enter_context(bench_recorder.recorder(upstream, folder, counts=False))
         ports = {"direct": direct, "recorder": recorder.port}
         if options.redocly:
-            ports["redocly"] = up.enter_context(bench_recorder.redocly(options.redocly, upstream, folder)).port
+            ports["redocly"] = stack.enter_context(bench_recorder.redocly(options.redocly, upstream, folder)).port
         if Path(sys.executable).with_name("mitmdump").exists():
-            ports["mitmdump"] = up.enter_context(bench_recorder.mitmdump(upstream, folder)).port
+            ports["mitmdump"] = stack.enter_context(bench_recorder.mitmdump(upstream, folder)).port
         for kind, body in bodies().items():
             took: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in ports}
             for _ in range(options.turns):
@@ -135,8 +135,8 @@ def main() -> None:
                     took[name][1].extend(small)
             for name, (large, small) in took.items():
                 p50, p99 = (1000 * statistics.quantiles(small, n=100)[at] for at in (49, 98))
-                told = f"large {statistics.median(large) * 1000:7.1f} ms   small {p50:6.2f} / {p99:6.2f} ms"
-                print(f"{kind:10} {name:9} {told}   of {len(small)}", flush=True)
+                figures = f"large {statistics.median(large) * 1000:7.1f} ms   small {p50:6.2f} / {p99:6.2f} ms"
+                print(f"{kind:10} {name:9} {figures}   of {len(small)}", flush=True)
 
 
 if __name__ == "__main__":

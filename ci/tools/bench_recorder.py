@@ -1,12 +1,12 @@
 """Measures the recorder beside two peers in one run, turn by turn: plain `mitmdump` and Redocly's proxy.
 
-All proxies are up at the same time before one upstream, and short turns alternate, so that what else a machine does
-meets all of them; ratios are medians over the turns. A turn keeps 4 and then 32 connections busy, each with its next
-request as soon as its answer is complete, and at last a single one. Client and upstream (`http_load.py`) are the same
-for all, bare sockets without a parser: what they take of a processor is printed too, for where they took half of what
-a proxy takes, the figures would be theirs. Prints requests a second, the median time of an answer on one connection,
-the processor's time a request took in the proxy (which a busy machine changes least), the ratios, and whether every
-request stands in the recording. Asserts nothing about time. A peer that is not installed is left out.
+All proxies run at the same time in front of one upstream, and short turns alternate, so that other work of the machine
+affects all of them alike; ratios are medians over the turns. A turn keeps first 4, then 32 connections busy, each with
+its next request as soon as its answer is complete, and at last a single one. Client and upstream (`http_load.py`) are
+the same for all, bare sockets without a parser. The client's processor time is printed too: if it were near a proxy's,
+the figures would measure the client. Prints requests a second, the median time of an answer on one connection, the
+processor time of a request in the proxy (which a busy machine changes least), the ratios, and how many requests are
+missing in the recording. Asserts nothing about time. A peer that is not installed is left out.
 
     python ci/tools/bench_recorder.py [--requests 1280] [--turns 9] [--redocly PATH/TO/redocly]
 """
@@ -56,7 +56,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Proxy:
-    """One proxy that is up, and what its turns gave."""
+    """A running proxy, and the measurements of its turns."""
 
     port: int
     process: int
@@ -68,11 +68,11 @@ class Proxy:
     sent: int = 0
 
     def warm(self) -> None:
-        """Have done what is slow only once."""
+        """Send some load first, so that work which a proxy does only once is not measured."""
         self._load(CONNECTIONS[0], WARMING)
 
     def turn(self, requests: int) -> None:
-        """Carry so many requests at each count of connections, and a quarter of them on a single one."""
+        """Send `requests` requests over each number of connections, and a quarter of that over a single one."""
         before, own_before = _cpu_s(self.process), time.process_time()
         for connections, rates in self.rates.items():
             rates.append(self._load(connections, requests)[0])
@@ -89,8 +89,8 @@ class Proxy:
         )
         return http_load.load(self.port, head.encode() + REQUEST, ANSWER, connections, requests)
 
-    def shown(self) -> str:
-        """The medians over the turns, and the processor's time of a request."""
+    def summary(self) -> str:
+        """The medians over the turns, and the processor time of a request."""
         rates = "   ".join(f"{statistics.median(rates):7.0f}/s at {count}" for count, rates in self.rates.items())
         return (
             f"{rates}   {statistics.median(self.latencies_ms):6.3f} ms at 1   {self.cpu_us:5.0f} us of a processor a"
@@ -99,7 +99,7 @@ class Proxy:
 
     @property
     def cpu_us(self) -> float:
-        """What a request took of a processor's time, in microseconds."""
+        """The processor time of a request, in microseconds."""
         return self.cpu_s / self.counted * 1e6
 
 
@@ -109,7 +109,7 @@ def _cpu_s(process: int) -> float:
 
 
 def wait_until_idle(proxies: Iterable[Proxy]) -> None:
-    """Wait until none of the proxies works any more: what a turn leaves behind would slow the next proxy's turn."""
+    """Wait until no proxy works any more: work that a turn left behind would slow the next proxy's turn."""
     before = None
     while before != (now := [_cpu_s(proxy.process) for proxy in proxies]):
         before = now
@@ -119,7 +119,7 @@ def wait_until_idle(proxies: Iterable[Proxy]) -> None:
 
 @contextmanager
 def running(*command: str) -> Iterator[subprocess.Popen[str]]:
-    """A process, ended with the block."""
+    """Run a process within this context."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     )
@@ -160,21 +160,21 @@ def _peer(*command: str, port: int) -> Iterator[Proxy]:
 
 
 def mitmdump(upstream: str, _folder: Path) -> AbstractContextManager[Proxy]:
-    """mitmdump, before this upstream."""
+    """Run mitmdump in front of an upstream."""
     port, mitmdump = _free_port(), str(Path(sys.executable).with_name("mitmdump"))
     reverse = ("--quiet", "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "-p", str(port))
     return _peer(mitmdump, *reverse, port=port)
 
 
 def redocly(program: str, upstream: str, folder: Path) -> AbstractContextManager[Proxy]:
-    """Redocly's proxy, before this upstream."""
+    """Run Redocly's proxy in front of an upstream."""
     port, har = _free_port(), str(folder / "redocly.har")
     return _peer(program, "proxy", "--target", upstream, "--port", str(port), "--har", har, port=port)
 
 
 @contextmanager
 def recorder(upstream: str, folder: Path, *, counts: bool = True) -> Iterator[Proxy]:
-    """The recorder, before this upstream."""
+    """Run the recorder in front of an upstream; `counts` prints how many requests its recording lacks."""
     out = folder / "recorder.jsonl"
     command = (sys.executable, "-m", "signet_recording_proxy", "--upstream", upstream, "--out", str(out))
     with running(*command) as process:
@@ -184,11 +184,11 @@ def recorder(upstream: str, folder: Path, *, counts: bool = True) -> Iterator[Pr
         return
     with out.open("rb") as trace:
         missing = proxy.sent - sum(each.startswith(b'{"kind":"exchange"') for each in trace)
-    print(f"{missing} of {proxy.sent} requests do not stand in the recording")
+    print(f"{missing} of {proxy.sent} requests are missing in the recording")
 
 
 def _compare(ours: Proxy, peer: str, theirs: Proxy) -> None:
-    """The recorder against a peer: medians over the ratios of turns that followed each other."""
+    """Print the recorder's figures as ratios to a peer's: medians over the turns."""
 
     def ratio(of: Sequence[float], to: Sequence[float]) -> float:
         return statistics.median(a / b for a, b in zip(of, to, strict=True))
@@ -199,7 +199,7 @@ def _compare(ours: Proxy, peer: str, theirs: Proxy) -> None:
 
 
 def main() -> None:
-    """Run the turns and print what they gave."""
+    """Run the turns and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=1280, help="a load, a multiple of 32 (default: 1280)")
     parser.add_argument("--turns", type=int, default=9, help="turns of each (default: 9)")
@@ -210,15 +210,15 @@ def main() -> None:
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
         http_load.serve(head % len(ANSWER) + ANSWER, REQUEST, lambda port: print(port, flush=True))
     requests = max(1, options.requests // 32) * 32
-    with ExitStack() as up:
-        folder = Path(up.enter_context(tempfile.TemporaryDirectory()))
-        server = up.enter_context(running(sys.executable, __file__, "--serve"))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(running(sys.executable, __file__, "--serve"))
         upstream = f"http://127.0.0.1:{line(server).strip()}"
-        proxies = {"recorder": up.enter_context(recorder(upstream, folder))}
+        proxies = {"recorder": stack.enter_context(recorder(upstream, folder))}
         if options.redocly:
-            proxies["redocly"] = up.enter_context(redocly(options.redocly, upstream, folder))
+            proxies["redocly"] = stack.enter_context(redocly(options.redocly, upstream, folder))
         if Path(sys.executable).with_name("mitmdump").exists():
-            proxies["mitmdump"] = up.enter_context(mitmdump(upstream, folder))
+            proxies["mitmdump"] = stack.enter_context(mitmdump(upstream, folder))
         for proxy in proxies.values():
             proxy.warm()
         for _ in range(options.turns):
@@ -226,7 +226,7 @@ def main() -> None:
                 wait_until_idle(proxies.values())
                 proxy.turn(requests)
         for name, proxy in proxies.items():
-            print(f"{name:9} {proxy.shown()}")
+            print(f"{name:9} {proxy.summary()}")
         ours = proxies.pop("recorder")
         for name, proxy in proxies.items():
             _compare(ours, name, proxy)

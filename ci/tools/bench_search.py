@@ -1,8 +1,8 @@
-"""Measures what the recorder's search for secrets costs in a large body, by kind of content, in processor time.
+"""Measures the processor time of the recorder's search for secrets in a large body, by kind of content.
 
-Each body is searched anew and once more: what is sent again is known by then. Prints milliseconds a megabyte, the least
-of some tries, and how many times as long the first search takes as it takes to read and write the same JSON, which
-depends less on the machine. The last kinds are text that is made to keep the search busy. Asserts nothing about time.
+Each body is searched twice: the recorder remembers texts that it has searched. Prints milliseconds per megabyte, the
+least of several tries, and the ratio of the first search to reading and writing the same JSON, which depends less on
+the machine. The last kinds are texts that are made to keep the search busy. Asserts nothing about time.
 
     python ci/tools/bench_search.py [--tries 5] [--megabytes 1] [KIND...]
 """
@@ -40,71 +40,71 @@ def _files(folder: str, pattern: str) -> Iterator[str]:
         yield path.read_text("utf-8")
 
 
-def _lock_file(drawn: random.Random) -> Iterator[str]:
-    """Lines as those of npm's and bun's: names, versions, hashes."""
+def _lock_file(chance: random.Random) -> Iterator[str]:
+    """Lines like those of the lock files of npm and bun: names, versions, hashes."""
     words = sorted(set(re.findall("[a-z]{3,9}", "".join(_files("docs", "*.md")))))
     while True:
-        name = "-".join(drawn.choice(words) for _ in range(2))
-        version = ".".join(str(drawn.randrange(20)) for _ in range(3))
-        digest = base64.b64encode(drawn.randbytes(64)).decode()
-        needs = f'{{ "dependencies": {{ "{drawn.choice(words)}": "^{version}" }} }}'
+        name = "-".join(chance.choice(words) for _ in range(2))
+        version = ".".join(str(chance.randrange(20)) for _ in range(3))
+        digest = base64.b64encode(chance.randbytes(64)).decode()
+        needs = f'{{ "dependencies": {{ "{chance.choice(words)}": "^{version}" }} }}'
         yield f'    "{name}": ["{name}@{version}", "", {needs}, "sha512-{digest}"],\n'
 
 
-def _messages(drawn: random.Random, size: int) -> list[dict[str, Any]]:
+def _messages(chance: random.Random, size: int) -> list[dict[str, Any]]:
     """A conversation as JSON, half of it source code."""
     source, messages, taken = "".join(_files("conformance", "*.py")), [], 0
     while taken < size:
-        said = " ".join(drawn.choice(bench_large_bodies.WORDS) for _ in range(40))
-        start = drawn.randrange(len(source) - 2000)
-        code = source[start : start + drawn.randrange(200, 2000)]
-        content = [{"type": "text", "text": said}, {"type": "tool_use", "name": "Write", "input": {"content": code}}]
+        words = " ".join(chance.choice(bench_large_bodies.WORDS) for _ in range(40))
+        start = chance.randrange(len(source) - 2000)
+        code = source[start : start + chance.randrange(200, 2000)]
+        content = [{"type": "text", "text": words}, {"type": "tool_use", "name": "Write", "input": {"content": code}}]
         messages.append({"id": f"msg_{len(messages):06}", "role": "assistant", "content": content})
-        taken += len(said) + len(code) + 150
+        taken += len(words) + len(code) + 150
     return messages
 
 
-def _rows(drawn: random.Random, size: int) -> list[dict[str, Any]]:
-    """What a recall answers with: many short texts, most of them other ones in each row."""
-    said = bench_large_bodies.WORDS
+def _rows(chance: random.Random, size: int) -> list[dict[str, Any]]:
+    """Rows like those of a recall: many short texts, most of them different in each row."""
+    words = bench_large_bodies.WORDS
 
     def row(number: int) -> dict[str, Any]:
         return {
-            "id": str(uuid.UUID(int=drawn.getrandbits(128))),
-            "content": " ".join(drawn.choice(said) for _ in range(12)),
-            "score": round(drawn.random(), 6),
-            "tags": ["invoice", f"t{drawn.randrange(50)}"],
-            "created_at": f"2026-03-{drawn.randrange(1, 28):02}T10:00:00Z",
+            "id": str(uuid.UUID(int=chance.getrandbits(128))),
+            "content": " ".join(chance.choice(words) for _ in range(12)),
+            "score": round(chance.random(), 6),
+            "tags": ["invoice", f"t{chance.randrange(50)}"],
+            "created_at": f"2026-03-{chance.randrange(1, 28):02}T10:00:00Z",
             "pinned": False,
-            "entity": {"name": drawn.choice(said), "kind": "concept", "mentions": number},
+            "entity": {"name": chance.choice(words), "kind": "concept", "mentions": number},
         }
 
     return [row(number) for number in range(size // 320)]
 
 
-def _nested(drawn: random.Random, size: int) -> list[Any]:
+def _nested(chance: random.Random, size: int) -> list[Any]:
     """Objects and lists, twenty of each in one another."""
 
     def node(depth: int) -> dict[str, Any]:
         children = [node(depth - 1)] if depth else []
-        return {"type": "node", "children": children, "label": drawn.choice(bench_large_bodies.WORDS)}
+        return {"type": "node", "children": children, "label": chance.choice(bench_large_bodies.WORDS)}
 
     return [node(20) for _ in range(size // 1000)]
 
 
-def _of_many_names(drawn: random.Random, size: int) -> dict[str, Any]:
-    """As an index of files: each member has a name of its own."""
+def _of_many_names(chance: random.Random, size: int) -> dict[str, Any]:
+    """An object like an index of files: each member has a name of its own."""
     words = bench_large_bodies.WORDS
 
     def name(number: int) -> str:
-        return f"src/{drawn.choice(words)}/{drawn.choice(words)}-{number}.ts"
+        return f"src/{chance.choice(words)}/{chance.choice(words)}-{number}.ts"
 
-    return {name(number): {"size": drawn.randrange(9999), "kind": "file"} for number in range(size // 60)}
+    return {name(number): {"size": chance.randrange(9999), "kind": "file"} for number in range(size // 60)}
 
 
 def bodies(size: int) -> dict[str, Callable[[], Any]]:
-    """How to make a body of about this many bytes, by kind."""
-    drawn = random.Random(4)
+    """By kind, a function that makes a body of about `size` bytes."""
+    chance = random.Random(4)
 
     def until(parts: Iterator[str]) -> str:
         text, length = [], 0
@@ -116,19 +116,19 @@ def bodies(size: int) -> dict[str, Callable[[], Any]]:
         return "".join(text)[:size]
 
     kinds: dict[str, Callable[[], Any]] = {
-        "words": lambda: until(f"{drawn.choice(bench_large_bodies.WORDS)} " for _ in range(size)),
+        "words": lambda: until(f"{chance.choice(bench_large_bodies.WORDS)} " for _ in range(size)),
         "documents": lambda: until(_files("docs", "*.md")),
         "source": lambda: until(_files("conformance", "*.py")),
         "JSON as text": lambda: until(_files("schemas", "*.json")),
-        "lock file": lambda: until(_lock_file(drawn)),
-        "JSON": lambda: _messages(drawn, size),
-        "rows of JSON as text": lambda: "\n".join(map(json.dumps, _messages(drawn, size))),
-        "JSON of rows": lambda: _rows(drawn, size),
-        "JSON of vectors": lambda: [[drawn.uniform(-1, 1) for _ in range(384)] for _ in range(size // 7700)],
-        "nested JSON": lambda: _nested(drawn, size),
-        "JSON of many names": lambda: _of_many_names(drawn, size),
-        "base64": lambda: base64.b64encode(drawn.randbytes(size * 3 // 4)).decode(),
-        "hexadecimal": lambda: drawn.randbytes(size // 2).hex(),
+        "lock file": lambda: until(_lock_file(chance)),
+        "JSON": lambda: _messages(chance, size),
+        "rows of JSON as text": lambda: "\n".join(map(json.dumps, _messages(chance, size))),
+        "JSON of rows": lambda: _rows(chance, size),
+        "JSON of vectors": lambda: [[chance.uniform(-1, 1) for _ in range(384)] for _ in range(size // 7700)],
+        "nested JSON": lambda: _nested(chance, size),
+        "JSON of many names": lambda: _of_many_names(chance, size),
+        "base64": lambda: base64.b64encode(chance.randbytes(size * 3 // 4)).decode(),
+        "hexadecimal": lambda: chance.randbytes(size // 2).hex(),
     }
     for unit in HOSTILE:
         kinds[repr(unit)] = lambda unit=unit: unit * (size // len(unit))
@@ -144,36 +144,36 @@ def _line(body: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _took(work: Callable[[], object]) -> float:
-    begun = time.process_time()
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
     work()
-    return time.process_time() - begun
+    return time.process_time() - began
 
 
 def main() -> None:
-    """Measure the kinds that are named, or all."""
+    """Measure the named kinds, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=5, help="tries of each (default: 5)")
     parser.add_argument("--megabytes", type=float, default=1, help="size of a body (default: 1)")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these")
     options = parser.parse_args()
     redactor = ProvisionalRedactor({})
-    redactor.exchange(_line("token=abcdefgh12345 " * 2000), is_long=True)  # what is slow only once
+    redactor.exchange(_line("token=abcdefgh12345 " * 2000), is_long=True)  # work that is done only once
     for kind, make in bodies(int(options.megabytes * MEGABYTE)).items():
         if not options.kinds or kind in options.kinds:
-            first, again, times = _measured(redactor, make(), options.tries)
+            first, again, times = _measure(redactor, make(), options.tries)
             print(f"{kind:32} {first:6.1f} ms a MB   again {again:6.1f}   {times:5.1f} x JSON", flush=True)
 
 
-def _measured(redactor: ProvisionalRedactor, body: Any, tries: int) -> tuple[float, float, float]:
-    """Milliseconds a megabyte of the first search and of the second; the first by what reading and writing takes."""
+def _measure(redactor: ProvisionalRedactor, body: Any, tries: int) -> tuple[float, float, float]:
+    """Milliseconds per megabyte of the two searches, and the ratio of the first to reading and writing."""
     size = len(json.dumps(body)) / MEGABYTE
     first, again, read = [], [], []
     for _ in range(tries):
         keyword_search.forget()
-        for took in (first, again):
-            took.append(_took(partial(redactor.exchange, _line(body), is_long=True)))
-        read.append(_took(lambda: msgspec.json.decode(msgspec.json.encode(body))))
+        for times in (first, again):
+            times.append(_seconds(partial(redactor.exchange, _line(body), is_long=True)))
+        read.append(_seconds(lambda: msgspec.json.decode(msgspec.json.encode(body))))
     return min(first) * 1000 / size, min(again) * 1000 / size, min(first) / min(read)
 
 

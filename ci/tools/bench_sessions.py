@@ -1,9 +1,9 @@
-"""Figures for generated sessions: sessions a second, judging a thousand exchanges, following up one breach.
+"""Measures generated sessions: sessions a second, judging a thousand exchanges, shrinking and confirming a breach.
 
     python ci/tools/bench_sessions.py [--sessions 100]
 
-Nothing here can fail: it prints seconds, and each figure also as a ratio to plain work of the same kind on the
-same machine (a bare interpreter's start, `json.loads` of the same lines), so that two machines compare.
+Nothing here can fail: it prints seconds, and each figure also as a ratio to plain work of the same kind on the same
+machine (the start of an interpreter, `json.loads` of the same lines), so that machines can be compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFECT = "last_started_agent"
 
 
 def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
-    """Seconds of performing `count` sessions, and of following up what they showed."""
+    """Seconds of performing `count` sessions, and of shrinking and confirming their breaches."""
     with StationWorkers(target, folder) as run:
         sessions = GeneratedSessions(run, count=count, seed=1, failures=folder / "failures", replay=str)
         began = time.perf_counter()

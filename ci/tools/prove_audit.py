@@ -1,9 +1,9 @@
-"""Proves what an audit promises, on a data set that it makes: the same bytes however it is judged, and how fast.
+"""Checks the promises of an audit on a generated data set: the same bytes in every way of judging; prints the speed.
 
     python ci/tools/prove_audit.py                  22,900 short recordings: 1, 2 and 8 workers, ten kills, figures
     python ci/tools/prove_audit.py --recordings 500 --kills 3
 
-Prints a figure a line, and exits 1 when the results of two audits differ or a recording is lost or counted twice.
+Exits with 1 if the results of two audits differ, or a recording is lost or counted twice.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def exchanges(key: str, chance: random.Random) -> Iterator[tuple[str, str, Any, 
         meta = {"totalReturned": 0, "hasSupplementary": False, "noHits": True}
         yield "POST", "/api/memory/recall", recall, {"results": [], "query": "x", "method": "hybrid", "meta": meta}
     if chance.random() >= 0.05:
-        said = "\n".join(f"{who}: {text(chance, 30)}" for who in ("User", "Assistant") * 2)
-        bare = {} if chance.random() < 1 / 30 else {"transcript": said}
+        transcript = "\n".join(f"{who}: {text(chance, 30)}" for who in ("User", "Assistant") * 2)
+        bare = {} if chance.random() < 1 / 30 else {"transcript": transcript}
         end = {**session, "cwd": "/srv/atlas", "reason": "session_shutdown", **bare}
         yield "POST", "/api/hooks/session-end", end, {"memoriesSaved": 0, "queued": True, "jobId": f"j-{key}"}
 
 
 def text(chance: random.Random, words: int) -> str:
-    """Some words."""
+    """A text of `words` random words."""
     return " ".join(chance.choices(SENTENCE.split(), k=words))
 
 
@@ -87,7 +87,7 @@ def recording(number: int) -> bytes:
 
 
 def data_set(folder: Path, count: int) -> int:
-    """Write so many recordings; their bytes."""
+    """Write `count` recordings; return their size in bytes."""
     size = 0
     for number in range(count):
         path = folder / f"host-{number % FOLDERS:03}" / f"{number:06}.jsonl"
@@ -97,7 +97,7 @@ def data_set(folder: Path, count: int) -> int:
 
 
 def command(folder: Path, out: Path, *judges: str) -> list[str]:
-    """The command of an audit; `judges` say who judges."""
+    """The command of an audit; `judges` are the options that choose its workers."""
     words = ("audit", str(folder), "--out", str(out), "--fail-on", "never", *judges)
     return [sys.executable, "-m", "signet_conformance.cli", *words]
 
@@ -111,7 +111,7 @@ def digest(out: Path) -> str:
 
 
 def audit(folder: Path, out: Path, workers: int, count: int) -> str:
-    """Audit with so many workers and print what it took; the hash of the results."""
+    """Audit with a number of workers and print the cost; return the hash of the results."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(command(folder, out, "--workers", str(workers)), capture_output=True, text=True, check=False)
     took_s = time.monotonic() - began
@@ -127,8 +127,8 @@ def audit(folder: Path, out: Path, workers: int, count: int) -> str:
     return digest(out)
 
 
-def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
-    """Audit and be killed so many times, with all processes of the audit; the hash of what came at last."""
+def audit_with_kills(folder: Path, out: Path, kills: int, whole_s: float) -> str:
+    """Audit, and kill the audit `kills` times on its way; return the hash of the final results."""
     chance = random.Random(3)
     done = 0
     while done < kills:
@@ -140,14 +140,14 @@ def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
         )
         try:
             if process.wait(chance.uniform(0.3, max(0.6, 2 * whole_s / kills))) != 0:
-                sys.exit("an audit that was killed does not go on")
-            # It came to its end: take it back to somewhere before.
+                sys.exit("an audit that was killed does not continue")
+            # It has ended: remove a part of its results, so that it has to continue.
             (out / "results" / "summary.json").unlink()
             batches = sorted((out / "batches").iterdir())
             for path in chance.sample(batches, len(batches) // 2):
                 path.unlink()
         except subprocess.TimeoutExpired:
-            # The parent alone: its workers must end by themselves.
+            # Kill only the parent: its workers must end by themselves.
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             done += 1
@@ -157,12 +157,12 @@ def killed(folder: Path, out: Path, kills: int, whole_s: float) -> str:
 
 
 def audit_again(folder: Path, out: Path) -> bool:
-    """Let a killed audit come to its end."""
+    """Let a killed audit finish; return whether it succeeds."""
     return subprocess.run(command(folder, out, "--workers", "2"), capture_output=True, check=False).returncode == 0
 
 
 def on_a_cluster(folder: Path, out: Path) -> str | None:
-    """Audit on a Dask cluster of two processes; the hash of the results, None where Dask is not installed."""
+    """Audit on a Dask cluster of two processes; return the hash of the results, or None if Dask is not installed."""
     try:
         from distributed import LocalCluster
     except ImportError:
@@ -180,30 +180,31 @@ def on_a_cluster(folder: Path, out: Path) -> str | None:
 
 
 def main() -> int:
-    """Make the data set, audit it in each way, compare; the exit status."""
-    parser = argparse.ArgumentParser(description="Prove what an audit promises.")
+    """Make the data set, audit it in each way, and compare; return the exit status."""
+    parser = argparse.ArgumentParser(description="Check the promises of an audit.")
     parser.add_argument("--recordings", type=int, default=22_900)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 8])
     parser.add_argument("--no-cluster", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="signet-prove-audit-") as name:
         base = Path(name)
-        size = data_set(base / "set", given.recordings)
-        print(f"{given.recordings:,} recordings of {size / given.recordings / 1000:.1f} kB", flush=True)
+        size = data_set(base / "set", options.recordings)
+        print(f"{options.recordings:,} recordings of {size / options.recordings / 1000:.1f} kB", flush=True)
         digests = {}
         began = time.monotonic()
-        for workers in given.workers:
-            digests[f"{workers} workers"] = audit(base / "set", base / f"out-{workers}", workers, given.recordings)
-        whole_s = (time.monotonic() - began) / len(given.workers)
-        if given.kills:
-            digests["killed"] = killed(base / "set", base / "out-killed", given.kills, whole_s)
-        if not given.no_cluster and (of_cluster := on_a_cluster(base / "set", base / "out-cluster")) is not None:
+        for workers in options.workers:
+            digests[f"{workers} workers"] = audit(base / "set", base / f"out-{workers}", workers, options.recordings)
+        whole_s = (time.monotonic() - began) / len(options.workers)
+        if options.kills:
+            digests["killed"] = audit_with_kills(base / "set", base / "out-killed", options.kills, whole_s)
+        if not options.no_cluster and (of_cluster := on_a_cluster(base / "set", base / "out-cluster")) is not None:
             digests["cluster"] = of_cluster
         rows = [
-            json.loads(line)["recording"] for line in (base / f"out-{given.workers[0]}/results/recordings.jsonl").open()
+            json.loads(line)["recording"]
+            for line in (base / f"out-{options.workers[0]}/results/recordings.jsonl").open()
         ]
-        whole = len(rows) == len(set(rows)) == given.recordings
+        whole = len(rows) == len(set(rows)) == options.recordings
     print(f"every recording counted once: {whole}; the same bytes: {len(set(digests.values())) == 1}")
     return 0 if whole and len(set(digests.values())) == 1 else 1
 

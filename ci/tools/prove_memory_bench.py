@@ -1,10 +1,10 @@
-"""Holds the benchmark of memory to what it promises, on the ten conversations of LoCoMo, which you bring.
+"""Checks the promises of the memory benchmark on the ten conversations of LoCoMo, a file that you supply.
 
     python ci/tools/prove_memory_bench.py locomo10.json [--runs 5] [--other PYTHON]
 
-Ends with 1 when a run of the embedded daemon takes more than two processors give in a minute; when two runs differ in a
-byte: with the recorder between, after a kill -9, or on the Python that --other names; when the recording breaks the
-contract; or when a baseline misses its published figures by more than 0.005. It takes some ten minutes of a processor.
+Ends with 1 if a run of the embedded daemon takes more than two minutes of CPU; if two runs differ in a byte: with the
+recorder between, after a kill -9, or on the Python that --other names; if the recording breaches the contract; or if a
+baseline misses its published figures by more than 0.005. It takes some ten minutes of a processor.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def bench(*words: object, python: str = sys.executable) -> list[str]:
 
 
 def figures(out: Path) -> dict[str, float]:
-    """The means over all questions, adversarial ones too: so the published figures count them."""
+    """The means over all questions, including adversarial ones, as in the published figures."""
     result: dict[str, Any] = json.loads((out / "result.json").read_bytes())
     each = [question["figures"] for question in result["questions"]]
     return {name: sum(one[name] for one in each) / len(each) for name in each[0]}
 
 
 class Proof:
-    """Runs in a folder, and what did not hold."""
+    """The runs in a folder, and the promises that they broke."""
 
     def __init__(self, source: Path, folder: Path) -> None:
         self._folder = folder
@@ -50,14 +50,14 @@ class Proof:
             subprocess.run(bench("convert", name, source, "--out", self._folder / f"{name}.jsonl"), check=True)
         self._first: bytes | None = None
 
-    def hold(self, what: str, *, held: bool) -> None:
-        """Print whether it held."""
-        print(f"{'ok  ' if held else 'NOT '} {what}", flush=True)
-        if not held:
-            self.broken.append(what)
+    def check(self, promise: str, *, holds: bool) -> None:
+        """Print a promise and whether it holds."""
+        print(f"{'ok  ' if holds else 'NOT '} {promise}", flush=True)
+        if not holds:
+            self.broken.append(promise)
 
     def embedded(self, name: str, *options: str, python: str = sys.executable) -> Path:
-        """A run of the embedded daemon, compared with the first one."""
+        """Run the embedded daemon; compare the result with that of the first run."""
         out = self._folder / name
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         suite = self._folder / "locomo-captions.jsonl"
@@ -70,16 +70,17 @@ class Proof:
         result = (out / "result.json").read_bytes()
         if self._first is None:
             self._first = result
-            self.hold(
-                f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, {shown(figures(out))}", held=cpu < MOST_CPU_S
+            self.check(
+                f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, {summary(figures(out))}",
+                holds=cpu < MOST_CPU_S,
             )
         else:
-            told = f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, the same bytes"
-            self.hold(told, held=result == self._first)
+            promise = f"{name}: {cpu:.0f} s of CPU, {wall:.0f} s by the clock, the same bytes"
+            self.check(promise, holds=result == self._first)
         return out
 
-    def killed(self, name: str, seed: int) -> None:
-        """A run that is killed a few times on its way."""
+    def run_with_kills(self, name: str, seed: int) -> None:
+        """Run the embedded daemon, and kill the run several times on its way."""
         chosen = random.Random(seed)
         command = bench("run", self._folder / "locomo-captions.jsonl", "--out", self._folder / name, "-q")
         for _ in range(KILLS):
@@ -90,7 +91,7 @@ class Proof:
         self.embedded(name)
 
     def baseline(self, name: str) -> None:
-        """A baseline, held to its figures."""
+        """Run a baseline; compare its figures with the published ones."""
         out = self._folder / name
         suite = self._folder / "locomo.jsonl"
         subprocess.run(
@@ -98,37 +99,37 @@ class Proof:
         )
         overall = figures(out)
         near = all(abs(overall[figure] - value) <= TOLERANCE for figure, value in BASELINES[name].items())
-        self.hold(f"{name}: {shown(overall)}, published {BASELINES[name]}", held=near)
+        self.check(f"{name}: {summary(overall)}, published {BASELINES[name]}", holds=near)
 
-    def judged(self, out: Path) -> None:
-        """The recording of a run, judged by the kit."""
+    def judge(self, out: Path) -> None:
+        """Let the kit judge the recordings of a run."""
         traces = sorted(map(str, (out / "traces").glob("*.jsonl")))
         check = [sys.executable, "-m", "signet_conformance.cli", "check", *traces]
         status = subprocess.run(check, stdout=subprocess.DEVNULL, check=False).returncode
-        self.hold(f"the kit judges {len(traces)} recordings: exit status {status}", held=status == 0)
+        self.check(f"the kit judges {len(traces)} recordings: exit status {status}", holds=status == 0)
 
 
-def shown(overall: dict[str, float]) -> str:
-    """The figures that are spoken of."""
+def summary(overall: dict[str, float]) -> str:
+    """The two figures that are published."""
     return f"hit@10 {overall['hit@10']:.3f}, mrr@10 {overall['mrr@10']:.3f}"
 
 
 def main() -> int:
-    """Prove it; the exit status."""
-    parser = argparse.ArgumentParser(description="Hold the benchmark of memory to what it promises.")
+    """Check all promises; return the exit status."""
+    parser = argparse.ArgumentParser(description="Check the promises of the memory benchmark.")
     parser.add_argument("source", type=Path, help="locomo10.json")
     parser.add_argument("--runs", type=int, default=5, help="runs to compare (default: %(default)s)")
     parser.add_argument("--other", metavar="PYTHON", help="another Python that has the kit and its bench extra")
-    given = parser.parse_args()
+    options = parser.parse_args()
     os.environ.pop("SIGNET_TOKEN", None)
     with tempfile.TemporaryDirectory(prefix="memory-bench-") as folder:
-        proof = Proof(given.source, Path(folder))
-        for number in range(given.runs):
+        proof = Proof(options.source, Path(folder))
+        for number in range(options.runs):
             proof.embedded(f"run-{number + 1}")
-        if given.other:
-            proof.embedded("other", python=given.other)
-        proof.judged(proof.embedded("recorded", "--record"))
-        proof.killed("killed", seed=16)
+        if options.other:
+            proof.embedded("other", python=options.other)
+        proof.judge(proof.embedded("recorded", "--record"))
+        proof.run_with_kills("killed", seed=16)
         for name in BASELINES:
             proof.baseline(name)
     return 1 if proof.broken else 0

@@ -1,9 +1,9 @@
-"""Holds the recorder to memory that does not grow with what passes, and to a clear refusal where it has no room.
+"""Checks that the recorder's memory does not grow with the traffic, and that it refuses clearly if it has no room.
 
 Bodies: a gigabyte each way, past a side that pauses, takes no more memory than 64 MB do. Connections: 10,000 at a time,
-each with a request and its answer, opened twice; the second time takes no more memory than the first. Files: where the
-process may have fewer files open than connections ask for, those that it has no room for are answered 503 and recorded
-as not carried, and the others go on. Prints the figures; ends with 1 when any of it does not hold.
+each with a request and its answer, opened twice; the second time takes no more memory than the first. Files: if the
+process may open fewer files than there are connections, the connections without room are answered 503 and recorded as
+not carried, and the others go on. Prints the figures; ends with 1 if any of these promises is broken.
 
     python ci/tools/prove_recorder_memory.py [--connections 10000] [--gigabytes 1]
 """
@@ -32,12 +32,12 @@ from signet_conformance import trace
 MB = 1 << 20
 SMALLER = 64 * MB
 SLACK_MB = 32.0
-"""So much may the larger body take above the smaller: what lies in buffers of sockets and of the event loop."""
+"""How much more memory the larger body may take than the smaller one: buffers of sockets and of the event loop."""
 GROWTH = 1.1
-"""So many times the memory of the first wave of connections may the second one take."""
+"""The largest ratio of the memory of the second wave of connections to that of the first."""
 FEW_FILES, ROOM_FOR_FEW = 512, 600
 PAUSE_S = 1.0
-"""How long a client stands still on purpose: meanwhile the recorder must not take in what nobody takes off it."""
+"""How long a client pauses on purpose. Meanwhile, the recorder must not read more than it can pass on."""
 PIECE = b"r" * MB
 ANSWER = b'{"inject":"Invoices are rounded half to even."}'
 REQUEST = b'{"harness":"claude-code","userMessage":"Round invoices."}'
@@ -46,22 +46,22 @@ SILENCE_S = 120.0
 
 @dataclass
 class Recorder:
-    """A recorder that runs, and its memory."""
+    """A running recorder, and its memory."""
 
     process: subprocess.Popen[str]
     port: int
 
     def memory_mb(self, name: str = "VmRSS") -> float:
-        """What it has now, or `VmHWM`: the most it had since `forget_peak`."""
+        """Its memory now, or for `VmHWM` its highest memory since `forget_peak`."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith(name)).split()[1]) / 1024
 
     def forget_peak(self) -> None:
-        """Count the most from now on."""
+        """Measure the highest memory from now on."""
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def connect(self) -> socket.socket:
-        """A new client."""
+        """Connect a new client."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=SILENCE_S)
 
 
@@ -91,7 +91,7 @@ def _upstream() -> Iterator[int]:
 # ---- bodies
 
 
-def _taken(connection: socket.socket, size: int) -> None:
+def _receive(connection: socket.socket, size: int) -> None:
     """Read `size` bytes, with a pause once a megabyte has come."""
     buffer, left = memoryview(bytearray(MB)), size
     while left:
@@ -103,13 +103,13 @@ def _taken(connection: socket.socket, size: int) -> None:
         left -= count
 
 
-def _given(connection: socket.socket, size: int) -> None:
+def _send(connection: socket.socket, size: int) -> None:
     for _ in range(size // MB):
         connection.sendall(PIECE)
 
 
 def _head(connection: socket.socket) -> tuple[bytes, int]:
-    """A head without its end, and the length that it tells."""
+    """Read a head; return it with the length of the body."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         byte = connection.recv(1)
@@ -121,16 +121,16 @@ def _head(connection: socket.socket) -> tuple[bytes, int]:
 
 
 def _serve_bodies(listening: socket.socket) -> None:
-    """Take what is sent; answer with as many bytes as the path says."""
+    """Read each request; answer with as many bytes as its path names."""
     while True:
         connection, _ = listening.accept()
         with connection, suppress(ConnectionError):
             while True:
                 head, length = _head(connection)
-                _taken(connection, length)
+                _receive(connection, length)
                 wanted = int(head.split(b" ", 2)[1].rpartition(b"/")[2] or 0) if b"/bytes/" in head else 0
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % wanted)
-                _given(connection, wanted)
+                _send(connection, wanted)
 
 
 def _bodies(folder: Path, size: int) -> bool:
@@ -146,8 +146,8 @@ def _bodies(folder: Path, size: int) -> bool:
                     sent, wanted = (length, 0) if way == "request" else (0, length)
                     head = f"POST /bytes/{wanted} HTTP/1.1\r\nhost: x\r\ncontent-length: {sent}\r\n\r\n"
                     client.sendall(head.encode())
-                    _given(client, sent)
-                    _taken(client, _head(client)[1])
+                    _send(client, sent)
+                    _receive(client, _head(client)[1])
                 peaks[way, length] = recorder.memory_mb("VmHWM")
                 took_s = time.perf_counter() - began
                 print(
@@ -166,7 +166,7 @@ def _exchanges(folder: Path, name: str) -> list[trace.Exchange]:
 
 
 def _ask(connection: socket.socket, number: int) -> bytes:
-    """The first line of the answer; empty when the connection was closed without one."""
+    """Send a request; return the first line of its answer, which is empty if the connection was closed without one."""
     head = f"POST /{number} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(REQUEST)}\r\n\r\n"
     answer = b""
     with suppress(ConnectionError):
@@ -177,7 +177,7 @@ def _ask(connection: socket.socket, number: int) -> bytes:
 
 
 def _wave(recorder: Recorder, count: int) -> tuple[Counter[bytes], float]:
-    """How many answers of each kind, all connections open at the end, and the memory then."""
+    """Open connections, each with a request; return the counts of answers by first line, and the memory then."""
     clients, answers = list[socket.socket](), Counter[bytes]()
     try:
         for number in range(count):
@@ -196,7 +196,7 @@ def _connections(folder: Path, upstream: int, count: int) -> bool:
     share = (first_mb - before) / count * 1024
     print(
         f"{count} connections at a time: {first_mb:.0f} MB, {before:.0f} before ({share:.1f} kB each);"
-        f" {second_mb:.0f} MB with as many others; {_shown(first + second)}",
+        f" {second_mb:.0f} MB with as many others; {_counts(first + second)}",
         flush=True,
     )
     recorded = sum(e.response is not None and e.error is None for e in _exchanges(folder, "connections"))
@@ -206,23 +206,23 @@ def _connections(folder: Path, upstream: int, count: int) -> bool:
 def _few_files(folder: Path, upstream: int) -> bool:
     with _recorder(upstream, folder / "few.jsonl", FEW_FILES) as recorder:
         answers, _ = _wave(recorder, ROOM_FOR_FEW)
-        # The recorder hears that the clients have left, and has nothing that it could tell us by.
+        # Give the recorder time to notice that the clients have left: it reports nothing that could be awaited.
         time.sleep(PAUSE_S)
         with recorder.connect() as client:
             after = _ask(client, 0)
     ends = Counter(exchange.error or "carried" for exchange in _exchanges(folder, "few"))
-    print(f"{ROOM_FOR_FEW} connections, {FEW_FILES} files: {_shown(answers)}; then {after.decode()}; {dict(ends)}")
+    print(f"{ROOM_FOR_FEW} connections, {FEW_FILES} files: {_counts(answers)}; then {after.decode()}; {dict(ends)}")
     served, refused = answers[b"HTTP/1.1 200 OK"], answers[b"HTTP/1.1 503 Service Unavailable"]
     recorded = ends["carried"] == served + 1 and ends["upstream_reset"] == refused
     return recorded and served > FEW_FILES // 2 and served + refused == ROOM_FOR_FEW and after == b"HTTP/1.1 200 OK"
 
 
-def _shown(answers: Counter[bytes]) -> str:
+def _counts(answers: Counter[bytes]) -> str:
     return ", ".join(f"{count} {line.decode() or 'closed'}" for line, count in answers.items())
 
 
 def main() -> int:
-    """Try all three."""
+    """Check all three promises; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, default=10_000, help="at a time (default: 10000)")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="the larger body (default: 1)")
@@ -234,13 +234,13 @@ def main() -> int:
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(ANSWER)
         http_load.serve(head + ANSWER, REQUEST, lambda port: print(port, flush=True))
     with tempfile.TemporaryDirectory() as folder, _upstream() as upstream:
-        held = {
+        promises = {
             "bodies": _bodies(Path(folder), int(options.gigabytes * 1024) * MB),
             "connections": _connections(Path(folder), upstream, options.connections),
             "files": _few_files(Path(folder), upstream),
         }
-    print(", ".join(f"{name}: {'held' if holds else 'NOT HELD'}" for name, holds in held.items()))
-    return 0 if all(held.values()) else 1
+    print(", ".join(f"{name}: {'held' if holds else 'NOT HELD'}" for name, holds in promises.items()))
+    return 0 if all(promises.values()) else 1
 
 
 if __name__ == "__main__":

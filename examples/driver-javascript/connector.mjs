@@ -1,4 +1,4 @@
-// A tiny connector: three hooks, bounded, silent when the daemon is away or the user has switched Signet off.
+// A tiny connector: three hooks, bounded, silent if the daemon is away or the user has switched Signet off.
 
 import { randomUUID } from "node:crypto";
 
@@ -7,10 +7,10 @@ const PROMPT_MS = 1000;
 const END_MS = 5000;
 const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TOKEN } = process.env;
 const silent = SIGNET_BYPASS === "1";
-/** The status of the last answer; "away" when nothing listened. */
+/** The status of the last answer; "away" if no daemon listened. */
 let status;
-/** Sessions whose end is still to be told. */
-const owed = [];
+/** Sessions whose end is still to be sent. */
+const unsent = [];
 
 /** What a harness calls: open a session, submit a prompt before the model's turn, close the session. */
 export async function open(project) {
@@ -25,38 +25,38 @@ export async function reopen(session) {
 export async function prompt(session, userMessage) {
   if (!session.open) await start(session);
   if (!session.known) return "";
-  const said = await call("user-prompt-submit", session, PROMPT_MS, { project: session.project, userMessage });
-  if (said.sessionKnown === false) await start(session, true);
-  return typeof said.inject === "string" ? said.inject : "";
+  const answer = await call("user-prompt-submit", session, PROMPT_MS, { project: session.project, userMessage });
+  if (answer.sessionKnown === false) await start(session, true);
+  return typeof answer.inject === "string" ? answer.inject : "";
 }
 
 export async function close(session) {
   session.open = false;
-  if (session.known && !owed.includes(session)) owed.push(session);
+  if (session.known && !unsent.includes(session)) unsent.push(session);
   await flush();
 }
 
-/** Tell the ends that found nothing listening; call it when the harness quits, too. */
+/** Send the ends for which no daemon listened; call it when the harness quits, too. */
 export async function flush() {
-  while (owed.length > 0) {
-    const [session] = owed;
+  while (unsent.length > 0) {
+    const [session] = unsent;
     const transcript = session.turns.join("\n");
     await call("session-end", session, END_MS, { cwd: session.project, transcript, reason: "exit" });
     if (status === "away") return;
     Object.assign(session, { known: false, turns: [] });
-    owed.shift();
+    unsent.shift();
   }
 }
 
-/** `answers`: the daemon has just answered, so that no probe is needed. */
+/** `answers`: the daemon has just answered, so no probe is needed. */
 async function start(session, answers = false) {
   if (session.refused) return;
   const healthy = answers || (!silent && (await ask("GET", "/health", undefined, START_MS)) !== null);
   if (healthy) await flush();
-  // Once a start was sent the daemon may know the session, whatever came back.
+  // Once a start has been sent, the daemon may know the session, whatever it answered.
   session.known ||= healthy;
-  const said = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};
-  session.open = Object.keys(said).length > 0;
+  const answer = healthy ? await call("session-start", session, START_MS, { project: session.project }) : {};
+  session.open = Object.keys(answer).length > 0;
   // Another path holds the session: it is left alone.
   if (healthy && status === 409) Object.assign(session, { refused: true, known: false, open: false });
 }
@@ -68,7 +68,7 @@ async function call(hook, session, boundMs, members) {
 }
 
 async function ask(method, path, body, boundMs) {
-  // A connection of its own: of one that was kept and is closed meanwhile, nobody can tell whether the request was heard.
+  // A new connection each time: if a kept one has been closed meanwhile, it is unknown whether the request arrived.
   const headers = { connection: "close", "content-type": "application/json", "x-signet-runtime-path": "plugin" };
   if (SIGNET_TOKEN) headers.authorization = `Bearer ${SIGNET_TOKEN}`;
   status = undefined;

@@ -10,7 +10,7 @@ const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const out = process.stdout.write.bind(process.stdout);
 const write = (message) => out(`${JSON.stringify(message)}\n`);
 
-/** What the connector has printed since the last answer: the kit looks for the token in it. */
+/** What the connector has printed since the last answer; the kit looks for the token in it. */
 let printed = "";
 const log = process.stderr.write.bind(process.stderr);
 for (const stream of [process.stdout, process.stderr]) {

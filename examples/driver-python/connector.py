@@ -1,4 +1,4 @@
-"""A tiny connector: three hooks, bounded, silent when the daemon is away or the user has switched Signet off."""
+"""A tiny connector: three hooks, bounded, silent if the daemon is away or the user has switched Signet off."""
 
 import http.client
 import json
@@ -18,8 +18,8 @@ class Connector:
         self.host = urllib.parse.urlsplit(os.environ["SIGNET_DAEMON_URL"]).netloc
         self.agent = os.environ.get("SIGNET_AGENT_ID", "default")
         self.silent = os.environ.get("SIGNET_BYPASS") == "1"
-        self.status = None  # of the last answer; "away" when nothing listened
-        self.owed = []  # sessions whose end is still to be told
+        self.status = None  # of the last answer; "away" if no daemon listened
+        self.unsent = []  # sessions whose end is still to be sent
 
     def open(self, project):
         return self.reopen({"key": str(uuid.uuid4()), "project": project, "turns": []})
@@ -33,37 +33,37 @@ class Connector:
             self._open(session)
         if not session.get("known"):
             return ""
-        said = self._call("user-prompt-submit", session, PROMPT_S, project=session["project"], userMessage=text)
-        if said.get("sessionKnown") is False:
+        answer = self._call("user-prompt-submit", session, PROMPT_S, project=session["project"], userMessage=text)
+        if answer.get("sessionKnown") is False:
             self._open(session, healthy=True)
-        inject = said.get("inject")
+        inject = answer.get("inject")
         return inject if isinstance(inject, str) else ""
 
     def close(self, session):
         session["open"] = False
-        if session.get("known") and session not in self.owed:
-            self.owed.append(session)
+        if session.get("known") and session not in self.unsent:
+            self.unsent.append(session)
         self.flush()
 
     def flush(self):
-        """Tell the ends that found nothing listening; call it when the harness quits, too."""
-        while self.owed:
-            session = self.owed[0]
+        """Send the ends for which no daemon listened; call it when the harness quits, too."""
+        while self.unsent:
+            session = self.unsent[0]
             transcript = "\n".join(session["turns"])
             self._call("session-end", session, END_S, cwd=session["project"], transcript=transcript, reason="exit")
             if self.status == "away":
                 return
             session.update(known=False, turns=[])
-            self.owed.pop(0)
+            self.unsent.pop(0)
 
     def _open(self, session, healthy=None):
         if session.get("refused"):
             return
-        if healthy is None:  # after an answer no probe is needed
+        if healthy is None:  # right after an answer, no probe is needed
             healthy = not self.silent and self._ask("GET", "/health", None, START_S) is not None
         if healthy:
             self.flush()
-        # Once a start was sent the daemon may know the session, whatever came back.
+        # Once a start has been sent, the daemon may know the session, whatever it answered.
         session["known"] = healthy or session.get("known", False)
         session["open"] = healthy and bool(self._call("session-start", session, START_S, project=session["project"]))
         if healthy and self.status == 409:  # another path holds the session: it is left alone

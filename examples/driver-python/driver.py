@@ -44,7 +44,7 @@ for line in iter(sys.stdin.readline, ""):
     answer = {"id": request["id"], "ok": True, "result": about}
     try:
         if request["op"] == "step":
-            printed = io.StringIO()  # by the connector: the kit looks for the token in it
+            printed = io.StringIO()  # what the connector prints: the kit looks for the token in it
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
                 result = perform(request["step"])
             answer["result"] = {**result, "printed": printed.getvalue()}

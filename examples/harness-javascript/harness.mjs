@@ -16,9 +16,9 @@ const { url } = JSON.parse(ready);
 
 async function call(method, params) {
   const answer = await fetch(`${url}/${method}`, { method: "POST", body: JSON.stringify({ ...session, ...params }) });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(`${method}: ${said.error}`);
-  return said; // where the daemon is away, `failure` says so and nothing is injected: the turn goes on
+  const result = await answer.json();
+  if (!answer.ok) throw new Error(`${method}: ${result.error}`);
+  return result; // if the daemon is away, `failure` says so and nothing is injected: the turn goes on
 }
 
 const session = { sessionKey: randomUUID(), agentId: "atlas-agent", project };
@@ -32,5 +32,5 @@ for (const prompt of prompts) {
   console.log(content);
 }
 await call("onSessionEnd", { reason: "exit", transcript: transcript.map((line) => JSON.stringify(line)).join("\n") });
-adapter.stdin.end(); // it ends what is still open, and then itself
+adapter.stdin.end(); // the adapter ends open sessions, and then itself
 process.exitCode = await ended;

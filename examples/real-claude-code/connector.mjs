@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // A tiny connector of hooks for Claude Code: its installer, and the command that the hooks run.
 //   install(folder)          writes the hooks into the user's settings, as a set-up program would
-//   connector.mjs hook VERB  is one hook: JSON on standard input, what Claude Code is to add on standard output
+//   connector.mjs hook VERB  is one hook: JSON on standard input, text for Claude Code to add on standard output
 
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 const COMMAND = "example-memory";
 const HOOKS = { SessionStart: "session-start", UserPromptSubmit: "user-prompt-submit", SessionEnd: "session-end" };
 const BOUND_MS = { "session-start": 3000, "user-prompt-submit": 2000, "session-end": 3000 };
-/** Each hook is a process of its own: what the next one must know of a session is in a file. */
+/** Each hook is a process of its own, so a session's state for the next one is in a file. */
 const SESSIONS = join(homedir(), ".claude", COMMAND);
 const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TOKEN } = process.env;
 
@@ -18,7 +18,7 @@ const { SIGNET_DAEMON_URL, SIGNET_AGENT_ID = "default", SIGNET_BYPASS, SIGNET_TO
 export async function install() {
   const folder = join(homedir(), ".claude");
   const file = join(folder, "settings.json");
-  // Settings that are no JSON are refused: they are the user's to mend.
+  // Settings that are not JSON are refused: the user has to repair them.
   const settings = JSON.parse(await readFile(file, "utf8").catch(() => "{}"));
   const hooks = { ...settings.hooks };
   for (const [event, verb] of Object.entries(HOOKS)) {
@@ -32,40 +32,40 @@ export async function install() {
 
 export const connector = { install };
 
-/** What is injected. A session is `known` once a start was sent, `open` once it was answered. */
+/** Returns the text to inject. A session is `known` once a start was sent, `open` once it was answered. */
 async function hook(verb, { session_id: key, cwd, prompt, source, transcript_path: transcriptPath }) {
   const session = { key, cwd, ...(await load(key)) };
   if (session.refused) return "";
   if (verb === "session-end") {
-    if (session.known) await end({ ...session, owed: { transcriptPath, reason: "exit" } });
+    if (session.known) await end({ ...session, unsentEnd: { transcriptPath, reason: "exit" } });
     return "";
   }
-  // A compaction goes on with the session that the daemon knows.
+  // After a compaction, the daemon still knows the session.
   if (verb === "session-start") return session.open && source === "compact" ? "" : start(session);
   const first = session.open ? "" : await start(session);
   // A prompt of images alone has no text, and the daemon refuses it.
   if (!session.known || session.refused || prompt.trim() === "") return first;
-  const { said } = await call("user-prompt-submit", session, { project: cwd, userMessage: prompt });
-  const again = said?.sessionKnown === false ? await start(session, true) : "";
-  return [first, again, injected(said)].filter(Boolean).join("\n");
+  const { json } = await call("user-prompt-submit", session, { project: cwd, userMessage: prompt });
+  const again = json?.sessionKnown === false ? await start(session, true) : "";
+  return [first, again, injected(json)].filter(Boolean).join("\n");
 }
 
-/** `answers`: the daemon has just answered, so that no probe is needed. */
+/** `answers`: the daemon has just answered, so no probe is needed. */
 async function start(session, answers = false) {
-  if (!answers && (await ask("GET", "/health", undefined, BOUND_MS["session-start"])).said === undefined) return "";
+  if (!answers && (await ask("GET", "/health", undefined, BOUND_MS["session-start"])).json === undefined) return "";
   for (const name of await readdir(SESSIONS).catch(() => [])) {
     const other = await load(name);
-    if (other.owed) await end(other);
+    if (other.unsentEnd) await end(other);
   }
-  const { status, said } = await call("session-start", session, { project: session.cwd });
-  Object.assign(session, { known: true, open: said !== undefined, refused: status === 409, owed: undefined });
+  const { status, json } = await call("session-start", session, { project: session.cwd });
+  Object.assign(session, { known: true, open: json !== undefined, refused: status === 409, unsentEnd: undefined });
   await save(session);
-  return injected(said);
+  return injected(json);
 }
 
-/** Tell the end; one that found nothing listening is told when the daemon is back. */
+/** Send the end; if no daemon listens, keep it until the daemon is back. */
 async function end(session) {
-  const { status } = await call("session-end", session, { cwd: session.cwd, ...session.owed });
+  const { status } = await call("session-end", session, { cwd: session.cwd, ...session.unsentEnd });
   if (status === "away") await save({ ...session, open: false });
   else await rm(join(SESSIONS, session.key), { force: true });
 }
@@ -75,23 +75,23 @@ async function call(verb, session, members) {
   return ask("POST", `/api/hooks/${verb}`, { ...identity, ...members }, BOUND_MS[verb]);
 }
 
-/** The status of an answer, "away" when nothing listened, and its JSON if it was a good one. */
+/** The status of an answer, or "away" if no daemon listened, and its JSON if it is no error. */
 async function ask(method, path, body, boundMs) {
   const headers = { "content-type": "application/json", "x-signet-runtime-path": "legacy" };
   if (SIGNET_TOKEN) headers.authorization = `Bearer ${SIGNET_TOKEN}`;
   try {
     const sent = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(boundMs) };
     const answer = await fetch(SIGNET_DAEMON_URL + path, sent);
-    const said = answer.ok ? await answer.json() : undefined;
-    return { status: answer.status, said: typeof said === "object" && said !== null ? said : undefined };
+    const json = answer.ok ? await answer.json() : undefined;
+    return { status: answer.status, json: typeof json === "object" && json !== null ? json : undefined };
   } catch (error) {
-    // A daemon that is away must not take the user's turn away.
+    // Without a daemon, the user's turn must still go on.
     process.stderr.write(`[example] ${error.message}\n`);
     return { status: error.cause?.code === "ECONNREFUSED" ? "away" : undefined };
   }
 }
 
-const injected = (said) => (typeof said?.inject === "string" ? said.inject : "");
+const injected = (json) => (typeof json?.inject === "string" ? json.inject : "");
 const load = async (key) => JSON.parse(await readFile(join(SESSIONS, key), "utf8").catch(() => "{}"));
 
 async function save(session) {
@@ -100,7 +100,7 @@ async function save(session) {
 }
 
 if (process.argv[2] === "hook" && SIGNET_BYPASS !== "1") {
-  let told = "";
-  for await (const chunk of process.stdin) told += chunk;
-  process.stdout.write(await hook(process.argv[3], JSON.parse(told)));
+  let input = "";
+  for await (const chunk of process.stdin) input += chunk;
+  process.stdout.write(await hook(process.argv[3], JSON.parse(input)));
 }

@@ -1,4 +1,4 @@
-// A tiny connector: three hooks, bounded, silent when the daemon is away or the user has switched Signet off.
+// A tiny connector: three hooks, bounded, silent if the daemon is away or the user has switched Signet off.
 
 import { randomUUID } from "node:crypto";
 
@@ -16,10 +16,10 @@ export interface Session {
 
 type Members = Record<string, unknown>;
 
-/** What an answer came to: its status, "away" when nothing listened, and its JSON if it was a good one. */
+/** An answer: its status, or "away" if no daemon listened, and its JSON if it is no error. */
 interface Answer {
   readonly status?: number | "away";
-  readonly said?: Members;
+  readonly json?: Members;
 }
 
 export class Connector {
@@ -27,8 +27,8 @@ export class Connector {
   readonly #agent: string;
   readonly #token: string | undefined;
   readonly #silent: boolean;
-  /** Sessions whose end is still to be told. */
-  readonly #owed: Session[] = [];
+  /** Sessions whose end is still to be sent. */
+  readonly #unsent: Session[] = [];
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#daemon = env.SIGNET_DAEMON_URL ?? "http://127.0.0.1:3850";
@@ -37,50 +37,50 @@ export class Connector {
     this.#silent = env.SIGNET_BYPASS === "1";
   }
 
-  made(project: string): Session {
+  create(project: string): Session {
     return { key: randomUUID(), project, turns: [], known: false, open: false, refused: false };
   }
 
   async open(project: string): Promise<Session> {
-    return this.begin(this.made(project));
+    return this.begin(this.create(project));
   }
 
-  /** `answers`: the daemon has just answered, so that no probe is needed. */
+  /** `answers`: the daemon has just answered, so no probe is needed. */
   async begin(session: Session, answers = false): Promise<Session> {
     if (session.refused || this.#silent) return session;
     const health = answers ? undefined : await this.#ask("GET", "/health", undefined, BOUNDS_MS.start);
-    if (!answers && health?.said === undefined) return session;
+    if (!answers && health?.json === undefined) return session;
     await this.flush();
-    // Once a start was sent the daemon may know the session, whatever came back.
+    // Once a start has been sent, the daemon may know the session, whatever it answered.
     session.known = true;
-    const { status, said } = await this.#call("session-start", session, BOUNDS_MS.start, { project: session.project });
-    session.open = said !== undefined;
+    const { status, json } = await this.#call("session-start", session, BOUNDS_MS.start, { project: session.project });
+    session.open = json !== undefined;
     if (status === 409) Object.assign(session, { refused: true, known: false, open: false });
     return session;
   }
 
-  /** What is to be injected before the model is asked. */
+  /** Returns the text to inject before the model is asked. */
   async prompt(session: Session, userMessage: string): Promise<string> {
     if (!session.open) await this.begin(session);
     if (!session.known) return "";
-    const { said } = await this.#call("user-prompt-submit", session, BOUNDS_MS.prompt, { project: session.project, userMessage });
-    if (said?.sessionKnown === false) await this.begin(session, true);
-    return typeof said?.inject === "string" ? said.inject : "";
+    const { json } = await this.#call("user-prompt-submit", session, BOUNDS_MS.prompt, { project: session.project, userMessage });
+    if (json?.sessionKnown === false) await this.begin(session, true);
+    return typeof json?.inject === "string" ? json.inject : "";
   }
 
   async close(session: Session): Promise<void> {
     session.open = false;
-    if (session.known && !this.#owed.includes(session)) this.#owed.push(session);
+    if (session.known && !this.#unsent.includes(session)) this.#unsent.push(session);
     await this.flush();
   }
 
-  /** Tell the ends that found nothing listening; call it when the harness quits, too. */
+  /** Send the ends for which no daemon listened; call it when the harness quits, too. */
   async flush(): Promise<void> {
-    for (let session = this.#owed[0]; session !== undefined; session = this.#owed[0]) {
+    for (let session = this.#unsent[0]; session !== undefined; session = this.#unsent[0]) {
       const members = { cwd: session.project, transcript: session.turns.join("\n"), reason: "exit" };
       if ((await this.#call("session-end", session, BOUNDS_MS.end, members)).status === "away") return;
       Object.assign(session, { known: false, turns: [] });
-      this.#owed.shift();
+      this.#unsent.shift();
     }
   }
 
@@ -95,15 +95,15 @@ export class Connector {
   }
 
   async #ask(method: string, path: string, body: Members | undefined, boundMs: number): Promise<Answer> {
-    // A connection of its own: of one that was kept and is closed meanwhile, nobody can tell whether the request was heard.
+    // A new connection each time: if a kept one has been closed meanwhile, it is unknown whether the request arrived.
     const headers: Record<string, string> = { connection: "close", "content-type": "application/json" };
     headers["x-signet-runtime-path"] = "plugin";
     if (this.#token) headers.authorization = `Bearer ${this.#token}`;
     try {
       const sent = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(boundMs) };
       const answer = await fetch(this.#daemon + path, sent);
-      const said: unknown = answer.ok ? await answer.json() : undefined;
-      return { status: answer.status, said: typeof said === "object" && said !== null ? (said as Members) : undefined };
+      const json: unknown = answer.ok ? await answer.json() : undefined;
+      return { status: answer.status, json: typeof json === "object" && json !== null ? (json as Members) : undefined };
     } catch (error) {
       const { cause } = error as { cause?: { code?: string } };
       return { status: cause?.code === "ECONNREFUSED" ? "away" : undefined };

@@ -12,7 +12,7 @@ await createDriver<Session>({
   answered: ({ text, reply }, session) => {
     session.turns.push(`User: ${text}`, `Assistant: ${reply ?? "Understood."}`);
   },
-  resume: (_, session) => connector.begin(session ?? connector.made("/workspace")),
+  resume: (_, session) => connector.begin(session ?? connector.create("/workspace")),
   end: async (_, session) => connector.close(session),
   flush: () => connector.flush(),
 });
