@@ -42,7 +42,7 @@ def test_a_warn_alone_fails_only_when_strict(
 
 
 def test_a_body_that_was_not_decoded_is_named_and_not_green(invoke: Invoke, tmp_path: Path) -> None:
-    """What an installation cannot decode makes no verdict better: status 4, and the request first of all."""
+    """A body that could not be decoded ends the run with 4, and its request is named first."""
     hidden = recall(agentId="atlas-agent")
     hidden["request"]["body"] = {"cut": True, "size": 9, "sha256": "0" * 64, "text": "", "undecoded": "br"}
     done = invoke("check", write(tmp_path / "a.jsonl", [*CONFORMING, hidden]))
@@ -59,7 +59,7 @@ def test_a_body_that_was_not_decoded_is_named_and_not_green(invoke: Invoke, tmp_
 def test_a_body_over_the_limit_of_the_recorder_hides_nothing(
     invoke: Invoke, tmp_path: Path, side: str, status: int
 ) -> None:
-    """A request that was kept in part was not judged whole: status 4 in place of 0. Answers are not the connector's."""
+    """A request of which only a part was kept ends the run with 4 in place of 0; an answer does not."""
     hidden = recall(agentId="atlas-agent")
     hidden[side]["body"] = {"cut": True, "size": 9_000_000, "sha256": "0" * 64, "text": '{"query": "window'}
     done = invoke("check", write(tmp_path / "a.jsonl", [*CONFORMING, hidden]))
@@ -77,10 +77,10 @@ def test_a_body_over_the_limit_of_the_recorder_hides_nothing(
         ("/up", 0, "conforming"),
     ],
 )
-def test_what_the_recorder_could_not_carry_is_nobody_s_breach(
+def test_what_the_recorder_could_not_pass_on_is_no_breach(
     invoke: Invoke, tmp_path: Path, path: str, status: int, ending: str
 ) -> None:
-    """It is told as the recorder's, first; where it was meant for the daemon, the run is not green."""
+    """It is reported first, as the recorder's problem; if the daemon should have got it, the run is not green."""
     lost = post(path, "no object", error={"kind": "not_carried", "note": "an upgrade to websocket"})
     lost["response"] = None
     lost["request"]["headers"] = []
@@ -95,14 +95,14 @@ def test_what_the_recorder_could_not_carry_is_nobody_s_breach(
 
 
 def test_nothing_tested_exits_3(invoke: Invoke, tmp_path: Path) -> None:
-    """A trace without any subject ends with 3: it is never green."""
+    """A trace without any subject ends the run with 3, never with 0."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-CMP-*")
     assert done.exit_code == 3
     assert done.stdout.splitlines()[-1] == "nothing was tested in 1 trace (exit 3)"
 
 
 def test_all_shows_every_requirement(invoke: Invoke, tmp_path: Path) -> None:
-    """--all lists PASS and NOT-APPLICABLE too, so that each requirement has its line."""
+    """--all lists PASS and NOT-APPLICABLE too, so each requirement has a line."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--all")
     assert len({word for word in done.stdout.split() if word.startswith("SIG-")}) >= REQUIREMENT_IDS
     assert "NOT-APPLICABLE SIG-CMP-001" in done.stdout
@@ -111,7 +111,7 @@ def test_all_shows_every_requirement(invoke: Invoke, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--summary", "--quiet", "-q"])
 def test_a_summary_is_one_line_a_requirement(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """What is breached or undecided has a line each, above the closing line; what conforms has none."""
+    """A breached or undecided requirement has one line above the closing line; a conforming one has none."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), option)
     *lines, closing = done.stdout.splitlines()
     assert [line.split()[:2] for line in lines if line.startswith("FAIL")] == [
@@ -125,8 +125,8 @@ def test_a_summary_is_one_line_a_requirement(invoke: Invoke, tmp_path: Path, opt
 
 
 @pytest.mark.parametrize("option", ["--summary", "-q"])
-def test_a_summary_tells_of_a_torn_recording(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """What is missing from the verdicts stands above them, however short they are."""
+def test_a_summary_warns_of_a_torn_recording(invoke: Invoke, tmp_path: Path, option: str) -> None:
+    """A summary warns of missing lines of the recording above the verdicts."""
     recording = write(tmp_path / "a.jsonl", CONFORMING)
     recording.write_text(recording.read_text() + '{"kind": "exchan')
     done = invoke("check", recording, option)
@@ -134,8 +134,8 @@ def test_a_summary_tells_of_a_torn_recording(invoke: Invoke, tmp_path: Path, opt
     assert "the last line is torn and was left out" in done.stdout.splitlines()[0]
 
 
-def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
-    """The command that replays a breach of the whole run names what was judged, and shows it again."""
+def test_a_breach_of_the_whole_run_is_replayed_over_its_traces(invoke: Invoke, tmp_path: Path) -> None:
+    """The command that replays a breach of the whole run names all its traces, and shows the breach again."""
     ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
     header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "mcp"]}}
     (tmp_path / "runs").mkdir()
@@ -149,7 +149,7 @@ def test_what_only_the_run_breaches_is_replayed_over_its_traces(invoke: Invoke, 
 
 
 def test_a_second_file_repeats_nothing(invoke: Invoke, tmp_path: Path) -> None:
-    """One cause is told once a run, with how widely it shows."""
+    """A cause is reported once per run, with the number of places where it shows."""
     files = [write(tmp_path / name, BREACHING) for name in ("a.jsonl", "b.jsonl")]
     stdout = invoke("check", *files).stdout
     assert stdout.count("FAIL SIG-AGENT-002") == 1
@@ -159,7 +159,7 @@ def test_a_second_file_repeats_nothing(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_a_driven_run_is_judged_as_a_whole(invoke: Invoke, tmp_path: Path) -> None:
-    """Traces with the end marks of scenarios are held against the declared operations together."""
+    """Traces with the end marks of scenarios are judged together against the declared operations."""
     ended = {"kind": "mark", "t": 9.0, "name": "scenario_end", "data": {}}
     header = {**HEADER, "declared": {**HEADER["declared"], "capabilities": ["health", "session-start", "session-end"]}}
     files = [write(tmp_path / name, [health(), start(), ended], header) for name in ("a.jsonl", "b.jsonl")]
@@ -179,7 +179,7 @@ def test_the_process_exits_as_promised(process: Process, tmp_path: Path, exchang
 
 
 def test_check_loads_nothing_that_it_does_not_need(process: Process, tmp_path: Path) -> None:
-    """Judging a conforming trace imports neither proxies, servers, test frameworks nor terminals' toolkits."""
+    """Judging a conforming trace imports no proxy, server, test framework or terminal toolkit."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     done = process("check", trace, "--json", PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rsplit("|", 1)[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
@@ -189,7 +189,7 @@ def test_check_loads_nothing_that_it_does_not_need(process: Process, tmp_path: P
 
 
 def test_its_options_are_read_before_anything_that_judges_is_imported(process: Process) -> None:
-    """While rules and reports are imported, other processes look through a large recording already."""
+    """While rules and reports are imported, other processes already look through a large recording."""
     done = process("check", "--help", PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "signet_conformance.trace.glance" in loaded
@@ -197,15 +197,15 @@ def test_its_options_are_read_before_anything_that_judges_is_imported(process: P
 
 
 def test_a_failed_run_without_a_breach_is_not_called_conforming(invoke: Invoke, tmp_path: Path) -> None:
-    """A bound on coverage that is not reached ends with 1, and the closing line does not contradict it."""
+    """A missed bound on coverage ends the run with 1, and the closing line does not say conforming."""
     write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", "a.jsonl", "-q", "-k", "SIG-AGENT-001", "--coverage-fail-under", "99")
     assert (done.exit_code, done.stdout.splitlines()[-1].split(";")[0]) == (1, "failed by too little coverage")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": "signet-selftest/1"}', '{"format": "signet-report/1"}'])
-def test_a_kill_matrix_is_one(invoke: Invoke, tmp_path: Path, content: str) -> None:
-    """What is no signet-selftest/1 is refused by name, and so is one without a page to show it in."""
+def test_another_file_is_refused_as_a_kill_matrix(invoke: Invoke, tmp_path: Path, content: str) -> None:
+    """A file that is no signet-selftest/1 is refused by name, and so is --selftest without a page."""
     write(tmp_path / "a.jsonl", CONFORMING)
     (tmp_path / "s.json").write_text(content)
     done = invoke("check", "a.jsonl", "--html", "r.html", "--selftest", "s.json")
@@ -214,7 +214,7 @@ def test_a_kill_matrix_is_one(invoke: Invoke, tmp_path: Path, content: str) -> N
 
 
 def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, tmp_path: Path) -> None:
-    """`--coverage` puts percent and points into the document, `--coverage-fail-under` a note of what was missed."""
+    """With `--coverage` the document has percent and points, with `--coverage-fail-under` a note of the gap."""
     write(tmp_path / "a.jsonl", CONFORMING)
     report = json.loads(invoke("check", "a.jsonl", "--json", "--coverage").stdout)
     assert "session-start" in report["coverage"]["parts"]["operations"]["exercised"]
@@ -225,7 +225,7 @@ def test_the_json_report_holds_the_coverage_that_was_asked_for(invoke: Invoke, t
 
 
 def test_half_an_emoji_in_an_answer_is_covered_too(invoke: Invoke, tmp_path: Path) -> None:
-    """A daemon that cut a memory in the middle of a character leaves a report, and the same coverage."""
+    """A memory that the daemon cut in the middle of a character changes neither report nor coverage."""
     cut = start()
     cut["response"]["body"]["json"]["inject"] = "cut \ud83d"
     reports = [
@@ -237,7 +237,7 @@ def test_half_an_emoji_in_an_answer_is_covered_too(invoke: Invoke, tmp_path: Pat
 
 
 def test_forced_colours_come_through_a_pipe(process: Process, tmp_path: Path) -> None:
-    """FORCE_COLOR colours what goes into a pipe; NO_COLOR has the last word, and no word changes by colour."""
+    """FORCE_COLOR colours output to a pipe; NO_COLOR wins over it; the words stay the same."""
     trace = write(tmp_path / "a.jsonl", BREACHING)
     plain = process("check", trace).stdout
     forced = process("check", trace, FORCE_COLOR="1", TERM="dumb").stdout

@@ -15,7 +15,7 @@ from tests.support.trace_files import BREACHING, CONFORMING, HEADER, write
 
 
 def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
-    """The files that can be read are reported, the other is named, and the run ends with 2."""
+    """Readable files are judged, the unreadable one is named, and the run ends with 2."""
     good = write(tmp_path / "a.jsonl", BREACHING)
     done = invoke("check", "missing.jsonl", good)
     assert done.exit_code == 2
@@ -24,8 +24,8 @@ def test_an_unreadable_file_does_not_hide_the_others(invoke: Invoke, tmp_path: P
     assert "1 not readable (exit 2)" in done.stdout
 
 
-def test_a_path_that_cannot_be_asked_for_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
-    """A name that is longer than names may be is a file that cannot be read, and no failure of the kit."""
+def test_a_name_that_is_too_long_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
+    """A file name that is too long is a file that cannot be read, not a failure of the kit."""
     good = write(tmp_path / "a.jsonl", BREACHING)
     done = invoke("check", "x" * 300, good)
     assert done.exit_code == 2
@@ -36,12 +36,12 @@ def test_a_path_that_cannot_be_asked_for_does_not_hide_the_others(invoke: Invoke
 
 @pytest.mark.parametrize("argument", ["-a.jsonl", "."])
 def test_the_replay_of_a_file_with_a_dash_takes_it_for_no_option(invoke: Invoke, tmp_path: Path, argument: str) -> None:
-    """A command that is told can be pasted, whatever the file is called."""
+    """A printed command can be pasted, whatever the name of the file."""
     write(tmp_path / "-a.jsonl", BREACHING)
     assert "signet-conformance check ./-a.jsonl -k SIG-AGENT-001" in invoke("check", "--", argument).stdout
 
 
-def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_folder_means_the_traces_below_it(invoke: Invoke, tmp_path: Path) -> None:
     """Each *.jsonl in the folder and its subfolders is judged, in order; other files are not."""
     (tmp_path / "runs" / "deep").mkdir(parents=True)
     for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl"):
@@ -52,7 +52,7 @@ def test_a_folder_stands_for_the_traces_below_it(invoke: Invoke, tmp_path: Path)
 
 
 def test_a_glob_is_expanded_and_a_file_counts_once(invoke: Invoke, tmp_path: Path) -> None:
-    """A pattern that the shell left alone is expanded; a file that is named twice is judged once."""
+    """A pattern that the shell did not expand is expanded; a file that is named twice is judged once."""
     write(tmp_path / "a.jsonl", CONFORMING)
     document = json.loads(invoke("check", "*.jsonl", "a.jsonl", "--json").stdout)
     assert [listed["file"] for listed in document["traces"]] == ["a.jsonl"]
@@ -66,7 +66,7 @@ def test_a_name_with_brackets_is_a_file_before_it_is_a_glob(invoke: Invoke, tmp_
 
 @pytest.mark.parametrize("argument", ["empty", "*.jsonl", ""])
 def test_an_argument_that_names_nothing_exits_2(invoke: Invoke, tmp_path: Path, argument: str) -> None:
-    """A folder without traces, a pattern without matches and an empty word are complaints with a remedy."""
+    """A folder without traces, a pattern without matches and an empty word are errors with a remedy."""
     (tmp_path / "empty").mkdir()
     done = invoke("check", argument)
     assert done.exit_code == 2
@@ -75,7 +75,7 @@ def test_an_argument_that_names_nothing_exits_2(invoke: Invoke, tmp_path: Path, 
 
 
 def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -> None:
-    """--agent, --harness, --bound, --capability and --token stand in for the header, and a replay repeats them."""
+    """--agent, --harness, --bound, --capability and --token replace the header, and the replay command repeats them."""
     bare = {name: value for name, value in HEADER.items() if name != "declared"}
     trace = write(tmp_path / "a.jsonl", BREACHING, bare)
     options = ["--agent=atlas-agent", "--harness=openclaw", "--bound=start=15", "--capability=health", "--token"]
@@ -91,7 +91,7 @@ def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -
 
 
 def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
-    """An option replaces what the header declares; a bound leaves the other bounds alone."""
+    """An option replaces the header's declaration; a bound leaves the other bounds as they are."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", trace, "--agent", "beacon", "--bound", "prompt=2", "--json")
     declared = json.loads(done.stdout)["traces"][0]["declared"]
@@ -99,7 +99,7 @@ def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_pat
 
 
 def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path) -> None:
-    """--target takes harness and capabilities from the profile."""
+    """--target declares harness and capabilities of the profile."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--target", "reference", "--json")
     declared = json.loads(done.stdout)["traces"][0]["declared"]
     assert declared["harness"] == "reference"
@@ -126,7 +126,7 @@ def test_a_target_declares_what_its_profile_says(invoke: Invoke, tmp_path: Path)
 def test_a_wrong_option_exits_2_with_value_and_remedy(
     invoke: Invoke, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    """What is off is named with its value and what to write instead; no trace is judged."""
+    """The wrong value is named with a remedy, and no trace is judged."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), *words)
     assert done.exit_code == 2
     assert said in done.stderr
@@ -142,14 +142,14 @@ def test_only_takes_a_family(invoke: Invoke, tmp_path: Path, family: str) -> Non
     assert judged == {name for name in requirements() if name.startswith("SIG-AGENT-")}
 
 
-def test_an_unknown_requirement_is_told_by_the_options_that_name_one(invoke: Invoke, tmp_path: Path) -> None:
-    """Neither of the two spellings hides behind the other."""
+def test_an_unknown_requirement_names_both_spellings_of_the_option(invoke: Invoke, tmp_path: Path) -> None:
+    """The error names both spellings of the option."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "SIG-AGNT")
     assert done.stderr.startswith("error: -k/--only: no requirement is called 'SIG-AGNT'")
 
 
 def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
-    """-k judges the named requirements alone, whatever the case of the letters."""
+    """-k judges only the named requirements, in upper or lower case."""
     done = invoke(
         "check", write(tmp_path / "a.jsonl", CONFORMING), "-k", "sig-agent-00[12]", "-k", "SIG-END-005", "--json"
     )
@@ -157,7 +157,7 @@ def test_only_takes_ids_and_globs(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_a_file_behind_json_is_not_read_as_a_recording(invoke: Invoke, tmp_path: Path) -> None:
-    """`--json FILE` takes no file: the command that writes the report there is told."""
+    """`--json FILE` takes no file; the error gives the command that writes the report there."""
     write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", "a.jsonl", "--json", "out.json")
     assert done.exit_code == 2
@@ -165,7 +165,7 @@ def test_a_file_behind_json_is_not_read_as_a_recording(invoke: Invoke, tmp_path:
 
 
 def test_a_dash_is_standard_input(tmp_path: Path) -> None:
-    """A recording that is piped in is judged as one in a file is."""
+    """A recording from a pipe is judged like one in a file."""
     recording = write(tmp_path / "a.jsonl", BREACHING).read_bytes()
     words = [sys.executable, "-m", "signet_conformance.cli", "check", "-", "-q"]
     done = subprocess.run(words, input=recording, capture_output=True, timeout=60, check=False)
@@ -173,8 +173,8 @@ def test_a_dash_is_standard_input(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith(b"2 FAIL; ")
 
 
-def test_what_is_wrong_with_standard_input_is_told_by_that_name(tmp_path: Path) -> None:
-    """Nobody who wrote a dash knows of a file /dev/fd/0: not what is no recording, nor what ends too early."""
+def test_errors_of_standard_input_name_it(tmp_path: Path) -> None:
+    """Errors say standard input, not /dev/fd/0: for a file that is no recording, and for one that ends too early."""
     words = [sys.executable, "-m", "signet_conformance.cli", "check", "-"]
     empty = subprocess.run(words, input=b"", capture_output=True, timeout=60, check=False)
     assert empty.stderr.startswith(b"error: standard input:1: the file is empty")
@@ -185,17 +185,17 @@ def test_what_is_wrong_with_standard_input_is_told_by_that_name(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("pattern", "near"), [("SIG-AGNT", "SIG-AGENT,"), ("agnet", "SIG-AGENT")])
-def test_a_pattern_that_names_nothing_is_answered_with_what_is_near(
+def test_an_unknown_pattern_is_answered_with_near_names(
     invoke: Invoke, tmp_path: Path, pattern: str, near: str
 ) -> None:
-    """Families count among the names that are near."""
+    """The nearest names include families."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "-k", pattern)
     assert done.exit_code == 2
     assert f"did you mean {near}" in done.stderr
 
 
 def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:
-    """`-k agent` stands for SIG-AGENT."""
+    """`-k agent` means SIG-AGENT."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "-k", "agent", "--json")
     names = json.loads(done.stdout)["traces"][0]["verdicts"]
     assert names
@@ -203,7 +203,7 @@ def test_a_family_needs_no_prefix(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_workers_report_as_one_process_does(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several files judged by several processes are reported in their order, with what cannot be read."""
+    """Files judged by several processes are reported in their order, with those that cannot be read."""
     monkeypatch.setattr("signet_conformance.cli.checking._LEAST_BYTES", 0)
     monkeypatch.setattr("signet_conformance.cli.checking._BATCH_FILES", 2)
     for number, lines in enumerate([CONFORMING, BREACHING, b"no trace\n", CONFORMING, BREACHING]):

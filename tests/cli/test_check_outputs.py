@@ -1,4 +1,4 @@
-"""Where `signet-conformance check` writes: files that replace nothing unasked, pipes that close."""
+"""Where `signet-conformance check` writes: files that replace nothing without --force, pipes that close."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.trace_files import BREACHING, CONFORMING, write
 
 
 def test_output_takes_the_report(invoke: Invoke, tmp_path: Path) -> None:
-    """--output writes the report to a new file; the terminal gets the closing line and the name."""
+    """--output writes the report to a new file; the terminal shows the closing line and the file's name."""
     done = invoke("check", write(tmp_path / "a.jsonl", BREACHING), "--json", "--output", "report.json")
     assert json.loads((tmp_path / "report.json").read_text())["exit"] == 1
     assert done.stdout.endswith("report: report.json\n")
 
 
-def test_output_replaces_nothing_unasked(invoke: Invoke, tmp_path: Path) -> None:
-    """An existing file is left as it is with 2; --force replaces it as a whole."""
+def test_output_replaces_nothing_without_force(invoke: Invoke, tmp_path: Path) -> None:
+    """An existing file stays and the run ends with 2; --force replaces the whole file."""
     trace = write(tmp_path / "a.jsonl", BREACHING)
     report = tmp_path / "report.txt"
     report.write_text("mine")
@@ -39,7 +39,7 @@ def test_output_replaces_nothing_unasked(invoke: Invoke, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("output", ["no/such/folder.txt", "."])
 def test_an_output_that_cannot_be_written_exits_2(invoke: Invoke, tmp_path: Path, output: str) -> None:
-    """A missing folder, or a folder in the file's place, is a complaint and leaves nothing behind."""
+    """A missing folder, or a folder in the file's place, is an error and leaves nothing behind."""
     done = invoke("check", write(tmp_path / "a.jsonl", CONFORMING), "--output", output, "--force")
     assert done.exit_code == 2
     assert f"error: {output}: cannot be written" in done.stderr
@@ -76,7 +76,7 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None:
-    """Where a report is written beside what is piped, a closed pipe is still that of the pipe; no half report stays."""
+    """If a report is written beside the output, a closed pipe has the same status, and no incomplete report stays."""
     trace, page = write(tmp_path / "a.jsonl", BREACHING * 60), tmp_path / "page.html"
     reading, writing = os.pipe()
     os.close(reading)
@@ -89,7 +89,7 @@ def test_a_report_is_not_blamed_for_a_reader_that_leaves(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("option", ["--html", "--sarif", "--output", "--write-baseline"])
 def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, option: str) -> None:
-    """Not with --force either, and by whatever path it is named: a recording cannot be made again."""
+    """Not even with --force, by whatever path it is named: a recording cannot be made again."""
     trace = write(tmp_path / "a.jsonl", BREACHING)
     before = trace.read_bytes()
     (tmp_path / "folder").mkdir()
@@ -107,7 +107,7 @@ def test_a_report_never_replaces_what_is_judged(invoke: Invoke, tmp_path: Path, 
 def test_an_empty_name_and_a_dash_are_no_files(
     invoke: Invoke, tmp_path: Path, option: str, name: str, said: str
 ) -> None:
-    """A variable that was never set names no report, nor does standard output; it is said before anything is judged."""
+    """An unset shell variable and a dash name no report; the error comes before anything is judged."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     done = invoke("check", trace, *(("--reason", "r") if option == "--write-baseline" else ()), option, name)
     assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (2, "", f"error: {said}")
@@ -116,14 +116,14 @@ def test_an_empty_name_and_a_dash_are_no_files(
 
 @pytest.mark.parametrize(("lines", "status"), [(CONFORMING, 0), (BREACHING, 1)], ids=["conforming", "breaching"])
 def test_a_closed_stdout_changes_no_status(tmp_path: Path, lines: list[dict[str, Any]], status: int) -> None:
-    """A program that was started without stdout and stderr says nothing and ends as it would have."""
+    """A program started without stdout and stderr prints nothing, and its exit status is the same."""
     trace = write(tmp_path / "a.jsonl", lines)
     command = f"{shlex.join([sys.executable, '-m', 'signet_conformance.cli', 'check', str(trace)])} >&- 2>&-"
     assert subprocess.run(["/bin/sh", "-c", command], check=False, timeout=60).returncode == status
 
 
-def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path) -> None:
-    """Markdown, SARIF and a page come with the text or the JSON report, and are named below the closing line."""
+def test_reports_are_written_beside_the_output(invoke: Invoke, tmp_path: Path) -> None:
+    """Markdown, SARIF and a page are written beside the text or the JSON report, and named below the closing line."""
     write(tmp_path / "a.jsonl", BREACHING)
     done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "r.sarif", "--html", "r.html")
     assert done.exit_code == 1
@@ -136,7 +136,7 @@ def test_reports_are_written_beside_what_is_shown(invoke: Invoke, tmp_path: Path
 
 
 def test_a_report_replaces_nothing_and_shares_no_file(invoke: Invoke, tmp_path: Path) -> None:
-    """A file that is there, or that two reports are to go to, ends the run with 2 before anything is judged."""
+    """An existing file, or one file for two reports, ends the run with 2 before anything is judged."""
     write(tmp_path / "a.jsonl", BREACHING)
     (tmp_path / "r.md").write_text("theirs")
     done = invoke("check", "a.jsonl", "--markdown", "r.md", "--sarif", "new.sarif")

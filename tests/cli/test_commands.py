@@ -16,7 +16,7 @@ from tests.support.command_line import Invoke, Process
 from tests.support.trace_files import CONFORMING, write
 
 
-def test_the_version_is_told(invoke: Invoke) -> None:
+def test_the_version_is_printed(invoke: Invoke) -> None:
     """--version names the program and its version."""
     assert invoke("--version").stdout == f"signet-conformance {__version__}\n"
 
@@ -39,13 +39,13 @@ def test_each_command_explains_itself_with_examples(invoke: Invoke, name: str) -
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_a_terminal_of_80_columns(invoke: Invoke, name: str) -> None:
-    """Its sentences are at most as wide as the terminal; indented commands, tables and samples may be wider."""
+    """Sentences are as wide as the terminal at most; indented commands, tables and samples may be wider."""
     lines = invoke(name, "--help").stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and not line.startswith((" " * 4, "Usage:"))] == []
 
 
 @pytest.mark.parametrize("group", ["contract", "face", "audit"])
-def test_the_list_of_a_group_says_whole_sentences(invoke: Invoke, group: str) -> None:
+def test_the_list_of_a_group_has_whole_sentences(invoke: Invoke, group: str) -> None:
     """At 80 columns no line about a command is cut off."""
     usage, *lines = invoke(group, "--help").stdout.splitlines()
     assert usage.startswith("Usage: ")
@@ -53,14 +53,14 @@ def test_the_list_of_a_group_says_whole_sentences(invoke: Invoke, group: str) ->
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(invoke: Invoke) -> None:
-    """A typing error ends with 2 and names the command that was meant."""
+    """A misspelt command ends with 2 and names the nearest command."""
     done = invoke("chek")
     assert done.exit_code == 2
     assert done.stderr == "error: unknown command 'chek'\ntry: signet-conformance check --help\n"
 
 
 def test_a_missing_argument_is_wrong_usage(invoke: Invoke) -> None:
-    """Check without a trace ends with 2 and points to its help."""
+    """`check` without a trace ends with 2 and points to its help."""
     done = invoke("check")
     assert done.exit_code == 2
     assert "try: signet-conformance check --help" in done.stderr
@@ -79,7 +79,7 @@ def test_a_missing_argument_is_wrong_usage(invoke: Invoke) -> None:
 def test_a_wrong_option_is_answered_with_the_help_of_its_command(
     invoke: Invoke, words: tuple[str, ...], said: str, helps: str | None
 ) -> None:
-    """The command that judges data sets has no name that people know: its group's help is that help."""
+    """The command that judges data sets is hidden, so the error names its group's help."""
     done = invoke(*words)
     named = "signet-conformance" if helps is None else f"signet-conformance {helps}"
     assert (done.exit_code, done.stderr) == (2, f"error: {said}\ntry: {named} --help\n")
@@ -88,7 +88,7 @@ def test_a_wrong_option_is_answered_with_the_help_of_its_command(
 def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unexpected exception is told in one line, with the way to its traceback."""
+    """An unexpected exception is reported in one line, with the way to its traceback."""
 
     def crash(*_: object) -> None:
         raise RuntimeError("no \x1b[31m luck")
@@ -106,7 +106,7 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
 def test_too_few_open_files_are_no_failure_of_the_kit(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """Whatever could not be opened for that reason, the limit is what has to be raised."""
+    """Whichever file could not be opened, the remedy is to raise the limit."""
 
     def starve(*_: object) -> None:
         raise OSError(number, os.strerror(number), "/tmp/signet/default-port.jsonl")
@@ -127,7 +127,7 @@ LONG = "x" * 300
     ids=lambda words: words[0],
 )
 def test_a_path_that_no_machine_takes_is_no_failure_of_the_kit(invoke: Invoke, words: tuple[str, ...]) -> None:
-    """It is named, with what to look at, and the run ends as with any input that cannot be used."""
+    """The path is named with a remedy, and the run ends as with any unusable input."""
     done = invoke(*words)
     assert done.exit_code == 2
     assert f"{LONG}: cannot be used: File name too long\ntry: check the path and its permissions\n" in done.stderr
@@ -137,7 +137,7 @@ def test_a_path_that_no_machine_takes_is_no_failure_of_the_kit(invoke: Invoke, w
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full, which takes no byte")
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path, unbuffered: str) -> None:
-    """What standard output does not take is told, with what to do, whether it is found out at once or at the end."""
+    """If stdout cannot be written, the error has a remedy, whether it shows at once or at the end."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     full = Path("/dev/full")
     words = [sys.executable, "-m", "signet_conformance.cli", "check", str(trace)]
@@ -153,7 +153,7 @@ def test_a_full_disk_is_no_failure_of_the_kit(tmp_path: Path, unbuffered: str) -
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full, which takes no byte")
 @pytest.mark.parametrize(("word", "status"), [("chekc", 2), ("face", 2)], ids=["an error", "a group's help"])
 def test_a_message_that_nobody_can_read_leaves_the_exit_status(word: str, status: int) -> None:
-    """Python ends with 1 for an error of its own, which would say that a requirement is breached."""
+    """Python itself would end with 1, which means that a requirement is breached."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "signet_conformance.cli", word],
@@ -165,7 +165,7 @@ def test_a_message_that_nobody_can_read_leaves_the_exit_status(word: str, status
 def test_a_module_that_was_cut_off_is_no_interruption(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python says EOFError of a compiled module that a full disk cut off, and click would take that for Ctrl-D."""
+    """Python raises EOFError for a compiled module that a full disk cut off; click would take it for Ctrl-D."""
 
     def crash(*_: object) -> None:
         raise EOFError("marshal data too short")
@@ -178,7 +178,7 @@ def test_a_module_that_was_cut_off_is_no_interruption(
 
 
 def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the variable set the exception itself comes out."""
+    """With the variable set, the exception itself is raised."""
 
     def crash(*_: object) -> None:
         raise RuntimeError("no luck")
@@ -190,8 +190,8 @@ def test_a_traceback_is_shown_on_request(invoke: Invoke, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("words", [(), ("contract",)], ids=["none", "contract"])
-def test_a_command_that_lacks_is_answered_with_the_commands(process: Process, words: tuple[str, ...]) -> None:
-    """The usage stands on stderr as it does in --help, and the status is that of wrong usage."""
+def test_a_missing_command_is_answered_with_the_commands(process: Process, words: tuple[str, ...]) -> None:
+    """The usage is printed on stderr as in --help, and the status is that of wrong usage."""
     done = process(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Usage: signet-conformance")

@@ -12,7 +12,7 @@ from tests.support.trace_files import BREACHING, CONFORMING, HEADER, Line, recal
 
 
 def run_of(invoke: Invoke, folder: Path, lines: list[Line], created: str) -> Path:
-    """A folder with a recording and its report."""
+    """The folder of a run: a recording and its report."""
     folder.mkdir(parents=True)
     recording = write(folder / "a.jsonl", lines, {**HEADER, "created": created})
     invoke("check", recording, "--json", "--output", folder / "report.json")
@@ -32,7 +32,7 @@ def new(invoke: Invoke, tmp_path: Path) -> Path:
 
 
 def test_what_is_new_fails_and_says_why(invoke: Invoke, old: Path, new: Path) -> None:
-    """A new FAIL ends with 1, and stands with the request that changed and what to do about it."""
+    """A new FAIL ends with 1, and is shown with the changed request and a remedy."""
     done = invoke("compare", old, new)
     text = " ".join(done.stdout.split())
     assert done.exit_code == 1
@@ -41,8 +41,8 @@ def test_what_is_new_fails_and_says_why(invoke: Invoke, old: Path, new: Path) ->
     assert done.stdout.splitlines()[-1].startswith("2 new, 0 fixed, ")
 
 
-def test_a_change_that_many_calls_show_is_told_once(invoke: Invoke, tmp_path: Path) -> None:
-    """Two recalls without their agent are one reason, in the terminal and in the comment."""
+def test_a_change_that_many_calls_show_is_reported_once(invoke: Invoke, tmp_path: Path) -> None:
+    """Two recalls without their agent are one cause, in the terminal and in the comment."""
     twice = [CONFORMING[0], CONFORMING[1], CONFORMING[2], CONFORMING[2], CONFORMING[3]]
     before = run_of(invoke, tmp_path / "runs" / "before", twice, "2026-11-20T10:00:00Z")
     new = run_of(invoke, tmp_path / "runs" / "new", BREACHING, "2026-11-21T10:00:00Z")
@@ -54,8 +54,8 @@ def test_a_change_that_many_calls_show_is_told_once(invoke: Invoke, tmp_path: Pa
     assert block.count("**because**") == 1
 
 
-def test_operations_that_break_the_same_are_told_together(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """A connector that stops naming its runtime path breaks one thing, however many of its hooks show it."""
+def test_operations_with_the_same_breach_are_reported_together(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """A connector that no longer names its runtime path has one breach, in however many hooks it shows."""
     pathless = json.loads(json.dumps(CONFORMING))
     for line in pathless:
         line["request"]["headers"] = [["content-type", "application/json"]]
@@ -69,15 +69,15 @@ def test_operations_that_break_the_same_are_told_together(invoke: Invoke, old: P
     assert "- **also**: `session-start #2`" in comment or "- **also**: session-start #2" in comment
 
 
-def test_what_is_mended_does_not_fail(invoke: Invoke, old: Path, new: Path) -> None:
-    """The other way round nothing is new: 0, and both are told as fixed."""
+def test_a_fixed_breach_does_not_fail(invoke: Invoke, old: Path, new: Path) -> None:
+    """In the other direction nothing is new: the status is 0, and both breaches are listed as fixed."""
     done = invoke("compare", new, old)
     assert done.exit_code == 0
     assert "fixed: SIG-AGENT-002 memory-recall runs as 'default'" in done.stdout
 
 
 def test_a_comment_says_only_what_is_new(invoke: Invoke, old: Path, new: Path) -> None:
-    """Where nothing is, it says so in a line; what is still there is a number."""
+    """Without a new breach, one line says so; remaining breaches are a number."""
     invoke("compare", old, new, "--markdown", "comment.md")
     assert "### FAIL SIG-AGENT-002" in Path("comment.md").read_text(encoding="utf-8")
     invoke("compare", new, new, "--markdown", "same.md")
@@ -88,7 +88,7 @@ def test_a_comment_says_only_what_is_new(invoke: Invoke, old: Path, new: Path) -
 
 @pytest.mark.usefixtures("new")
 def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
-    """Each run is a line, with what it changed; a report that cannot be read is told, and ends with 2."""
+    """Each run is a line with its changes; an unreadable report is reported, and the status is 2."""
     done = invoke("trend", old.parent)
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [(row[0], row[-1]) for row in rows] == [("2026-11-20", "old"), ("2026-11-21", "new")]
@@ -104,7 +104,7 @@ def test_a_trend_is_in_the_order_of_time(invoke: Invoke, old: Path) -> None:
 
 @pytest.mark.usefixtures("new")
 def test_a_trend_compares_a_connector_with_itself(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """What another connector breached between two runs is neither new nor fixed by them."""
+    """A breach of another connector between two runs is neither new nor fixed in them."""
     header = {**HEADER, "created": "2026-11-20T20:00:00Z", "target": "pi"}
     (tmp_path / "runs" / "pi").mkdir()
     recording = write(tmp_path / "runs" / "pi" / "a.jsonl", BREACHING, header)
@@ -116,14 +116,14 @@ def test_a_trend_compares_a_connector_with_itself(invoke: Invoke, old: Path, tmp
 
 @pytest.mark.parametrize("words", [("compare", "gone.json", "gone.json"), ("trend", "gone"), ("trend", ".")])
 def test_what_is_no_report_is_refused(invoke: Invoke, words: tuple[str, ...]) -> None:
-    """A file, a folder, and a folder without reports: 2, with what to do."""
+    """Another file, and a folder without a report, end with 2 and a remedy."""
     done = invoke(*words)
     assert done.exit_code == 2
     assert "\ntry: " in done.stderr
 
 
 def test_a_run_without_a_report_is_compared_as_far_as_it_goes(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """The scenarios that were performed to their end count, the one that was cut short does not."""
+    """Finished scenarios count; the one that was cut short does not."""
     folder = tmp_path / "killed"
     folder.mkdir()
     for name, lines in (("plain", BREACHING), ("tools", BREACHING)):
@@ -165,7 +165,7 @@ HIDDEN["request"]["body"] = {"cut": True, "size": 9, "sha256": "0" * 64, "text":
 def test_what_the_old_run_could_not_judge_either_fails_nothing(
     invoke: Invoke, tmp_path: Path, before: list[Line], after: list[Line], status: int
 ) -> None:
-    """A body that could not be decoded ends with 4 where the old run read it, whatever the new run ended with."""
+    """A body that only the new run could not decode ends with 4, whatever the status of the new run."""
     old = run_of(invoke, tmp_path / "old", before, "2026-11-20T10:00:00Z")
     new = run_of(invoke, tmp_path / "new", after, "2026-11-21T10:00:00Z")
     done = invoke("compare", old, new, "--markdown", "comment.md")
@@ -176,7 +176,7 @@ def test_what_the_old_run_could_not_judge_either_fails_nothing(
 
 
 def test_a_recording_that_cannot_be_read_any_more_ends_with_2(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """The report says which; where the old run could not read it either, nothing is lost."""
+    """The report names it; if the old run could not read it either, nothing is lost."""
     new = tmp_path / "new"
     new.mkdir()
     recording = write(new / "a.jsonl", CONFORMING)
@@ -191,7 +191,7 @@ def test_a_recording_that_cannot_be_read_any_more_ends_with_2(invoke: Invoke, ol
 
 
 def scenario(folder: Path, name: str, lines: list[Line], error: str | None = None) -> None:
-    """The recording of a scenario, which may have broken off."""
+    """The recording of a scenario, which may be broken off."""
     folder.mkdir(exist_ok=True)
     begin = {"kind": "mark", "t": 0.5, "name": "scenario", "data": {"name": name}}
     over = {"kind": "mark", "t": 99.0, "name": "scenario_end", "data": {"name": name, "error": error}}
@@ -212,7 +212,7 @@ def scenario(folder: Path, name: str, lines: list[Line], error: str | None = Non
 def test_a_scenario_that_broke_off_before_too_fails_nothing(
     invoke: Invoke, tmp_path: Path, before: dict[str, str | None], after: dict[str, str | None], status: int
 ) -> None:
-    """What the old run judged and the new one could not is named, and ends with 4."""
+    """A scenario that only the old run could judge is named, and the status is 4."""
     for name, performed in (("old", before), ("new", after)):
         for each, error in performed.items():
             scenario(tmp_path / name, each, CONFORMING, error)
@@ -223,8 +223,8 @@ def test_a_scenario_that_broke_off_before_too_fails_nothing(
     assert ("not judged any more: scenario tools" in done.stdout) is (status == 4)
 
 
-def test_a_report_that_does_not_say_why_is_held_to_its_status(invoke: Invoke, old: Path, tmp_path: Path) -> None:
-    """That of an earlier kit says that not all was judged, and no more."""
+def test_a_report_without_reasons_is_judged_by_its_status(invoke: Invoke, old: Path, tmp_path: Path) -> None:
+    """A report of an earlier kit says only that not everything was judged."""
     folder = run_of(invoke, tmp_path / "earlier", CONFORMING, "2026-11-20T10:00:00Z")
     document = json.loads((folder / "report.json").read_text())
     del document["lacks"]

@@ -13,7 +13,7 @@ FIRST, *_, LAST = contract_versions()
 
 
 def test_a_narrow_terminal_is_enough(process: Process) -> None:
-    """What changed is wrapped at the width of the terminal, and loses no word by it."""
+    """Changes are wrapped at the width of the terminal, and lose no word."""
     narrow = process("contract", "diff", FIRST, LAST, COLUMNS="60").stdout
     assert max(map(len, narrow.splitlines())) <= 60
     wide = process("contract", "diff", FIRST, LAST, COLUMNS="120").stdout
@@ -23,7 +23,7 @@ def test_a_narrow_terminal_is_enough(process: Process) -> None:
 
 
 def test_a_difference_says_how_sure_it_is(invoke: Invoke) -> None:
-    """What is about no operation stands last, and nothing is said of lists that are empty."""
+    """Changes of no operation come last, and empty lists are not mentioned."""
     told = " ".join(invoke("contract", "diff", "0.205", "0.237").stdout.split())
     assert "0.237 is read from documentation and some source files" in told
     assert "Both have the same requirements in force." in told
@@ -32,15 +32,15 @@ def test_a_difference_says_how_sure_it_is(invoke: Invoke) -> None:
 
 
 def test_changes_of_several_versions_name_theirs(invoke: Invoke) -> None:
-    """A connector's author reads of an operation once, with the version that brought each change."""
+    """Each operation is listed once, each change with the version that brought it."""
     told = invoke("contract", "diff", "0.145", "0.237").stdout
     assert told.count("\n  session-end\n") == 1
     assert "request.capturedAt (0.205)" in told
 
 
 @pytest.mark.parametrize("words", [(LAST, LAST), (LAST, FIRST), ("1", LAST), (FIRST, "2")])
-def test_versions_that_cannot_be_compared_are_told_by_the_command(invoke: Invoke, words: tuple[str, str]) -> None:
-    """A version that is unknown, the same or later is an error of `contract diff` that leads elsewhere."""
+def test_versions_that_cannot_be_compared_are_errors_of_the_command(invoke: Invoke, words: tuple[str, str]) -> None:
+    """An unknown version, the same version and an earlier one are errors of `contract diff` with a remedy."""
     done = invoke("contract", "diff", *words)
     assert done.exit_code == 2
     assert done.stderr.startswith("error: contract diff: ")
@@ -54,10 +54,8 @@ def test_the_command_prints_the_newest_unless_a_version_is_named(invoke: Invoke)
 
 
 @pytest.mark.parametrize("words", [("openapi", "9.9"), ("prove", "9.9", "--daemon", "none")], ids=" ".join)
-def test_an_unknown_version_is_refused_by_the_command_with_those_there_are(
-    invoke: Invoke, words: tuple[str, ...]
-) -> None:
-    """No option of the command is blamed: it has none for the version."""
+def test_an_unknown_version_is_refused_with_the_known_ones(invoke: Invoke, words: tuple[str, ...]) -> None:
+    """The error names the command and the known versions, and no option."""
     refused = invoke("contract", *words)
     assert refused.exit_code == 2
     assert refused.stderr.startswith(f"error: contract {words[0]}: ")
@@ -65,7 +63,7 @@ def test_an_unknown_version_is_refused_by_the_command_with_those_there_are(
 
 
 def test_an_editor_can_be_given_the_schema_of_a_document(invoke: Invoke) -> None:
-    """Each name that is listed prints its schema; another one is refused with near names."""
+    """Each listed name prints its schema; an unknown name is refused with the nearest ones."""
     names = [line.split()[0] for line in invoke("contract", "schema").stdout.splitlines()]
     assert {"settings", "scenario", "baseline", "face", "report"} <= set(names)
     for name in names:

@@ -19,7 +19,7 @@ DAEMON = "http://127.0.0.1:3850"
 
 
 def refused(result: Result) -> None:
-    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    """Whether a command ended like wrong usage: status 2, a message, a remedy."""
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert "\ntry: " in result.stderr
@@ -46,7 +46,7 @@ def har(path: Path, *entries: Any) -> Path:
 
 
 def said(trace: Trace) -> list[Any]:
-    """What a trace's exchanges say, but for numbers and files."""
+    """The content of a trace's exchanges, except for numbers and files."""
     return [
         (e.request.method, e.request.path, e.request.query, e.request.body, e.response and e.response.status,
          e.response and e.response.body, e.error, round(e.t1 - e.t0, 3))
@@ -73,7 +73,7 @@ def test_a_trace_survives_the_way_out_and_back(invoke: Invoke, tmp_path: Path, n
 
 
 def test_a_converted_capture_can_be_checked(invoke: Invoke, tmp_path: Path) -> None:
-    """What a recording breaches, its way through a HAR file breaches too."""
+    """A breach in a recording is also found after its conversion to a HAR file and back."""
     write(tmp_path / "run.jsonl", BREACHING)
     invoke("convert", "run.jsonl", "run.har")
     invoke("convert", "run.har", "back.jsonl")
@@ -82,8 +82,8 @@ def test_a_converted_capture_can_be_checked(invoke: Invoke, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["run.har", "run.flow"])
-def test_what_a_capture_cannot_hold_is_told(invoke: Invoke, tmp_path: Path, name: str) -> None:
-    """The way out names the marks and declarations that are lost; its options give every declaration back."""
+def test_what_a_capture_cannot_hold_is_reported(invoke: Invoke, tmp_path: Path, name: str) -> None:
+    """The conversion names lost marks and declarations; the options that it prints restore all declarations."""
     declared = {
         "agents": ["atlas-agent"], "harness": "openclaw", "bounds_s": {"start": 15.0}, "capabilities": ["health"],
         "token": True,
@@ -100,13 +100,13 @@ def test_what_a_capture_cannot_hold_is_told(invoke: Invoke, tmp_path: Path, name
 
 
 def test_a_recording_that_declares_nothing_loses_nothing(invoke: Invoke, tmp_path: Path) -> None:
-    """Where there is neither mark nor declaration, none is said to be left out."""
+    """Without marks and declarations, nothing is reported as left out."""
     write(tmp_path / "run.jsonl", BREACHING, {**HEADER, "declared": {}})
     assert "left out" not in invoke("convert", "run.jsonl", "run.har").stdout
 
 
 def test_secrets_are_redacted_on_the_way_in(invoke: Invoke, tmp_path: Path) -> None:
-    """A token in a header, and the same one in a body, reach no trace; both become one redaction token."""
+    """A token in a header and in a body reaches no trace; both places have the same redaction token."""
     headers = [{"name": "Authorization", "value": f"Bearer {TOKEN}"}]
     body = {"mimeType": "application/json", "text": json.dumps({"content": f"the key is {TOKEN}"})}
     har(tmp_path / "in.har", entry("/api/memory/remember", method="POST", headers=headers, postData=body))
@@ -117,7 +117,7 @@ def test_secrets_are_redacted_on_the_way_in(invoke: Invoke, tmp_path: Path) -> N
 
 
 def test_nothing_is_overwritten(invoke: Invoke, tmp_path: Path) -> None:
-    """A file that exists is refused and stays as it is."""
+    """An existing file is refused and stays as it is."""
     write(tmp_path / "run.jsonl", BREACHING)
     har(tmp_path / "in.har", entry())
     for source, target in (("in.har", "run.jsonl"), ("run.jsonl", "in.har")):
@@ -127,7 +127,7 @@ def test_nothing_is_overwritten(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_origins_choose_the_daemons_traffic(invoke: Invoke, tmp_path: Path) -> None:
-    """`--origin` keeps one server's exchanges, or those of several, in the order in which they began."""
+    """`--origin` keeps the exchanges of one server, or of several, in the order in which they began."""
     other, third = "https://example.org", "https://example.com"
     entries = [
         entry("/b", at="12:00:02"), entry("/x", origin=other), entry("/a", at="12:00:01"), entry("/y", origin=third)
@@ -154,7 +154,7 @@ def test_origins_choose_the_daemons_traffic(invoke: Invoke, tmp_path: Path) -> N
 def test_a_daemon_is_known_by_its_hooks_or_its_port(
     invoke: Invoke, tmp_path: Path, daemons: list[str], others: list[str]
 ) -> None:
-    """A capture that speaks to other servers too is no reason to refuse it: they are left out and named."""
+    """Exchanges with other servers are left out and named; the capture is not refused."""
     har(tmp_path / "in.har", *[entry(url, origin="") for url in (*daemons, *others)])
     result = invoke("convert", "in.har", "out.jsonl")
     assert result.exit_code == 0
@@ -162,8 +162,8 @@ def test_a_daemon_is_known_by_its_hooks_or_its_port(
     assert len(read(tmp_path / "out.jsonl").exchanges) == len(daemons)
 
 
-def test_two_daemons_are_asked_about(invoke: Invoke, tmp_path: Path) -> None:
-    """Nothing tells which of two is the daemon of the connector, or of two others."""
+def test_of_two_daemons_the_user_must_choose_one(invoke: Invoke, tmp_path: Path) -> None:
+    """If two servers look like the daemon, the user has to choose one."""
     for paths in ("/api/hooks/session-end", "/x"):
         entries = [entry(paths, origin=f"http://127.0.0.1:{port}") for port in (4000, 4001)]
         har(tmp_path / "in.har", *entries)
@@ -173,7 +173,7 @@ def test_two_daemons_are_asked_about(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_what_was_never_answered_has_no_response(invoke: Invoke, tmp_path: Path) -> None:
-    """A HAR entry of status 0 is an exchange without response."""
+    """A HAR entry of status 0 is an exchange without a response."""
     unanswered = entry()
     unanswered["response"] = {"status": 0, "headers": [], "content": {}}
     har(tmp_path / "in.har", unanswered)

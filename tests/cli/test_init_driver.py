@@ -1,4 +1,4 @@
-"""Facts about the driver that `signet-conformance init` writes, and what its first run says."""
+"""Facts about the driver that `signet-conformance init` writes, and about its first run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("manifest", MANIFESTS)
 def test_an_unknown_connector_gets_a_driver_of_its_language(tmp_path: Path, invoke: Invoke, manifest: str) -> None:
-    """The manifest gives language, name and build lines; settings, driver and lane fit each other."""
+    """The manifest decides language, name and build lines; settings, driver and lane fit each other."""
     text, driver, build = MANIFESTS[manifest]
     (tmp_path / manifest).write_text(text)
     assert invoke("init", "--no-run").exit_code == 0
@@ -42,7 +42,7 @@ def test_an_unknown_connector_gets_a_driver_of_its_language(tmp_path: Path, invo
 
 @pytest.mark.parametrize("manifest", ["pyproject.toml", "package.json"])
 def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process: Process, manifest: str) -> None:
-    """The doctor greets it; a run tests nothing, ends with 3, and notes nothing."""
+    """The doctor gets its answer; a run tests nothing, ends with 3, and has no notes."""
     (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
     assert process("init", "--no-run").returncode == 0
     seen = process("targets", "--doctor", "acme-memory")
@@ -58,7 +58,7 @@ def test_the_driver_answers_before_anything_is_filled_in(tmp_path: Path, process
 
 @pytest.mark.usefixtures("few_scripted")
 def test_a_driver_without_anything_filled_in_is_not_called_broken(tmp_path: Path, invoke: Invoke) -> None:
-    """Its first run tests nothing and ends with 3, by saying what is still to be done."""
+    """Its first run tests nothing, ends with 3, and says what is still to be done."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
     done = invoke("init")
     assert done.exit_code == 3, done.output
@@ -71,7 +71,7 @@ def test_a_driver_without_anything_filled_in_is_not_called_broken(tmp_path: Path
 
 
 def notes(shown: str) -> list[str]:
-    """The notes of a run but one: another test's run may hold the daemon's default port, which the machine decides."""
+    """The notes of a run, except for one that depends on whether another test uses the daemon's default port."""
     return [line for line in shown.splitlines() if line.startswith("note: ") and "note: SIG-LOAD-003 " not in line]
 
 
@@ -98,7 +98,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("manifest", REFUSED)
 def test_a_connector_that_throws_is_judged_by_its_first_run(tmp_path: Path, process: Process, manifest: str) -> None:
-    """The driver survives what the connector throws, as a harness does: the breach is shown, and what threw where."""
+    """The driver goes on after an error of the connector, as a harness does: breach and error are shown."""
     (tmp_path / manifest).write_text(MANIFESTS[manifest][0])
     assert process("init", "--no-run").returncode == 0
     driver = tmp_path / MANIFESTS[manifest][1]
@@ -117,7 +117,7 @@ def test_a_connector_that_throws_is_judged_by_its_first_run(tmp_path: Path, proc
 
 @pytest.mark.usefixtures("few_scripted")
 def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_path: Path, invoke: Invoke) -> None:
-    """What its requests breach is shown; no baseline lets it pass."""
+    """The breaches of its requests are shown, and no baseline lets them pass."""
     (tmp_path / ".git").mkdir()
     folder = tmp_path / "packages" / "connector"
     folder.mkdir(parents=True)
@@ -138,7 +138,7 @@ def test_a_connector_whose_requests_are_all_refused_is_not_called_silent(tmp_pat
 
 @pytest.mark.usefixtures("few_scripted")
 def test_a_connector_that_throws_before_it_calls_anything_is_quoted(tmp_path: Path, invoke: Invoke) -> None:
-    """No request, so nothing was tested: what it threw is the reason, and init says it."""
+    """Without a request nothing was tested: init shows the connector's error as the reason."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
     assert invoke("init", "--no-run").exit_code == 0
     driver = tmp_path / "conformance" / "driver.py"
@@ -170,7 +170,7 @@ HANDLERS.compaction_complete = (session, step) => { session.key += step.summary;
 
 @pytest.mark.parametrize("manifest", FURTHER_STEPS)
 def test_driver_performs_each_step_that_its_table_names(tmp_path: Path, invoke: Invoke, manifest: str) -> None:
-    """A function that is named is a step that is listed and performed, a compaction too where both halves are named."""
+    """Each named function is a listed step and is performed; a compaction needs both of its functions."""
     program, table, more = FURTHER_STEPS[manifest]
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not on PATH")
@@ -196,8 +196,8 @@ def test_driver_performs_each_step_that_its_table_names(tmp_path: Path, invoke: 
     assert skipped == {"skipped": "the driver has no function for end"}
 
 
-def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, process: Process) -> None:
-    """What it wrote in place of an answer is shown; the exit status is that of something missing."""
+def test_a_driver_without_an_answer_is_missing_for_the_doctor(tmp_path: Path, process: Process) -> None:
+    """Its other output is shown, and the exit status is that of something missing."""
     settings = '[targets.mute]\ncommand = ["{python}", "-c", "print(\'hello there\')"]\n'
     (tmp_path / "signet-conformance.toml").write_text(settings)
     seen = process("targets", "--doctor", "mute")
@@ -208,7 +208,7 @@ def test_a_driver_that_says_nothing_is_missing_to_the_doctor(tmp_path: Path, pro
 
 @pytest.mark.parametrize("place", ["asked for", "installed above"])
 def test_the_package_for_npm_makes_the_driver_a_few_lines(tmp_path: Path, invoke: Invoke, place: str) -> None:
-    """A repository that has it gets a call of createDriver, still with five places to fill in."""
+    """A repository with the package gets a call of createDriver, still with five places to fill in."""
     asked = {"devDependencies": {"signet-conformance": "0.1.0"}} if place == "asked for" else {}
     (tmp_path / "package.json").write_text(json.dumps({"name": "acme-memory", **asked}))
     if not asked:
@@ -225,7 +225,7 @@ def test_the_package_for_npm_makes_the_driver_a_few_lines(tmp_path: Path, invoke
 
 @pytest.mark.usefixtures("few_scripted")
 def test_a_driver_that_cannot_be_started_is_not_said_to_answer(tmp_path: Path, invoke: Invoke) -> None:
-    """What stands above says why; nobody is sent to places to fill in, and the lane is said to be red."""
+    """The reason is shown, no place to fill in is mentioned, and the lane is said to be red."""
     (tmp_path / "pyproject.toml").write_text(MANIFESTS["pyproject.toml"][0])
     assert invoke("init", "--no-run").exit_code == 0
     settings = tmp_path / "signet-conformance.toml"

@@ -19,7 +19,7 @@ from signet_reference_harness import errors as harness_errors
 
 
 class Installed(metadata.Distribution):
-    """The kit as pip leaves it, with what it says of its source."""
+    """An installation of the kit as pip leaves it, with pip's note of its source."""
 
     def __init__(self, direct_url: str | None) -> None:
         self._direct_url = direct_url
@@ -63,7 +63,7 @@ def test_the_kit_itself_is_installed_from_its_source(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_damaged_installation_is_named_with_its_remedy(tmp_path: Path, damaged: str | None, message: str) -> None:
-    """A file of the kit that is gone or cut is told as such, not as a crash."""
+    """A missing or torn file of the kit is reported as such, not as a crash."""
     package = tmp_path / "signet_conformance"
     source = Path(str(signet_conformance.__file__)).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("_schemas", "__pycache__"))

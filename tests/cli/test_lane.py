@@ -25,7 +25,7 @@ Lane = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def environment(folder: Path, **inputs: str) -> dict[str, str]:
-    """What a runner gives the action's script; the kit is installed already."""
+    """The environment that a runner gives the action's script; the kit is installed already."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "SIGNET_"))}
     return {
         **inherited,
@@ -56,7 +56,7 @@ def until(met: Callable[[], bool]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there."""
+    """Whether a process exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -82,8 +82,8 @@ def make_workspace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("few_scripted")
-def test_a_breach_is_told_everywhere(workspace: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A breach ends the lane with 1, annotations, outputs, a summary and the traces; a stale entry is told too."""
+def test_a_breach_is_reported_everywhere(workspace: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A breach ends the lane with 1 and shows in annotations, outputs, summary and traces; so does a stale entry."""
     today = datetime.now(UTC).date()
     entry = Entry("SIG-HTTP-001", "example-python", "ada", "mended", today, today + timedelta(days=400))
     (workspace / "connector" / "known.json").write_text(known_failures.baseline_document([entry]))
@@ -118,7 +118,7 @@ def test_a_breach_is_told_everywhere(workspace: Path, invoke: Invoke, monkeypatc
 
 
 def test_a_refused_input_starts_nothing(workspace: Path) -> None:
-    """A value that a shell would obey ends the lane with 2, and reaches neither shell nor run."""
+    """A value that a shell would execute ends the lane with 2, and reaches neither shell nor run."""
     refused = lane(workspace, target="$(touch pwned)")
     assert refused.returncode == 2
     assert "error: SIGNET_LANE_TARGET" in refused.stderr
@@ -128,7 +128,7 @@ def test_a_refused_input_starts_nothing(workspace: Path) -> None:
 
 
 def test_an_earlier_report_decides_nothing(workspace: Path) -> None:
-    """A report that lies in the folder already ends the lane with 2: it is not this run's."""
+    """A report that is in the folder already ends the lane with 2: it is not this run's."""
     report = workspace / "connector" / "signet-report"
     report.mkdir()
     (report / "report.json").write_text('{"together": {}, "exit": 0}')
@@ -139,7 +139,7 @@ def test_an_earlier_report_decides_nothing(workspace: Path) -> None:
 
 
 def test_a_run_that_cannot_start_says_why(workspace: Path) -> None:
-    """An unknown target is the annotation and the summary, not just a line of the log."""
+    """An unknown target is named in annotation and summary, not only in the log."""
     refused = lane(workspace, target="nobody", working_directory="connector")
     assert refused.returncode == 2
     assert "no target is called 'nobody'" in next(x for x in refused.stdout.splitlines() if x.startswith("::error "))
@@ -149,7 +149,7 @@ def test_a_run_that_cannot_start_says_why(workspace: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_cancelled_lane_leaves_nothing_running(workspace: Path, number: signal.Signals) -> None:
-    """A signal ends the run with all it started, deaf connectors too; the folder to upload is known all the same."""
+    """A signal ends the run and its processes, even one that ignores signals; the folder to upload is still set."""
     connector = workspace / "connector" / "driver.py"
     connector.write_text(
         "import os, pathlib, time\n"
@@ -173,8 +173,8 @@ def test_a_cancelled_lane_leaves_nothing_running(workspace: Path, number: signal
     assert outputs(workspace)["verdict"] == "cancelled"
 
 
-def test_a_missing_interpreter_is_told(workspace: Path) -> None:
-    """The script ends with 2 and a remedy where the kit's interpreter does not exist."""
+def test_a_missing_interpreter_is_reported(workspace: Path) -> None:
+    """The script ends with 2 and a remedy if the kit's interpreter does not exist."""
     refused = lane(workspace, target="example-python", python="/nowhere/python")
     assert (refused.returncode, refused.stderr.splitlines()[0]) == (
         2,
@@ -183,7 +183,7 @@ def test_a_missing_interpreter_is_told(workspace: Path) -> None:
 
 
 def test_the_help_lists_every_variable(invoke: Invoke) -> None:
-    """Each input stands in --help with its default."""
+    """--help lists each input with its default."""
     shown = invoke("lane", "--help").stdout
     assert "SIGNET_LANE_WORKING_DIRECTORY" in shown
     assert "[signet-report]" in shown

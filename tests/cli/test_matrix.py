@@ -1,4 +1,4 @@
-"""`signet-conformance matrix`: connectors side by side, parity told exactly, and badges of full runs only."""
+"""`signet-conformance matrix`: connectors side by side, exact parity, and badges only for whole runs."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ VERSION = ["--connector-version", "2026.6.1"]
 
 
 def refused(result: Result) -> None:
-    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    """Whether a command ended like wrong usage: status 2, a message, a remedy."""
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert "\ntry: " in result.stderr
 
 
 def connectors(result: Result) -> list[dict[str, Any]]:
-    """The connectors of a matrix in JSON, which its schema admits."""
+    """The connectors of a matrix in JSON, checked by its schema."""
     document = json.loads(result.output)
     jsonschema_rs.validator_for(json.loads(SCHEMA.read_text())).validate(document)
     return list(document["connectors"])
 
 
 def test_declared_observed_and_drift(invoke: Invoke, tmp_path: Path) -> None:
-    """An operation is used, declared only, drift or absent; where nothing is declared it is seen."""
+    """An operation is used, declared only, drift or absent; seen if nothing is declared."""
     report(tmp_path / "a.json", observed=["health", "memory-get"], declared=["health", "session-start"])
     report(tmp_path / "b.json", target="pi", observed=["health"])
     first, second = connectors(invoke("matrix", "a.json", "b.json", "--json"))
@@ -47,7 +47,7 @@ def test_declared_observed_and_drift(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_parity_is_exact(invoke: Invoke, tmp_path: Path) -> None:
-    """Twelve rows are full parity; eleven are partial, and the one that is missing is named."""
+    """Twelve rows are full parity; eleven are partial, and the missing one is named."""
     report(tmp_path / "full.json", observed=[*surface(), "mcp"])
     report(tmp_path / "part.json", observed=surface()[1:])
     assert "12 of 12 operations, full parity" in invoke("matrix", "full.json").output
@@ -59,8 +59,8 @@ def test_parity_is_exact(invoke: Invoke, tmp_path: Path) -> None:
     ]
 
 
-def test_columns_of_one_name_are_headed_by_what_tells_them_apart(invoke: Invoke, tmp_path: Path) -> None:
-    """By their run, else their commit, else their date, in the order given; a name that stands alone stays alone."""
+def test_columns_of_one_name_have_distinct_heads(invoke: Invoke, tmp_path: Path) -> None:
+    """By run, else commit, else date, in the given order; a unique name stays as it is."""
     for name, commit, day in (("new/openclaw", "a" * 40, "21"), ("old/openclaw", "b" * 40, "20"), ("pi", None, "22")):
         (tmp_path / name).mkdir(parents=True)
         target = name.rpartition("/")[2]
@@ -82,12 +82,12 @@ def test_columns_of_one_name_are_headed_by_what_tells_them_apart(invoke: Invoke,
 
 
 def first_line(result: Result) -> str:
-    """The first line that a command prints, its words a blank apart."""
+    """The first line that a command prints, with single blanks."""
     return " ".join(result.output.splitlines()[0].split())
 
 
-def test_a_site_says_what_was_written(invoke: Invoke, tmp_path: Path) -> None:
-    """The page to open, and how many files stand beside it."""
+def test_a_site_reports_its_files(invoke: Invoke, tmp_path: Path) -> None:
+    """The output names the page to open and the number of other files."""
     report(tmp_path / "r.json", observed=surface())
     told = invoke("matrix", "r.json", "--site", "public").output.splitlines()[-1]
     beside = len(list((tmp_path / "public").iterdir())) - 1
@@ -95,7 +95,7 @@ def test_a_site_says_what_was_written(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_a_report_of_check_can_be_read(invoke: Invoke, tmp_path: Path) -> None:
-    """What check --json writes names target and operations, and the matrix shows them."""
+    """The output of check --json names target and operations, and the matrix shows them."""
     write(tmp_path / "run.jsonl", CONFORMING, {**HEADER, "target": "openclaw"})
     invoke("check", "run.jsonl", "--json", "--output", "report.json")
     (column,) = connectors(invoke("matrix", "report.json", "--json"))
@@ -106,7 +106,7 @@ def test_a_report_of_check_can_be_read(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_a_badge_carries_all_three_versions(invoke: Invoke, tmp_path: Path) -> None:
-    """Contract, connector and kit version stand on the badge, in both forms, and its colour tells the outcome."""
+    """Both forms of the badge name the versions of contract, connector and kit; the colour shows the outcome."""
     report(tmp_path / "r.json", observed=surface())
     for name in ("b.svg", "b.json"):
         assert invoke("matrix", "r.json", "--badge", name, *VERSION).exit_code == 0
@@ -120,7 +120,7 @@ def test_a_badge_carries_all_three_versions(invoke: Invoke, tmp_path: Path) -> N
 
 
 def test_the_badge_of_a_breach_is_red(invoke: Invoke, tmp_path: Path) -> None:
-    """A full run that breaks a MUST has a badge too, which says so; partial parity is green, but not bright."""
+    """A whole run with a breached MUST has a badge that says so; partial parity is green, but not bright."""
     report(tmp_path / "bad.json", observed=surface(), SIG_AGENT_002="FAIL")
     report(tmp_path / "part.json", observed=["health"])
     invoke("matrix", "bad.json", "--badge", "bad_badge.json", *VERSION)
@@ -133,7 +133,7 @@ def test_the_badge_of_a_breach_is_red(invoke: Invoke, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verdict", ["INCONCLUSIVE", "NOT-APPLICABLE"])
 def test_no_badge_without_a_full_run(invoke: Invoke, tmp_path: Path, verdict: str) -> None:
-    """A run whose coverage is undecided, one that left a requirement out and one where the kit failed have none."""
+    """No badge if coverage is undecided, a requirement was left out, or the kit failed."""
     report(tmp_path / "a.json", observed=surface(), SIG_COV_001=verdict)
     report(tmp_path / "b.json", observed=surface(), SIG_END_001="ERROR")
     partial = json.loads(report(tmp_path / "c.json", observed=surface()).read_text())
@@ -145,8 +145,8 @@ def test_no_badge_without_a_full_run(invoke: Invoke, tmp_path: Path, verdict: st
         assert not (tmp_path / "badge.svg").exists()
 
 
-def test_a_folder_stands_for_the_report_in_it(invoke: Invoke, tmp_path: Path) -> None:
-    """The folder of a driven run is as good as its report; one without a report is refused."""
+def test_a_folder_means_the_report_in_it(invoke: Invoke, tmp_path: Path) -> None:
+    """The folder of a driven run can be named in place of its report; one without a report is refused."""
     (tmp_path / "run").mkdir()
     refused(invoke("matrix", "run"))
     report(tmp_path / "run" / "report.json", observed=surface())
@@ -156,7 +156,7 @@ def test_a_folder_stands_for_the_report_in_it(invoke: Invoke, tmp_path: Path) ->
 
 
 def test_wrong_usage_is_refused(invoke: Invoke, tmp_path: Path) -> None:
-    """Two connectors, no version, another suffix and a file that exists make no badge."""
+    """Two connectors, no version, another suffix and an existing file are errors of --badge."""
     report(tmp_path / "r.json", observed=surface())
     (tmp_path / "there.svg").write_text("mine")
     refused(invoke("matrix", "r.json", "r.json", "--badge", "b.svg", *VERSION))
@@ -185,7 +185,7 @@ def test_a_file_that_is_no_report_is_refused(invoke: Invoke, tmp_path: Path, tex
         ({"together": {"SIG-END-001": {"verdict": "OK", "reason": "x", "findings": []}}}, 'verdict: is "OK"'),
     ],
 )
-def test_a_report_that_is_off_is_told_by_place(
+def test_an_invalid_report_is_named_with_the_place(
     invoke: Invoke, tmp_path: Path, change: dict[str, Any], place: str
 ) -> None:
     """The message names the file, the JSON pointer and the value; the remedy is the command that writes a report."""
@@ -198,7 +198,7 @@ def test_a_report_that_is_off_is_told_by_place(
 
 
 def test_half_an_emoji_in_a_report_is_read(invoke: Invoke, tmp_path: Path) -> None:
-    """What a recording holds stands in its report, whole or not."""
+    """A report may hold half a character of a recording."""
     path = report(tmp_path / "r.json", target="pi \ud83d", SIG_AGENT_002="FAIL")
     half = (
         path.read_text()
@@ -210,14 +210,14 @@ def test_half_an_emoji_in_a_report_is_read(invoke: Invoke, tmp_path: Path) -> No
 
 
 def test_a_contract_that_is_not_known_is_refused(invoke: Invoke, tmp_path: Path) -> None:
-    """A report of a later kit asks for that kit."""
+    """The remedy for a report of a later kit is that kit."""
     document = json.loads(report(tmp_path / "r.json").read_text())
     (tmp_path / "r.json").write_text(json.dumps({**document, "contract": "9.1"}))
     refused(invoke("matrix", "r.json"))
 
 
 def test_hostile_names_reach_neither_terminal_nor_picture(invoke: Invoke, tmp_path: Path) -> None:
-    """Escapes, bidirectional marks and markup in a report's names come out escaped."""
+    """Escapes, bidirectional marks and markup in a report's names are escaped."""
     evil = "\x1b]0;x\x07\u202e<script>alert(1)</script>"
     report(tmp_path / "r.json", target=evil, observed=[*surface(), evil])
     result = invoke("matrix", "r.json", "--badge", "b.svg", "--connector-version", evil)
@@ -228,7 +228,7 @@ def test_hostile_names_reach_neither_terminal_nor_picture(invoke: Invoke, tmp_pa
 
 
 def test_a_report_that_cannot_be_read_does_not_hide_the_others(invoke: Invoke, tmp_path: Path) -> None:
-    """It is told, the others are shown, and the command ends with 2."""
+    """It is reported, the others are shown, and the command ends with 2."""
     report(tmp_path / "a.json", observed=["health"])
     (tmp_path / "empty").mkdir()
     done = invoke("matrix", "empty", "a.json", "--json")
@@ -238,7 +238,7 @@ def test_a_report_that_cannot_be_read_does_not_hide_the_others(invoke: Invoke, t
 
 
 def test_what_only_one_lane_shows_is_listed(invoke: Invoke, tmp_path: Path) -> None:
-    """A report of the real program stands beside that of the played one, and breaches of one lane alone are told."""
+    """A report of the real program is compared with that of the played one; breaches in only one are listed."""
     report(tmp_path / "played.json", target="codex", SIG_END_005="WARN", SIG_HTTP_001="FAIL")
     report(tmp_path / "real.json", target="codex", real="0.169.0", SIG_LOAD_002="FAIL", SIG_HTTP_001="FAIL")
     report(tmp_path / "other.json", target="pi", SIG_LOAD_001="FAIL")
@@ -253,7 +253,7 @@ def test_what_only_one_lane_shows_is_listed(invoke: Invoke, tmp_path: Path) -> N
 
 
 def test_one_lane_alone_has_no_differences(invoke: Invoke, tmp_path: Path) -> None:
-    """Without a report of either kind nothing is compared."""
+    """Without a report of each kind, nothing is compared."""
     report(tmp_path / "real.json", target="codex", real="0.169.0", SIG_LOAD_002="FAIL")
     assert "not in the other" not in invoke("matrix", "real.json").output
 
@@ -283,14 +283,14 @@ def rows(page: Path, table: str) -> list[str]:
 
 
 def test_the_site_says_what_may_ship_with_which_daemon(site: Path) -> None:
-    """The newest run by a contract decides: broken, not a whole run, conforming, or no run at all."""
+    """The newest run per contract decides: breached, not whole, conforming, or no run at all."""
     openclaw, pi = (row.split() for row in rows(site / "index.html", "May this connector ship with this daemon?"))
     assert openclaw[-5:] == ["not", "shown", "2026.9.2", "no", "2026.9.1"]
     assert pi[-4:] == ["-", "yes", "not", "known"]
 
 
 def test_a_connector_of_the_site_has_its_history(site: Path) -> None:
-    """Its page lists its runs, the newest first, with what each broke beside the one before by the same contract."""
+    """Its page lists its runs, the newest first, with the changes since the previous run by the same contract."""
     history = rows(site / "openclaw.html", "Runs, the newest first")
     assert ["2026-11-03" in history[0], "2026-11-02" in history[1], "2026-11-01" in history[2]] == [True] * 3
     assert history[1].count("SIG-END-001") == 2
@@ -298,7 +298,7 @@ def test_a_connector_of_the_site_has_its_history(site: Path) -> None:
 
 
 def test_a_whole_run_has_a_badge_on_the_site(site: Path) -> None:
-    """A badge for each contract version of which the newest run is whole; none for another."""
+    """Each contract version whose newest run is whole has a badge; no other has one."""
     badge = json.loads((site / "openclaw-0.145.json").read_text())
     assert "1 broken" in badge["message"]
     assert "2026.9.1" in badge["message"]
@@ -306,7 +306,7 @@ def test_a_whole_run_has_a_badge_on_the_site(site: Path) -> None:
 
 
 def test_every_address_of_the_site_is_there(site: Path) -> None:
-    """A hostile name leads to a file of the site; every relative link is answered, and no file lies elsewhere."""
+    """Every relative link leads to a file of the site, for a hostile name too, and no file is outside of it."""
     for page in site.glob("*.html"):
         for address in re.findall(r'href="([^"#]+)"', page.read_text()):
             assert address.startswith("https://") or (site / address).is_file(), address
@@ -314,7 +314,7 @@ def test_every_address_of_the_site_is_there(site: Path) -> None:
 
 
 def test_no_connector_takes_a_page_from_the_site_or_from_another(invoke: Invoke, tmp_path: Path) -> None:
-    """Names of the site's own pages, and names that become the same file name, also by case, get pages of their own."""
+    """Names like the site's own pages, and names that give the same file name, have pages of their own."""
     names = ["index", "side-by-side", "matrix", "INDEX", "pi", "PI", "Pi", "p.i", "p-i", "p i"]
     for number, name in enumerate(names):
         report(tmp_path / f"{number}.json", target=name, observed=surface())
@@ -333,8 +333,8 @@ def test_no_connector_takes_a_page_from_the_site_or_from_another(invoke: Invoke,
         assert f"Signet conformance: {name}<" in (site / address).read_text()
 
 
-def test_a_site_is_replaced_by_force_alone(invoke: Invoke, site: Path) -> None:
-    """A second writing needs --force, and leaves what is not its own."""
+def test_a_site_is_replaced_only_by_force(invoke: Invoke, site: Path) -> None:
+    """Writing it again needs --force, and leaves other files as they are."""
     (site / "CNAME").write_text("mine")
     refused(invoke("matrix", "runs", "--site", "public"))
     assert invoke("matrix", "runs", "--site", "public", "--force").exit_code == 0

@@ -21,7 +21,7 @@ DEAD = "http://127.0.0.1:9"
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[str]:
-    """The url of an embedded daemon that `signet-conformance daemon` runs; it must end with 0 on Ctrl-C."""
+    """The URL of an embedded daemon run by `signet-conformance daemon`, which must end with 0 on Ctrl-C."""
     words = [*COMMAND, "daemon"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
         try:
@@ -67,8 +67,8 @@ def test_a_recording_ends_on_a_signal_with_a_whole_trace(
     assert (header.connector_release, header.host, header.host_release) == ("1.2.0", "openclaw", "2026.9.6")
 
 
-def test_a_daemon_that_is_down_is_told_before_anything_is_written(process: Process, tmp_path: Path) -> None:
-    """Nobody at --upstream ends with 2, the recorder's own words, and no file."""
+def test_a_daemon_that_is_down_is_reported_before_anything_is_written(process: Process, tmp_path: Path) -> None:
+    """Without a daemon at --upstream, the command ends with 2 and the recorder's message, and writes no file."""
     done = process("record", "--upstream", DEAD, "--out", "run.jsonl")
     assert done.returncode == 2
     assert "no daemon answers" in done.stderr
@@ -77,7 +77,7 @@ def test_a_daemon_that_is_down_is_told_before_anything_is_written(process: Proce
 
 
 def test_an_existing_trace_is_not_overwritten(process: Process, tmp_path: Path) -> None:
-    """A file that exists stays as it is, and the command ends with 2."""
+    """An existing file stays as it is, and the command ends with 2."""
     (tmp_path / "run.jsonl").write_text("mine")
     done = process("record", "--upstream", DEAD, "--upstream-may-be-down", "--out", "run.jsonl")
     assert done.returncode == 2
@@ -86,10 +86,10 @@ def test_an_existing_trace_is_not_overwritten(process: Process, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("out", ["run.jsonl", "no/such/folder/run.jsonl", "."])
-def test_a_trace_that_cannot_be_written_is_told_before_the_daemon_is_asked(
+def test_a_trace_that_cannot_be_written_is_reported_before_the_daemon_is_called(
     process: Process, tmp_path: Path, out: str
 ) -> None:
-    """--out is the complaint, where no daemon answers at --upstream either; nothing is left behind."""
+    """The error is about --out, even if no daemon answers at --upstream; nothing is left behind."""
     (tmp_path / "run.jsonl").write_text("mine")
     done = process("record", "--upstream", DEAD, "--out", out)
     assert done.returncode == 2
@@ -98,8 +98,8 @@ def test_a_trace_that_cannot_be_written_is_told_before_the_daemon_is_asked(
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
 
 
-def test_a_port_in_use_is_told(daemon: str, process: Process) -> None:
-    """Asking for the daemon's own port ends with 2 and names it, for the recorder and for a second daemon."""
+def test_a_port_in_use_is_reported(daemon: str, process: Process) -> None:
+    """The port of a running daemon ends the recorder, and a second daemon, with 2 and its number."""
     port = daemon.rsplit(":", 1)[1]
     for words in (("record", "--upstream", daemon, "--out", "run.jsonl"), ("daemon",)):
         done = process(*words, "--port", port)
@@ -109,14 +109,14 @@ def test_a_port_in_use_is_told(daemon: str, process: Process) -> None:
 
 
 def test_an_address_that_others_can_reach_is_refused(process: Process) -> None:
-    """The embedded daemon listens on loopback unless asked otherwise."""
+    """The embedded daemon listens only on loopback unless an option allows more."""
     done = process("daemon", "--host", "0.0.0.0")  # noqa: S104  refused
     assert done.returncode == 2
     assert "--allow-remote" in done.stderr
 
 
 def test_a_recording_that_is_gone_is_not_to_be_checked(daemon: str, tmp_path: Path) -> None:
-    """Exit status 4, and what was lost."""
+    """The status is 4, and the message says what was lost."""
     words = [*COMMAND, "record", "--upstream", daemon, "--out", "run.jsonl"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:

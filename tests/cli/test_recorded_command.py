@@ -44,8 +44,8 @@ while True:
 """
 
 
-def test_what_to_try_stands_below_the_verdict(tmp_path: Path) -> None:
-    """Also in a file that takes both streams."""
+def test_the_remedy_comes_after_the_verdict(tmp_path: Path) -> None:
+    """The remedy comes after the verdict, even in a file of both streams."""
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(
         [sys.executable, "-m", "signet_conformance.cli", "record", "--out", "run.jsonl", "--", "true"],
@@ -55,8 +55,8 @@ def test_what_to_try_stands_below_the_verdict(tmp_path: Path) -> None:
     assert done.stdout.endswith("(exit 3)\ntry: let the command call the address in SIGNET_DAEMON_URL\n"), done.stdout
 
 
-def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Path) -> None:
-    """It has our standard streams and the recorder's address; its recording is judged like any other."""
+def test_command_is_recorded_with_a_daemon_and_a_recorder_of_its_own(tmp_path: Path) -> None:
+    """The command has our standard streams and the recorder's address; its recording is judged like any other."""
     done = subprocess.run(
         [sys.executable, "-m", "signet_conformance.cli", "record", "--out", "run.jsonl", "--agent", "atlas", "--",
          sys.executable, "-c", ASKS],
@@ -74,7 +74,7 @@ def test_command_is_recorded_between_daemon_and_recorder_of_its_own(tmp_path: Pa
 
 
 def test_recording_can_be_watched_while_it_is_made(process: Process, tmp_path: Path) -> None:
-    """The address of its page is told before the command runs; it ends with the recording."""
+    """The address of its page is printed before the command runs; the page ends with the recording."""
     done = process("record", "--watch", "--out", tmp_path / "run.jsonl", "--", sys.executable, "-c", STARTS)
     lines = done.stderr.splitlines()
     (address,) = [line for line in lines if line.startswith("watch it: http://127.0.0.1:")]
@@ -101,7 +101,7 @@ def test_profile_of_the_target_is_given_and_declared(
     process: Process,
     tmp_path: Path,
 ) -> None:
-    """As a run does: harness, bounds and capabilities of the profile, the agent that is told, a token it has."""
+    """As in a run: harness, bounds and capabilities of the profile, its agent, and a token if there is one."""
     words = ("--target", "pi", *options, "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c")
     done = process("record", *words, TELLS_ITS_AGENT, **environment)
     assert done.stdout == f"agent {told}\n", done.stderr
@@ -112,7 +112,7 @@ def test_profile_of_the_target_is_given_and_declared(
 
 
 def test_target_that_is_not_known_is_a_name(process: Process, tmp_path: Path) -> None:
-    """The header names it; that no profile counts is said."""
+    """The header names it, and the output says that no profile is used."""
     words = ("--target", "theirs", "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c")
     done = process("record", *words, TELLS_ITS_AGENT)
     assert done.stdout == "agent None\n"
@@ -121,8 +121,8 @@ def test_target_that_is_not_known_is_a_name(process: Process, tmp_path: Path) ->
     assert (header.target, header.declared.agents) == ("theirs", ())
 
 
-def test_status_is_that_of_the_recording_and_that_of_the_command_is_told(process: Process) -> None:
-    """A breach ends it with 1, whatever the command's own status."""
+def test_status_is_that_of_the_recording_and_that_of_the_command_is_printed(process: Process) -> None:
+    """A breach ends the command with 1, whatever the recorded command's own status."""
     done = process("record", "--", sys.executable, "-c", STARTS)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAIL SIG-START-001" in done.stdout
@@ -130,7 +130,7 @@ def test_status_is_that_of_the_recording_and_that_of_the_command_is_told(process
 
 
 def test_recording_that_is_not_judged_has_the_status_of_the_command(process: Process, tmp_path: Path) -> None:
-    """With --no-check the recording is left, with the command that judges it."""
+    """With --no-check the recording stays, and the output has the command that judges it."""
     done = process("record", "--no-check", "--out", "run.jsonl", "--", sys.executable, "-c", STARTS)
     assert (done.returncode, done.stdout) == (7, ""), done.stderr
     assert "check it: signet-conformance check run.jsonl" in done.stderr
@@ -138,7 +138,7 @@ def test_recording_that_is_not_judged_has_the_status_of_the_command(process: Pro
 
 
 def test_command_that_cannot_be_started(process: Process, tmp_path: Path) -> None:
-    """Nothing was tested: status 3, with the name of the program, and nothing is left behind."""
+    """Nothing was tested: status 3, with the name of the program; nothing is left behind."""
     (tmp_path / "temporary").mkdir()
     done = process("record", "--", "no-such-program", TMPDIR=str(tmp_path / "temporary"))
     assert done.returncode == 3, done.stderr
@@ -148,7 +148,7 @@ def test_command_that_cannot_be_started(process: Process, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 3), (signal.SIGTERM, 130), (signal.SIGHUP, 130)])
 def test_signal_is_passed_on_and_nothing_is_left(tmp_path: Path, number: signal.Signals, status: int) -> None:
-    """The command hears it; its children, daemon and recorder end too. After Ctrl-C the recording is judged."""
+    """The command gets the signal; its children, daemon and recorder end. After Ctrl-C the recording is judged."""
     drive = Drive(tmp_path)
     with drive.begin_command("record", "--out", "run.jsonl", "--", sys.executable, "-c", WAITS) as run:
         wait_until((tmp_path / "ready").is_file, "the command never began")
@@ -162,8 +162,8 @@ def test_signal_is_passed_on_and_nothing_is_left(tmp_path: Path, number: signal.
     assert list(drive.temporary.glob("signet-record*")) == []
 
 
-def test_command_in_a_terminal_has_it_and_hears_its_keys(tmp_path: Path) -> None:
-    """What is typed reaches the command, and Ctrl-C ends the command alone: the recording is judged."""
+def test_command_in_a_terminal_gets_its_keys(tmp_path: Path) -> None:
+    """Typed text reaches the command, and Ctrl-C ends only the command: the recording is judged."""
     # Loaded before the first key: an interrupt in the midst of an import may be lost. One that comes right before a
     # sleep is noticed at its end, so the sleeps are short.
     program = """
@@ -196,7 +196,7 @@ while True:
 
 
 def _shown_until(leader: int, text: bytes) -> bytes:
-    """What the terminal shows up to and with `text`."""
+    """Read the terminal's output up to and including `text`."""
     shown = b""
     while text not in shown:
         readable, _, _ = select.select([leader], [], [], PATIENCE_S)
@@ -218,7 +218,7 @@ def _shown_until(leader: int, text: bytes) -> bytes:
 def test_options_that_do_not_go_together_are_refused(
     process: Process, tmp_path: Path, words: list[str], where: str, remedy: str
 ) -> None:
-    """The error names the option and what to say in its place; nothing is launched."""
+    """The error names the option and a remedy; nothing is launched."""
     (tmp_path / "taken.jsonl").write_text("")
     done = process("record", *words)
     assert done.returncode == 2, done.stderr

@@ -1,4 +1,4 @@
-"""What a command line names as a recording and is not: refused with what takes it, or passed over in a folder."""
+"""Files on a command line that are no recordings: refused with a remedy, or passed over in a folder."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ HAR = '{"log": {"version": "1.2", "entries": []}}'
     ],
 )
 @pytest.mark.parametrize("command", ["check", "show"])
-def test_what_is_no_trace_leads_to_what_takes_it(
+def test_a_file_of_another_format_is_named_with_its_command(
     invoke: Invoke, tmp_path: Path, command: str, name: str, text: str, what: str, remedy: str
 ) -> None:
-    """A file that is named itself must be a trace; what else it is, and what to do with it, is told."""
+    """A file that is named itself must be a trace; the error names its format and the command that reads it."""
     (tmp_path / name).write_text(text)
     done = invoke(command, name)
     assert done.exit_code == 2
@@ -47,8 +47,8 @@ def test_what_is_no_trace_leads_to_what_takes_it(
 @pytest.mark.parametrize(
     "text", ["", "{", "5:hello,", '{"log": 7}', json.dumps({**HEADER, "format": "signet-trace/2"})]
 )
-def test_what_nobody_can_tell_is_a_broken_trace(invoke: Invoke, tmp_path: Path, text: str) -> None:
-    """Damage, emptiness and a trace of another version are told as such, in a folder too: nothing is passed over."""
+def test_a_file_of_no_known_format_is_a_broken_trace(invoke: Invoke, tmp_path: Path, text: str) -> None:
+    """Damaged and empty traces, and those of another version, are errors in a folder too, and never passed over."""
     (tmp_path / "odd.jsonl").write_text(text)
     for argument in ("odd.jsonl", "."):
         done = invoke("check", argument)
@@ -59,7 +59,7 @@ def test_what_nobody_can_tell_is_a_broken_trace(invoke: Invoke, tmp_path: Path, 
 
 @pytest.mark.parametrize("argument", [".", "*.jsonl", "**"])
 def test_a_folder_with_an_audit_is_checked_without_it(invoke: Invoke, tmp_path: Path, argument: str) -> None:
-    """What says of itself that it is no trace is passed over with a note, in the report too."""
+    """A file of another format is passed over with a note, which the report has too."""
     write(tmp_path / "a.jsonl", CONFORMING)
     (tmp_path / "known.json.audit.jsonl").write_text(AUDIT)
     done = invoke("check", argument, "--json")
@@ -72,7 +72,7 @@ def test_a_folder_with_an_audit_is_checked_without_it(invoke: Invoke, tmp_path: 
 
 
 def test_a_folder_with_nothing_else_holds_no_trace(invoke: Invoke, tmp_path: Path) -> None:
-    """A folder of which everything is passed over ends with 2."""
+    """A folder in which every file is passed over ends with 2."""
     (tmp_path / "known.json.audit.jsonl").write_text(AUDIT)
     done = invoke("check", ".")
     assert done.exit_code == 2
@@ -81,7 +81,7 @@ def test_a_folder_with_nothing_else_holds_no_trace(invoke: Invoke, tmp_path: Pat
 
 @pytest.mark.parametrize("words", [("check",), ("show",), ("diff", "a.jsonl"), ("convert",)])
 def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """A pipe that nobody writes to, and a device without an end, are refused at once."""
+    """A pipe without a writer, and a device without an end, are refused at once."""
     write(tmp_path / "a.jsonl", CONFORMING)
     os.mkfifo(tmp_path / "pipe.jsonl")
     for path in ("pipe.jsonl", "/dev/zero"):
@@ -105,7 +105,7 @@ def test_a_pipe_is_refused_and_not_waited_for(process: Process, tmp_path: Path, 
 def test_a_pipe_in_place_of_another_file_is_refused_and_not_waited_for(
     process: Process, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """Nobody writes into it: the error is there at once, and says what it is."""
+    """The error comes at once and names the pipe: nothing may ever write into it."""
     write(tmp_path / "a.jsonl", CONFORMING)
     report(tmp_path / "a.json")
     os.mkfifo(tmp_path / "pipe")
@@ -115,7 +115,7 @@ def test_a_pipe_in_place_of_another_file_is_refused_and_not_waited_for(
 
 
 def test_a_report_from_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:
-    """It has its writer, by whichever name the shell has for it."""
+    """Such a pipe has its writer, whatever name the shell gives it."""
     report(tmp_path / "a.json")
     matrix = f"{shlex.quote(sys.executable)} -m signet_conformance.cli matrix"
     for line in (f"{matrix} <(cat a.json)", f"cat a.json | {matrix} /dev/stdin"):
@@ -124,7 +124,7 @@ def test_a_report_from_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> Non
 
 
 def test_a_pipe_that_a_shell_opened_is_read(tmp_path: Path) -> None:
-    """What another program writes into `<( )` is judged like a file."""
+    """The output of a program in `<( )` is judged like a file."""
     path = write(tmp_path / "a.jsonl", [health()])
     line = f"{shlex.quote(sys.executable)} -m signet_conformance.cli check -q <(cat {shlex.quote(str(path))})"
     done = subprocess.run(["/bin/bash", "-c", line], capture_output=True, text=True, check=False, timeout=60)

@@ -18,7 +18,7 @@ SMALL, LARGE = "pi-lifecycle.jsonl", "oh-my-pi-lifecycle.jsonl"
 
 @pytest.fixture
 def reported(tmp_path: Path, invoke: Invoke) -> Path:
-    """The folder of a run with two recordings and its report."""
+    """The folder of a run, with two recordings and their report."""
     folder = tmp_path / "run"
     folder.mkdir()
     for name in (SMALL, LARGE):
@@ -59,7 +59,7 @@ def test_the_smallest_recording_with_the_verdict_is_taken(reported: Path, invoke
 
 @pytest.mark.parametrize("odd", ["half a character \ud83d", "two\u2028lines, \u0085three"], ids=ascii)
 def test_what_is_packed_is_the_recording(reported: Path, invoke: Invoke, odd: str) -> None:
-    """Whatever stands in a text, the lines that are packed are those of the recording, and can be read."""
+    """Whatever its texts hold, the packed lines are those of the recording, and can be read."""
     lines = [json.loads(line) for line in (reported / SMALL).read_bytes().splitlines()]
     lines[0]["target"] = odd
     for line in lines:
@@ -74,7 +74,7 @@ def test_what_is_packed_is_the_recording(reported: Path, invoke: Invoke, odd: st
         assert [json.loads(line) for line in packed.read("recording.jsonl").splitlines()] == lines
 
 
-def test_without_a_terminal_nothing_is_written_unasked(reported: Path, invoke: Invoke) -> None:
+def test_without_a_terminal_nothing_is_written(reported: Path, invoke: Invoke) -> None:
     done = invoke("report-bug", reported)
     assert done.exit_code == 2
     assert "--yes" in done.stderr
@@ -88,7 +88,7 @@ def test_without_a_terminal_nothing_is_written_unasked(reported: Path, invoke: I
         (("-k", "SIG-HTTP-004", "--settings", "missing.toml"), "missing.toml"),
     ],
 )
-def test_what_cannot_be_packed_is_told(reported: Path, invoke: Invoke, words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_packed_is_reported(reported: Path, invoke: Invoke, words: tuple[str, ...], says: str) -> None:
     done = invoke("report-bug", reported, *words, "--yes")
     assert done.exit_code == 2
     assert says in done.stderr
@@ -101,8 +101,8 @@ def test_nothing_is_replaced(reported: Path, invoke: Invoke) -> None:
     assert Path("signet-bug.zip").read_text() == "kept"
 
 
-def test_a_file_that_cannot_be_made_is_told_so(reported: Path, invoke: Invoke, tmp_path: Path) -> None:
-    """Here a link to nowhere; a second run beside this one may make the file while the first one packs."""
+def test_a_file_that_cannot_be_made_is_reported(reported: Path, invoke: Invoke, tmp_path: Path) -> None:
+    """Here it is a dangling link; another run may also create the file in the meantime."""
     (tmp_path / "bug.zip").symlink_to("nowhere")
     done = invoke("report-bug", reported, "--yes", "--out", "bug.zip")
     assert done.exit_code == 2

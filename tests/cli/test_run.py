@@ -1,4 +1,4 @@
-"""Facts about `signet-conformance run`, which really drives a connector."""
+"""Facts about `signet-conformance run` with a connector that is really driven."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def settings(*words: str | Path) -> str:
 
 @pytest.fixture
 def drive(tmp_path: Path) -> Drive:
-    """A folder to drive from, in which whoever imports pytest fails."""
+    """A folder for runs in which importing pytest fails."""
     (tmp_path / "pytest.py").write_text("raise ImportError('there is no pytest here')\n")
     return Drive(tmp_path)
 
 
 def finished(drive: Drive, *words: str, **options: object) -> tuple[int, str, str]:
-    """Run to the end: status, standard output, standard error."""
+    """Wait for the end; return status, standard output and standard error."""
     done = drive.command("run", *words, **options)
     assert "Traceback" not in done.everything, done.everything
     return done.status, done.out, done.err
 
 
 def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
-    """A connector that conforms ends it with 0; no child, no temporary file and no trace stays."""
+    """A conforming connector ends it with 0; no child, temporary file or trace is left."""
     with drive.begin_command("run", "reference", scenario=PLAIN) as run:
         out, err = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, out + err
@@ -67,8 +67,8 @@ def test_run_needs_no_pytest_and_leaves_nothing_behind(drive: Drive) -> None:
     assert list(drive.temporary.glob("signet-*")) == []
 
 
-def test_report_is_that_of_every_face(drive: Drive) -> None:
-    """The folder holds the traces and each format; the JSON on stdout is the same document, with the time spent."""
+def test_report_has_every_format(drive: Drive) -> None:
+    """The folder holds the traces and each format; the JSON on stdout is the same document, with the times."""
     status, out, err = finished(drive, "reference", "--report=report", "--json", "--profile", scenario=PLAIN)
     assert status == 0, out + err
     shown = json.loads(out)
@@ -82,7 +82,7 @@ def test_report_is_that_of_every_face(drive: Drive) -> None:
 
 
 def test_broken_scenario_is_replayed_by_the_command_that_is_named(drive: Drive) -> None:
-    """The printed command is one of `run`, and performs the scenario that broke off alone."""
+    """The printed `run` command performs only the scenario that broke off."""
     (drive.folder / "signet-conformance.toml").write_text(settings(RUNNING / "unruly.py"))
     steps = PLAIN["steps"]
     ended = {"name": "ended", "steps": [steps[0], {**steps[1], "text": "end"}, steps[2]]}
@@ -102,7 +102,7 @@ def test_broken_scenario_is_replayed_by_the_command_that_is_named(drive: Drive) 
 def test_some_requirements_have_the_verdicts_of_the_whole_run(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the scripted scenarios show breached, those that can decide the requirement show too, in `-k` runs."""
+    """`-k` performs the scripted scenarios that can decide a requirement, and finds the same breaches."""
     broken = RUNNING / "generated" / "broken_reference.py"
     # Forked like the reference itself: there is a process for each of many scenarios.
     programs = {**forks.PROGRAMS, str(broken): forks.PROGRAMS["signet_conformance.selftest.harness"]}
@@ -140,7 +140,7 @@ def test_some_requirements_have_the_verdicts_of_the_whole_run(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signals) -> None:
-    """Interrupted while a scenario runs, daemon, recorder and harness end with it, and so do its traces."""
+    """If it is interrupted during a scenario, daemon, recorder and harness end with it, and its traces are deleted."""
     with drive.begin_command("run", "reference", scenario=LASTING) as run:
 
         def is_under_way() -> bool:
@@ -175,7 +175,7 @@ def test_run_that_is_cut_off_leaves_no_child(drive: Drive, number: signal.Signal
     ],
 )
 def test_option_that_cannot_be_used_is_refused(drive: Drive, words: list[str], where: str, message: str) -> None:
-    """The error names the option as `run` spells it, and what to do; nothing is launched and nothing left."""
+    """The error names the option as `run` spells it, and a remedy; nothing is launched or left behind."""
     status, out, err = finished(drive, *words)
     assert status == 2, out + err
     assert err.startswith(f"error: {where}")
@@ -186,7 +186,7 @@ def test_option_that_cannot_be_used_is_refused(drive: Drive, words: list[str], w
 
 
 def test_help_of_the_command_loads_nothing_that_drives() -> None:
-    """Whoever asks for help waits for neither Hypothesis, nor rich, nor pytest."""
+    """The help imports neither Hypothesis, nor rich, nor pytest."""
     program = (
         "import sys; sys.argv[1:] = ['run', '--help']\n"
         "from signet_conformance.cli.commands import commands\n"
@@ -199,7 +199,7 @@ def test_help_of_the_command_loads_nothing_that_drives() -> None:
 
 
 def test_two_runs_never_share_a_report(invoke: Invoke, tmp_path: Path) -> None:
-    """A folder that another run has claimed is refused before that has written anything; another name is offered."""
+    """A folder that another run has claimed is refused before that run has written; another name is offered."""
     (tmp_path / "report").mkdir()
     (tmp_path / "report-2").mkdir()
     other = os.open(tmp_path / "report", os.O_RDONLY)
@@ -214,7 +214,7 @@ def test_two_runs_never_share_a_report(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_run_that_is_stopped_judges_what_was_performed(drive: Drive) -> None:
-    """Findings, report and traces are those of the scenarios so far; `check` of the folder says what is cut off."""
+    """Findings, report and traces are those of the finished scenarios; `check` of the folder names the others."""
     make_stoppable(drive.folder)
     with drive.begin_command("run", "mine", "--scenario=both.json", "--report=report") as run:
         report = drive.folder / "report"

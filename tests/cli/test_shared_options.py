@@ -1,4 +1,4 @@
-"""Known failures: a baseline lets them pass, keeps an audit, and fails once it says too much."""
+"""Known failures: a baseline lets them pass, keeps an audit, and fails the run once an entry is stale or expired."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ def conforming(tmp_path: Path) -> Path:
 
 
 def valid(schema: str, document: Any) -> bool:
-    """Whether a document is what a schema of the folder describes."""
+    """Whether a document is valid by a schema of the folder."""
     checked = jsonschema_rs.validator_for(json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
     return checked.is_valid(document)
 
 
 def refused(result: Result) -> None:
-    """Whether a command ended as wrong usage does: status 2, a message, a remedy."""
+    """Whether a command ended like wrong usage: status 2, a message, a remedy."""
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     assert "\ntry: " in result.stderr
 
 
 def failures(result: Result) -> list[str]:
-    """The requirements whose failure is told, each with the cause that it belongs to, and not as known."""
+    """The requirements that are reported as failed, each with its cause, and not as known."""
     told = re.findall(r"^(?:  also      )?FAIL (SIG-[A-Z]+-\d+)\b(?! \w+, known)", result.output, re.MULTILINE)
     return list(told)
 
 
 def test_a_known_failure_does_not_fail_the_run(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """Each failure that is named is told as KNOWN with owner and reason, and the run ends with 0."""
+    """Each named failure is shown as KNOWN with owner and reason, and the run ends with 0."""
     known = listed(tmp_path / "known.json", entries(*FAILING))
     assert invoke("check", breaching).exit_code == 1
     result = invoke("check", breaching, "--baseline", known)
@@ -65,7 +65,7 @@ def test_a_known_failure_does_not_fail_the_run(invoke: Invoke, breaching: Path, 
 
 
 def test_what_is_not_named_still_fails(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """One known failure of two leaves the other; an entry of another target covers none."""
+    """An entry for one of two failures leaves the other; an entry of another target covers none."""
     result = invoke("check", breaching, "--baseline", listed(tmp_path / "one.json", entries(FAILING[0])))
     assert result.exit_code == 1
     assert failures(result) == [FAILING[1]]
@@ -87,7 +87,7 @@ def test_a_known_warning_passes_a_strict_run(invoke: Invoke, tmp_path: Path) -> 
     [("WARN", Verdict.WARN, True), ("WARN", Verdict.FAIL, False), ("FAIL", Verdict.WARN, True)],
 )
 def test_a_warning_that_becomes_a_failure_is_not_known(written: str, verdict: Verdict, passes: bool) -> None:
-    """An entry covers what is as bad as it says or better, and is not stale while anything fails."""
+    """An entry covers verdicts up to its own, and is not stale while anything fails."""
     entry = Entry("SIG-END-003", "*", "ada", "r", BEFORE, LATER, Verdict(written))
     held = KnownFailures([KnownFailureFile("f", [entry])], today=TODAY).in_run({"openclaw": {"SIG-END-003": verdict}})
     assert (("SIG-END-003", "openclaw") in held.covered) is passes
@@ -95,7 +95,7 @@ def test_a_warning_that_becomes_a_failure_is_not_known(written: str, verdict: Ve
 
 
 def test_a_baseline_of_a_warning_shows_a_later_failure(invoke: Invoke, tmp_path: Path) -> None:
-    """What is written for a connector that warns does not hide that the same requirement fails afterwards."""
+    """A baseline that was written for a WARN does not cover a later FAIL of the same requirement."""
     changed = {"WARN": None, "FAIL": 7}
     paths = {}
     for verdict, transcript in changed.items():
@@ -114,7 +114,7 @@ def test_a_baseline_of_a_warning_shows_a_later_failure(invoke: Invoke, tmp_path:
 
 
 def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path: Path) -> None:
-    """An entry whose requirement passes must be taken out, and the message says so, in --quiet too."""
+    """An entry whose requirement passes must be removed; the message says so, with --quiet too."""
     known = listed(tmp_path / "known.json", entries(*FAILING))
     result = invoke("check", conforming, "--baseline", known, "-q")
     assert result.exit_code == 1
@@ -125,7 +125,7 @@ def test_a_stale_entry_fails_the_run(invoke: Invoke, conforming: Path, tmp_path:
 def test_the_closing_line_says_which_entries_fail_the_run(
     invoke: Invoke, conforming: Path, breaching: Path, tmp_path: Path
 ) -> None:
-    """Stale and expired entries are counted in the last line, and in the Markdown report's first."""
+    """Stale and expired entries are counted in the last line, and in the first line of the Markdown report."""
     stale = listed(tmp_path / "stale.json", entries(*FAILING))
     expired = listed(tmp_path / "old.json", [*entries(FAILING[0]), *entries(FAILING[1], expires=BEFORE)])
     done = invoke("check", conforming, "--baseline", stale, "-q", "--markdown", "r.md")
@@ -140,7 +140,7 @@ def test_the_closing_line_says_which_entries_fail_the_run(
 
 
 def test_an_entry_that_was_not_tested_is_not_stale() -> None:
-    """Only a PASS shows that a failure is gone: not applicable, inconclusive and not selected say nothing."""
+    """Only a PASS makes an entry stale: not applicable, inconclusive and not selected do not."""
     entry = Entry("SIG-AGENT-001", "*", "ada", "r", BEFORE, LATER)
     known = KnownFailures([KnownFailureFile("f", [entry])], today=TODAY)
     for verdict in (Verdict.NOT_APPLICABLE, Verdict.INCONCLUSIVE, Verdict.ERROR):
@@ -151,7 +151,7 @@ def test_an_entry_that_was_not_tested_is_not_stale() -> None:
 
 
 def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """From the day after its last one an entry covers nothing, and is named."""
+    """After its last day an entry covers nothing, and is named."""
     known = listed(tmp_path / "known.json", entries(*FAILING, expires=BEFORE))
     result = invoke("check", breaching, "--baseline", known)
     assert result.exit_code == 1
@@ -163,7 +163,7 @@ def test_an_expired_entry_fails_the_run(invoke: Invoke, breaching: Path, tmp_pat
 
 
 def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conforming: Path, tmp_path: Path) -> None:
-    """A flaky requirement may fail and may pass; the list stands apart from the baseline."""
+    """A flaky requirement may fail or pass; its list is a file of its own."""
     flaky = listed(tmp_path / "flaky.json", entries(*FAILING), FLAKY)
     assert invoke("check", breaching, "--flaky", flaky).exit_code == 0
     assert invoke("check", conforming, "--flaky", flaky).exit_code == 0
@@ -173,7 +173,7 @@ def test_a_flaky_entry_is_never_stale(invoke: Invoke, breaching: Path, conformin
 
 
 def test_every_override_leaves_an_audit_line(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """Who, when, what and why are appended beside the baseline, run by run, as the schema says."""
+    """Who, when, what and why are appended in a file beside the baseline, as the schema says."""
     known = listed(tmp_path / "known.json", entries(*FAILING))
     invoke("check", breaching, "--baseline", known)
     invoke("check", breaching, "--baseline", known)
@@ -184,13 +184,13 @@ def test_every_override_leaves_an_audit_line(invoke: Invoke, breaching: Path, tm
 
 
 def test_a_run_without_override_leaves_no_audit(invoke: Invoke, conforming: Path, tmp_path: Path) -> None:
-    """Where nothing was let pass, nothing is written down."""
+    """If no failure was covered, nothing is written."""
     invoke("check", conforming, "--baseline", listed(tmp_path / "known.json", []))
     assert not (tmp_path / "known.json.audit.jsonl").exists()
 
 
 def test_a_written_baseline_covers_what_it_was_written_from(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """--write-baseline names what fails now; the next run with it passes, and nothing is replaced."""
+    """--write-baseline names the present failures; the next run with it passes, and nothing is replaced."""
     words = ["--write-baseline", "new.json", "--reason", "first run", "--owner", "ada"]
     written = invoke("check", breaching, *words)
     assert written.exit_code == 1
@@ -202,7 +202,7 @@ def test_a_written_baseline_covers_what_it_was_written_from(invoke: Invoke, brea
 
 
 def test_the_json_report_says_what_is_known(invoke: Invoke, breaching: Path, tmp_path: Path) -> None:
-    """The report's exit status is the run's, and its warnings name what was let pass."""
+    """The report's exit status is the run's, and its warnings name the covered failures."""
     known = listed(tmp_path / "known.json", entries(*FAILING))
     report = json.loads(invoke("check", breaching, "--baseline", known, "--json").output)
     assert report["exit"] == 0
@@ -243,7 +243,7 @@ def test_a_file_that_is_no_baseline_is_refused(invoke: Invoke, breaching: Path, 
 def test_an_entry_that_says_too_little_is_refused(
     invoke: Invoke, breaching: Path, tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """Each entry has requirement, target, owner, reason and its two days, all sound, or its number is told."""
+    """Without valid requirement, target, owner, reason and days, an entry is refused by its number."""
     rows = [{**row, **change} for row in entries(FAILING[0])]
     result = invoke("check", breaching, "--baseline", listed(tmp_path / "bad.json", rows))
     refused(result)
@@ -261,7 +261,7 @@ def test_an_entry_that_says_too_little_is_refused(
     ],
 )
 def test_options_that_cannot_be_used_are_refused(invoke: Invoke, breaching: Path, words: list[str]) -> None:
-    """A baseline without a reason, a day gone by and a file that is not there are errors with a remedy."""
+    """A baseline without a reason, a past day and a missing file are errors with a remedy."""
     refused(invoke("check", breaching, *words))
 
 
@@ -269,7 +269,7 @@ def test_options_that_cannot_be_used_are_refused(invoke: Invoke, breaching: Path
 def test_a_recording_cannot_speak_for_every_target(
     invoke: Invoke, breaching: Path, tmp_path: Path, called: str
 ) -> None:
-    """A recording that calls itself `*`, or nothing, has the target `unnamed` in a baseline that is written."""
+    """A recording with the target `*`, or without one, has the target `unnamed` in a written baseline."""
     odd = write(tmp_path / "odd.jsonl", BREACHING, {**HEADER, "target": called})
     invoke("check", odd, "--write-baseline", "new.json", "--reason", "r", "--owner", " ")
     rows = json.loads((tmp_path / "new.json").read_text())["entries"]
@@ -280,5 +280,5 @@ def test_a_recording_cannot_speak_for_every_target(
 
 
 def test_a_name_that_no_file_can_have_is_refused(invoke: Invoke, breaching: Path) -> None:
-    """A name that is too long is wrong usage, no failure of the kit."""
+    """A name that is too long is wrong usage, not a failure of the kit."""
     refused(invoke("check", breaching, "--write-baseline", "x" * 300, "--reason", "r"))

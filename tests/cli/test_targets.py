@@ -13,20 +13,20 @@ from tests.support.command_line import Invoke
 
 
 def test_every_target_is_listed(invoke: Invoke) -> None:
-    """Each known target has a line with what it declares."""
+    """Each known target has a line with its declaration."""
     shown = invoke("targets").stdout
     assert [line.split()[0] for line in shown.splitlines() if not line.startswith(" ")] == list(targets.names())
     assert "harness reference" in shown
 
 
-def test_json_tells_what_each_declares(invoke: Invoke) -> None:
-    """--json is an object of target name to its declaration."""
+def test_json_has_the_declaration_of_each(invoke: Invoke) -> None:
+    """--json is an object of target names with their declarations."""
     document = json.loads(invoke("targets", "--json").stdout)
     assert document == {name: targets.load(name).declared.to_json() for name in targets.names()}
 
 
 def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> None:
-    """A target of the settings stands in the list, in JSON too, and can be examined."""
+    """A target of the settings is listed, in JSON too, and can be examined."""
     text = '[tool.signet-conformance.targets.mine]\ncommand = ["{python}", "-c", "pass"]\nharness = "acme"\n'
     (tmp_path / "pyproject.toml").write_text(text)
     shown = invoke("targets").stdout
@@ -39,8 +39,8 @@ def test_repository_s_own_target_is_listed(invoke: Invoke, tmp_path: Path) -> No
     ("text", "status"),
     [('driver = "mcp"\ncommand = ["{python}"]', 0), ('driver = "mcp"', 2), ('driver = "http-adapter"', 2)],
 )
-def test_the_doctor_never_says_nothing(invoke: Invoke, tmp_path: Path, text: str, status: int) -> None:
-    """Whatever the driver, each need has a line, and what is missing decides the exit status."""
+def test_the_doctor_always_prints_something(invoke: Invoke, tmp_path: Path, text: str, status: int) -> None:
+    """Whatever the driver, each need has a line, and a missing one decides the exit status."""
     (tmp_path / "signet-conformance.toml").write_text(f"[targets.mine]\n{text}\n")
     result = invoke("targets", "--doctor", "mine")
     assert result.exit_code == status
@@ -48,22 +48,22 @@ def test_the_doctor_never_says_nothing(invoke: Invoke, tmp_path: Path, text: str
     assert result.stdout.strip()
 
 
-def test_unknown_target_is_told_by_the_option_that_was_typed(invoke: Invoke) -> None:
-    """An unknown name is an error of --doctor."""
+def test_unknown_target_is_an_error_of_the_option(invoke: Invoke) -> None:
+    """The error names --doctor."""
     result = invoke("targets", "--doctor", "nope")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: --doctor: no target is called 'nope'")
 
 
 def test_the_doctor_writes_no_json(invoke: Invoke) -> None:
-    """An option that would be passed over is refused."""
+    """--json is refused, since --doctor would ignore it."""
     done = invoke("targets", "--doctor", "reference", "--json")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: --doctor: ")
 
 
 def test_the_doctor_quotes_standard_error_line_by_line(invoke: Invoke, tmp_path: Path) -> None:
-    """A traceback is told as the program wrote it."""
+    """A traceback is shown as the program wrote it."""
     (tmp_path / "driver.py").write_text("import acme\n")
     settings = '[targets.mine]\ncommand = ["{python}", "{root}/driver.py"]\n'
     (tmp_path / "signet-conformance.toml").write_text(settings)
@@ -74,7 +74,7 @@ def test_the_doctor_quotes_standard_error_line_by_line(invoke: Invoke, tmp_path:
 
 
 def test_the_doctor_says_what_the_driver_skips(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A declared operation that no listed step can bring about is told before a run blames the connector for it."""
+    """A declared operation that no listed step can cause is named before a run blames the connector for it."""
     answer = {"id": 1, "ok": True, "result": {"protocol": "signet-driver/1", "steps": ["start", "prompt", "end"]}}
     (tmp_path / "driver.py").write_text(f"import sys\nsys.stdin.readline()\nprint({json.dumps(json.dumps(answer))})\n")
     operations = [

@@ -1,4 +1,4 @@
-"""Facts about a page that grows with its recordings: who may see it, what it tells, and that it ends."""
+"""Facts about a page that grows with its recordings: who may see it, what it shows, and that it ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMEOUT_S = 60.0
 
 
 class Live:
-    """A recording that a test makes grow, its page, and what was told of it."""
+    """A recording that a test lets grow, its page, and its messages."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Live:
         self.url = ""
 
     def grow(self, count: int) -> PageState:
-        """Let the recording hold its first `count` exchanges; the state that is seen then."""
+        """Let the recording hold its first `count` exchanges; return the state of the page then."""
         whole = write(self.path.with_suffix(".whole"), BREACHING).read_text().splitlines(keepends=True)
         lines = whole[: count + 1]
         held = self.path.read_text().count("\n") if self.path.exists() else 0
@@ -59,7 +59,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
         yield made
 
 
-def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
+def test_findings_are_reported_as_they_happen_and_each_once(live: Live) -> None:
     """Watch waits for a recording that does not exist yet, and writes each finding once, with its exchange."""
     assert live.grow(2).new == []
     first = live.grow(3).new
@@ -69,8 +69,8 @@ def test_findings_are_told_as_they_happen_and_each_once(live: Live) -> None:
     assert not set(first) & set(again)
 
 
-def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
-    """The thread that looks goes on with the other recordings."""
+def test_an_unreadable_recording_is_reported_once(tmp_path: Path) -> None:
+    """The watching thread continues with the other recordings."""
     told: SimpleQueue[PageState | str] = SimpleQueue()
     run = write(tmp_path / "run.jsonl", BREACHING)
     with RecordingWatcher(["x" * 300, str(run)], Terms(), told.put):
@@ -82,7 +82,7 @@ def test_what_cannot_be_looked_at_is_told_once(tmp_path: Path) -> None:
 
 
 def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
-    """The page names no other host; a question for a later state is answered when there is one."""
+    """The page names no other host; a request for a later state is answered when there is one."""
     seen = live.grow(3)
     page = plain_http.get(live.url)
     assert page.status_code == 200
@@ -105,23 +105,23 @@ def test_the_page_and_its_states_are_served_below_the_token(live: Live) -> None:
     ],
     ids=str,
 )
-def test_another_page_is_told_nothing(live: Live, headers: dict[str, str]) -> None:
-    """Who comes by another name or from another origin gets 404 and no word, with the right token too."""
+def test_another_page_gets_nothing(live: Live, headers: dict[str, str]) -> None:
+    """A request for another host or from another origin gets an empty 404, even with the right token."""
     for address in (live.url, f"{live.url}version?after=0"):
         answer = plain_http.get(address, headers=headers)
         assert (answer.status_code, answer.text) == (404, "")
 
 
 def test_without_the_token_there_is_nothing(live: Live) -> None:
-    """Neither the root, nor a guess, nor a name below the token that does not exist tells that there is a page."""
+    """Neither the root, nor a guess, nor an unknown name below the token shows that there is a page."""
     root = live.url.rsplit("/", 2)[0]
     for address in (f"{root}/", f"{root}/guess/", f"{root}/guess/version", f"{live.url}other"):
         answer = plain_http.get(address)
         assert (answer.status_code, answer.text) == (404, "")
 
 
-def test_an_address_that_is_none_gets_404(live: Live, capfd: pytest.CaptureFixture[str]) -> None:
-    """Whatever a program of this machine asks for, it is answered, and nothing is printed."""
+def test_an_unknown_address_gets_404(live: Live, capfd: pytest.CaptureFixture[str]) -> None:
+    """Any request of a program on this machine is answered, and nothing is printed."""
     address = urlsplit(live.url)
     with socket.create_connection(("127.0.0.1", address.port or 0)) as client:
         client.sendall(f"GET http://[/ HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
@@ -129,8 +129,8 @@ def test_an_address_that_is_none_gets_404(live: Live, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == ""
 
 
-def test_a_broken_recording_is_told_once(live: Live) -> None:
-    """What cannot be read is named with its file; the page stays."""
+def test_a_broken_recording_is_reported_once(live: Live) -> None:
+    """An unreadable recording is named once; the page stays."""
     live.path.write_text("not a trace\n")
     complaint = live.told.get(timeout=TIMEOUT_S)
     assert isinstance(complaint, str)
@@ -147,7 +147,7 @@ def test_a_port_that_is_taken_is_named(live: Live) -> None:
 
 @pytest.mark.skipif(missing() is not None, reason=f"no browser: {missing()}")
 def test_the_page_grows_under_its_reader(live: Live) -> None:
-    """New exchanges and findings appear without a reload; the exchange that is read stays, with the focus."""
+    """New exchanges and findings appear without a reload; the open exchange stays, with the focus."""
     live.grow(2)
     with browser() as window:
         window.visit(live.url)
@@ -172,8 +172,8 @@ def _told(window: Browser) -> list[object]:
     return told
 
 
-def test_the_address_is_told_before_anybody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No finding can come first: when the address is told, the thread that tells findings has not begun."""
+def test_the_address_is_printed_before_anything_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address is printed before the thread starts that prints findings."""
     looking: dict[str, bool] = {}
 
     class Heard(io.StringIO):
@@ -189,7 +189,7 @@ def test_the_address_is_told_before_anybody_looks(tmp_path: Path, monkeypatch: p
 
 
 def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
-    """It tells its address first, and ends with status 0 when it is interrupted."""
+    """It prints its address first, and ends with status 0 when it is interrupted."""
     path = write(tmp_path / "run.jsonl", BREACHING)
     words = [sys.executable, "-m", "signet_conformance.cli", "watch", str(path)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ}) as child:
@@ -204,7 +204,7 @@ def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
 
 
 def test_a_recording_that_is_not_there_yet_is_named(tmp_path: Path) -> None:
-    """Whoever misspelt it learns so; a glob that matches nothing is a note, on one line."""
+    """A misspelt name is shown in this message; a glob without a match is a note on one line."""
     words = [sys.executable, "-m", "signet_conformance.cli", "watch", "rnu.jsonl", "*.jsonl"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ}) as child:
         assert child.stderr is not None

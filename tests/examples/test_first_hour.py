@@ -39,14 +39,14 @@ pytestmark = pytest.mark.skipif("SIGNET_WALKS" not in os.environ, reason="instal
 
 @dataclass
 class Walk:
-    """A newcomer in a folder of their own, with an empty home: what they type, and how long it took until where."""
+    """A newcomer in a folder of their own with an empty home: the commands they type, and the times."""
 
     folder: Path
     seconds: dict[str, float] = field(default_factory=dict)
     _spent_s: float = 0.0
 
     def type(self, command: str, status: int = 0, says: Sequence[str] = (), *, counts: bool = True) -> str:
-        """What a command prints, which has to end with `status` and to say some words; an installation counts not."""
+        """Run a command, which must exit with `status` and print the words `says`; return its output."""
         hidden = ("SIGNET_", "GITHUB_", "PYTEST_", "VIRTUAL_ENV", "npm_", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith(hidden)}
         path = os.pathsep.join((str(self.folder / ".venv" / "bin"), "/usr/local/bin", "/usr/bin", "/bin"))
@@ -74,7 +74,7 @@ class Walk:
         return said
 
     def reach(self, place: str) -> None:
-        """Note the time so far, installations left out."""
+        """Note the time so far, without installations."""
         self.seconds[place] = round(self._spent_s, 1)
 
 
@@ -84,14 +84,14 @@ def _read_whole(stream: IO[str]) -> str:
 
 
 def last_command(told: str) -> str:
-    """The command that the last line of a printed text ends with."""
+    """The command at the end of a printed text's last line."""
     label, _, command = told.splitlines()[-1].partition(": ")
     assert label.startswith("next")
     return command
 
 
 def settle(folder: Path) -> None:
-    """Write into the settings what only the connector's author knows."""
+    """Write the settings that only the connector's author knows."""
     settings = folder / "signet-conformance.toml"
     text = settings.read_text().replace('harness = "acme"', 'harness = "example"')
     assert WRITTEN_BOUNDS in text
@@ -99,13 +99,13 @@ def settle(folder: Path) -> None:
 
 
 def forgive_nothing(folder: Path) -> None:
-    """Take every entry out of the baseline, as a lane asks for whose failure is fixed."""
+    """Remove every entry of the baseline, as a lane demands once its failure is fixed."""
     baseline = folder / "signet-baseline.json"
     baseline.write_text(json.dumps({**json.loads(baseline.read_text()), "entries": []}))
 
 
 def show(name: str, walk: Walk, capsys: pytest.CaptureFixture[str]) -> None:
-    """Print the times, and hold a walk to what is promised where the machine is idle."""
+    """Print the times, and compare a walk with its limits if the machine is idle."""
     with capsys.disabled():
         print(f"\n{name}:", ", ".join(f"{place} {seconds} s" for place, seconds in walk.seconds.items()))
     if os.getloadavg()[0] < 1.5 * (os.cpu_count() or 1):
@@ -113,7 +113,7 @@ def show(name: str, walk: Walk, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def fill_in_python(folder: Path) -> None:
-    """Fill in the driver that `init` wrote, by the places that it names."""
+    """Fill in the places of the driver that `init` wrote."""
     driver = folder / "conformance" / "driver.py"
     lines = driver.read_text().splitlines()
     for line, filled_in in FILLED_IN["driver.py"].items():
@@ -147,7 +147,7 @@ def fill_in_typescript(folder: Path) -> None:
 
 @pytest.fixture(name="environment", scope="module")
 def make_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the kit: that which the variable names, or one that is made for all who write Python."""
+    """An environment with the kit: the one that a variable names, or a new one for all walks in Python."""
     if (given := os.environ["SIGNET_WALKS"]) != "1":
         return Path(given).absolute()
     walk = Walk(tmp_path_factory.mktemp("installed") / "kit")
@@ -166,7 +166,7 @@ def make_walk(tmp_path: Path) -> Walk:
 
 
 def test_a_connector_in_python(walk: Walk, environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """From nothing to the first finding, to green, and to the lane run by hand."""
+    """From an empty folder to the first finding, to green, and to a lane run by hand."""
     (walk.folder / ".venv").symlink_to(environment)
     source = (EXAMPLES / "driver-python" / "connector.py").read_text()
     assert FORGOTTEN in source
@@ -193,7 +193,7 @@ def test_a_connector_in_python(walk: Walk, environment: Path, capsys: pytest.Cap
 
 
 def test_a_connector_in_typescript(walk: Walk, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same with the package for npm, whose environment for the kit is made by its first run."""
+    """The same with the package for npm, whose first run makes the kit's environment."""
     shutil.copytree(EXAMPLES / "driver-typescript" / "src", walk.folder / "src")
     (walk.folder / "src" / "driver.ts").unlink()
     shutil.copy(EXAMPLES / "driver-typescript" / "tsconfig.json", walk.folder)
@@ -227,7 +227,7 @@ def test_a_connector_in_typescript(walk: Walk, capsys: pytest.CaptureFixture[str
 
 
 def test_a_lane_that_is_red_since_yesterday(walk: Walk, environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A maintainer has the report of it, finds the cause there, mends it, and runs the lane by hand."""
+    """A maintainer has its report, finds the cause in it, fixes it, and runs the lane by hand."""
     (walk.folder / ".venv").symlink_to(environment)
     shutil.copytree(
         EXAMPLES / "driver-python", walk.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")

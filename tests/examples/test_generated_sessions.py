@@ -87,7 +87,7 @@ def copy_typescript(name: str, folder: Path) -> None:
 
 
 def fill_in(name: str, folder: Path) -> None:
-    """Have `init` write a driver beside the connector of an example, and fill it in with that."""
+    """Let `init` write a driver beside the connector of an example, and fill it in."""
     copy(name, folder)
     (folder / "signet-conformance.toml").unlink()
     (driver,) = folder.glob("driver.*")
@@ -131,7 +131,7 @@ TRIED = (
 
 @pytest.mark.parametrize(("case", "seed", "sessions"), TRIED)
 def test_no_session_breaches_anything(case: str, seed: int, sessions: int, tmp_path: Path) -> None:
-    """No FAIL, no WARN and no ERROR in the scripted scenarios and the generated sessions of a seed."""
+    """No FAIL, WARN or ERROR in the scripted scenarios and in the generated sessions of a seed."""
     place, example, target, program = CASES[case]
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not on PATH")
@@ -147,7 +147,7 @@ def test_no_session_breaches_anything(case: str, seed: int, sessions: int, tmp_p
 
 
 def test_an_installer_keeps_what_others_wrote(tmp_path: Path) -> None:
-    """The example for Claude Code, installed twice beside the settings of another tool."""
+    """The example for Claude Code is installed twice beside the settings of another tool."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not on PATH")

@@ -1,4 +1,4 @@
-"""What a daemon's answers to recorded requests say of the contract that it serves."""
+"""Which contract a daemon serves, by its answers to recorded requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = {row["id"]: row for row in recorded("0.145.7")}
 
 @pytest.fixture(scope="module")
 def learnt() -> ProbedAnswers:
-    """What the embedded daemon of 0.109 says beside those of 0.58, 0.109 and 0.145."""
+    """The answers of the embedded daemon of 0.109, compared with those of 0.58, 0.109 and 0.145."""
     return learn("embedded:0.109", ("0.58", "0.109", "0.145"), lambda _: None)
 
 
@@ -61,7 +61,7 @@ APART_AT_0_123_21 = {
 
 
 def test_a_real_0_123_21_answers_as_contract_0_145_says() -> None:
-    """But for a few answers, which are named: so 0.145 holds from 0.123.15 on."""
+    """Except for a few named answers: so 0.145 holds from 0.123.15 on."""
     kept = {(row["id"], number): row for number, row in enumerate(recorded("0.123.21"))}
     served = learn("embedded:0.145", ("0.145",), lambda _: None).rows
     assert [name for name, _ in kept] == [row["id"] for row in served]
@@ -104,7 +104,7 @@ def test_a_draft_replaces_nothing(learnt: ProbedAnswers, tmp_path: Path) -> None
 
 
 def test_members_are_named_by_their_place() -> None:
-    """Not by two whole shapes, of which a reader would have to find the difference."""
+    """The difference names the member, instead of showing two whole shapes."""
     row = ROWS["session-start/valid-full"]
     body = {**row["response_body"], "memories": [], "later": 1}
     del body["inject"]
@@ -153,13 +153,13 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 def test_an_answer_without_an_end_is_refused() -> None:
-    """It is not kept until the memory is full."""
+    """It is cut off before it fills the memory."""
     with pytest.raises(httpx.ReadError, match="larger than 32 MiB"):
         _replayed(httpx.Response(200, content=_endless()))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "{"])
-def test_what_no_parser_reads_is_a_text(text: str) -> None:
-    """Nested too deep, a number too long, or torn."""
+def test_an_answer_that_no_parser_reads_is_a_text(text: str) -> None:
+    """Nested too deep, with a number too long, or torn."""
     answer = _replayed(httpx.Response(200, content=text, headers={"content-type": "application/json"}))
     assert (answer.is_json, answer.body) == (False, text)
