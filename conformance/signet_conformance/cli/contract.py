@@ -162,8 +162,7 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
         yield Text(f"the daemon answers all {probes} probes as contract {version} does")
         return
     yield Text(f"{len(others)} of {probes} probes get another answer than in contract {version}")
-    operations = sorted({each.operation or "" for each in others})
-    for operation in operations:
+    for operation in sorted({each.operation or "" for each in others}):
         yield Text(f"\n  {operation or 'outside the contract'}", STRONG)
         if rules := rules_on(operation):
             yield Paragraph(f"rules that rest on it: {', '.join(rules)}", 4)

@@ -91,7 +91,7 @@ def _requirement(report: Report, only: str | None) -> str:
         for name, row in report.together.items():
             if row.verdict == verdict:
                 return name
-    raise UsageError("the report breaches nothing", where="REPORT", remedy="name the verdict that is meant with -k")
+    raise UsageError("the report has no breach", where="REPORT", remedy="name a requirement with -k")
 
 
 def _smallest(report: Report, folder: Path, requirement: str) -> tuple[ReportTrace, Path]:

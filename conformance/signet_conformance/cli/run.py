@@ -179,7 +179,7 @@ def command(
             "--write-baseline": known.write_baseline,
         }
         for option in (name for name, is_given in excluded.items() if is_given):
-            raise UsageError("is for a run that ends", where=option, remedy="leave it out, or leave out --watch")
+            raise UsageError("cannot be used with --watch", where=option, remedy="leave it out, or leave out --watch")
         options["scenarios"] = options["scenarios"] or "0"
 
     def reload() -> targets.Target:

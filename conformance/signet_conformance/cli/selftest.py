@@ -74,21 +74,20 @@ def command(*, only: tuple[str, ...], workers: int, as_json: bool, folder: str |
 
 def _select(only: Sequence[str]) -> tuple[Sequence[Mutant], Sequence[Variant]]:
     """The chosen mutants and variants. A requirement chooses the mutants that break it and the variants it judges."""
-    broken, odd = mutants().mutants, variants().variants
-    names = {name: {name, mutant.breaks} for name, mutant in broken.items()}
-    names |= {name: {name, *variant.rows} for name, variant in odd.items()}
+    all_mutants, all_variants = mutants().mutants, variants().variants
+    names = {name: {name, mutant.breaks} for name, mutant in all_mutants.items()}
+    names |= {name: {name, *variant.rows} for name, variant in all_variants.items()}
     for word in only:
-        if not any(word in answers for answers in names.values()):
+        if not any(word in words for words in names.values()):
             near = get_close_matches(word, sorted(set().union(*names.values())), 3)
             raise UsageError(
                 f"{printable(word, 60)!r} is no mutant, variant or requirement",
                 where="--only",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "leave --only out to see all of them",
             )
-    chosen = {name for name, answers in names.items() if not only or not answers.isdisjoint(only)}
-    return [change for name, change in broken.items() if name in chosen], [
-        change for name, change in odd.items() if name in chosen
-    ]
+    chosen = {name for name, words in names.items() if not only or not words.isdisjoint(only)}
+    chosen_mutants = [mutant for name, mutant in all_mutants.items() if name in chosen]
+    return chosen_mutants, [variant for name, variant in all_variants.items() if name in chosen]
 
 
 def _new_folder(name: str) -> Path:

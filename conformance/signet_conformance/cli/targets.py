@@ -32,7 +32,7 @@ def command(as_json: bool, doctor: str | None) -> int:
     """Print the list, or what one target needs."""
     if doctor is not None:
         if as_json:
-            raise UsageError("is a list for people", where="--doctor", remedy="leave out --json")
+            raise UsageError("has no JSON form", where="--doctor", remedy="leave out --json")
         target = targets.load(doctor, option="--doctor")
         needs = list(examine(target))
         if target.kind.own_program and all(need.found is not None for need in needs):
@@ -52,13 +52,9 @@ def _needs(needs: list[Prerequisite]) -> Table:
     table.add_column(width=len("missing"))
     table.add_column()
     for need in needs:
-        verdict, word = (
-            (Verdict.FAIL, "missing")
-            if need.found is None
-            else (Verdict.WARN, "note")
-            if need.note
-            else (Verdict.PASS, "found")
-        )
+        verdict, word = (Verdict.WARN, "note") if need.note else (Verdict.PASS, "found")
+        if need.found is None:
+            verdict, word = Verdict.FAIL, "missing"
         text = f"{need.what}: {need.remedy if need.found is None else need.found}"
         table.add_row(Text.assemble((word, VERDICT_STYLES[verdict])), Text(text))
     return table

@@ -34,16 +34,14 @@ class FoundConnector(msgspec.Struct, frozen=True):
 
 def discover(folder: Path, wanted: str | None = None) -> Sequence[FoundConnector]:
     """The connectors that `folder` holds, or the one `wanted` by name; at least one."""
-    own = sorted(read_settings(folder).targets)
+    own, shipped = sorted(read_settings(folder).targets), targets.names()
     if wanted is not None:
-        known = wanted in own or wanted in targets.names()
-        return [
-            FoundConnector(wanted, wanted in own, wanted in targets.names(), None if known else language_of(folder))
-        ]
+        language = None if wanted in own or wanted in shipped else language_of(folder)
+        return [FoundConnector(wanted, wanted in own, wanted in shipped, language)]
     if own:
-        return [FoundConnector(name, settings=True, known=name in targets.names()) for name in own]
-    shipped = [FoundConnector(name, known=True) for name in targets.names() if _is_here(name, folder)]
-    return shipped or [FoundConnector(_name_of(folder), language=language_of(folder))]
+        return [FoundConnector(name, settings=True, known=name in shipped) for name in own]
+    present = [FoundConnector(name, known=True) for name in shipped if _is_here(name, folder)]
+    return present or [FoundConnector(_name_of(folder), language=language_of(folder))]
 
 
 def _is_here(name: str, folder: Path) -> bool:

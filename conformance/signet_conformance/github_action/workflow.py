@@ -198,10 +198,9 @@ class ConnectorFolder(Struct, frozen=True):
         if self.directory != ".":
             inputs["working-directory"] = self.directory
         # A repository of many packages has one lock file, at its root.
-        build = build_lines(self.folder)
-        if self.folder != self.root and (of_root := build_lines(self.root)):
+        if of_root := build_lines(self.root):
             return LaneConnector(inputs, of_root)
-        return LaneConnector(inputs, build, self.directory)
+        return LaneConnector(inputs, build_lines(self.folder), self.directory)
 
     @property
     def ignored(self) -> Sequence[str]:

@@ -286,7 +286,7 @@ def _text_of(error: Exception) -> str:
     if isinstance(error, ValidationError):
         problem = error.errors(include_url=False)[0]
         place = "/".join(map(str, problem["loc"]))
-        return f"it answered what the protocol does not know: {error.title}/{place}: {problem['msg']}"
+        return f"its answer breaks the protocol: {error.title}/{place}: {problem['msg']}"
     return str(error) or type(error).__name__
 
 

@@ -154,7 +154,7 @@ def _expand_variables(
 def _check_headers(headers: Secrets, where: str) -> None:
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.reveal().isascii():
-            raise ConfigError(f"{where}/{printable(name)[:60]}: no header can carry this", remedy="use ASCII only")
+            raise ConfigError(f"{where}/{printable(name)[:60]}: is not a valid header", remedy="use ASCII only")
         if any(character in value.reveal() for character in "\r\n"):
             raise ConfigError(f"{where}/{name}: holds a line break", remedy="write it on one line")
 

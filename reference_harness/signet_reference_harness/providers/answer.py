@@ -100,7 +100,7 @@ class AnswerInProgress:
     def note_end(self, reason: object) -> None:
         """Note the provider's reason for the end, if it gives one. Raises TypeError if it is not a string."""
         if reason and not isinstance(reason, str):
-            raise TypeError(f"the reason {reason!r} is not a word")
+            raise TypeError(f"the reason {reason!r} is not a text")
         self.raw_reason = str(reason) if reason else self.raw_reason
 
     def result(self) -> CompletionResult:

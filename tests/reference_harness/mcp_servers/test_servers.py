@@ -142,7 +142,7 @@ NAMELESS = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 
         (
             ("sh", "-c", f"read asked; echo '{NAMELESS}'; cat"),
             LONG_S,
-            "it answered what the protocol does not know: InitializeResult/serverInfo: Field required.",
+            "its answer breaks the protocol: InitializeResult/serverInfo: Field required.",
         ),
         (("sh", "-c", "exec sleep 60"), 0.3, "it did not answer within 0.3 s."),
     ],

@@ -79,7 +79,7 @@ def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
         ({"url": "http://me:sesame-opens@b/"}, "/x/url: holds credentials"),
         ({"command": "a", "env": {"KEY": 12345678}}, "/x/env/KEY: is not a text"),
         ({"command": "a", "env": "KEY=12345678"}, "/x/env: is not a mapping"),
-        ({"url": "http://b/", "headers": {"a b": "c"}}, "no header can carry this"),
+        ({"url": "http://b/", "headers": {"a b": "c"}}, "is not a valid header"),
         ({"url": "http://b/", "headers": {"a": "c\nd"}}, "/headers/a: holds a line break"),
         ({"command": "a", "enviroment": {"KEY": "12345678"}}, "unknown member 'enviroment'"),
         ({"command": ["a", "b"]}, "/x/command"),

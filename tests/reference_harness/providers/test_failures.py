@@ -189,7 +189,7 @@ def test_a_reason_that_is_no_word_is_malformed(serve: Serve, api: str, reason: o
     served = serve(turns=[{"raw": {api: {"body": _ending(api, reason, 3)}}}])
     answer = ask(api, served.url).answer
     assert (answer.content, answer.stop_reason, answer.raw_reason) == ("Hello.", StopReason.MALFORMED, None)
-    assert f"the reason {reason!r} is not a word" in answer.detail
+    assert f"the reason {reason!r} is not a text" in answer.detail
 
 
 @each_api
