@@ -64,17 +64,38 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
         (503, "Could not save: busy", Verdict.PASS),
         (503, "The daemon did not answer; whether it was saved is not known.", Verdict.PASS),
         (503, "Saving did not work.", Verdict.PASS),
+        (503, "Nothing was stored.", Verdict.PASS),
+        (503, "No memories found.", Verdict.WARN),
     ],
 )
 def test_the_result_of_a_save_is_compared_with_the_answer(
     status: int, result: str, verdict: Verdict, tmp_path: Path
 ) -> None:
     """What was kept is told as kept, what was not as a failure; what it says itself does not count."""
+    assert of(tmp_path, 7, saving(status, result)).verdict is verdict
+
+
+def saving(status: int, result: str) -> list[dict[str, Any]]:
+    """A turn in which the model saves something, with the daemon's status and what the tool says."""
     text = json.dumps(example(7)).replace('"query": "Atlas deploys"', '"content": "deploys fail on Fridays"')
-    items = json.loads(text.replace("/api/memory/recall", "/api/memory/remember"))
+    items: list[dict[str, Any]] = json.loads(text.replace("/api/memory/recall", "/api/memory/remember"))
     items[-2]["response"] = {"status": status, "body": {"id": "m-1"} if status == 200 else {"error": "busy"}}
     items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
-    assert of(tmp_path, 7, items).verdict is verdict
+    return items
+
+
+def test_refused_save_after_which_nothing_is_known_is_not_called_done(tmp_path: Path) -> None:
+    """The message says what the model reads."""
+    (finding,) = of(tmp_path, 7, saving(503, "No memories found.")).findings
+    assert finding.message == "the daemon answered 503, but the model is told that nothing is known"
+
+
+def test_answer_that_came_too_late_is_not_called_useless(tmp_path: Path) -> None:
+    """The connector had given up before it came."""
+    items = saving(200, "No memories found.")
+    items[-2]["error"] = {"kind": "client_closed"}
+    (finding,) = of(tmp_path, 7, items).findings
+    assert finding.message.startswith("the daemon did not answer in time, but the model")
 
 
 ROW = "5d1f0c62-6f0e-4a7b-9a53-2f6f3d1f7a10"

@@ -44,6 +44,7 @@ _LATER = re.compile(r"\b(?:will|later|queued?|pending|retr(?:y|ies)|once|until)\
 _NO_SUCCESS = re.compile(
     r"\b(?:not|never|cannot|can t|failed to|unable to|could not|couldn t)(?: \w+){0,2} "
     r"(?:sav|stor|remember|record|not|add|keep|kept|succe)\w*\b"
+    r"|\bnothing (?:was |is |has been |could be )?(?:saved|stored|remembered|recorded|noted|added|kept)\b"
 )
 _UNCHANGED = re.compile(
     r"\b(?:not|never|nothing|no|cannot|can t|failed to|unable to|could not|couldn t)(?: \w+){0,2} "
@@ -124,8 +125,8 @@ def _is_done(call: Call) -> bool | None:
 
 
 def _describe_answer(call: Call) -> str:
-    if call.status is None:
-        return "the daemon did not answer"
+    if call.status is None or not call.delivered:
+        return "the daemon did not answer" if call.status is None else "the daemon did not answer in time"
     return f"the daemon answered {call.status}{' with nothing of use' if call.status < 300 else ''}"
 
 
@@ -163,7 +164,8 @@ def _judge_result(call: Call, request: ModelCall, part: SaidPart, text: str) -> 
             return unclear(call, asked=[request], message="an answer of an unexpected shape was taken for success")
         if not _claims_success(call, text):
             return unclear(call, asked=[request], message="the tool's result shows neither success nor failure")
-        claim = "nothing is known" if reads else "it was done"
+        denies = reads or (call.operation in facts.SAVES and _SUCCESS.search(text) is None)
+        claim = "nothing is known" if denies else "it was done"
         received, answer = part.text[:300], _describe_answer(call)
         return breach_of(
             "SIG-MODEL-007", "failure unsaid", call, asked=[request], received=received, answer=answer, claim=claim
