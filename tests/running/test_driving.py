@@ -68,9 +68,14 @@ UNDISTURBED = {
     "plain": PLAIN["steps"],
     "resumed": [START, END, {"step": "resume", "session": "s1"}, END],
 }
+SLOW_END = {**BEYOND, "match": {"path": "/api/hooks/session-end"}}
+SLOW_SAVE = {**BEYOND, "match": {"path": "/api/*/remember"}}
+SAVE = {"step": "tool", "session": "s1", "tool": "memory_store", "arguments": {"content": "Refunds are approved."}}
 HELD_BACK = {
     "beyond": [BEYOND, START, OFF, END],
     "within": [START, WITHIN, PROMPT, OFF, END],
+    "end": [START, PROMPT, SLOW_END, END, OFF],
+    "save": [START, PROMPT, SLOW_SAVE, SAVE, OFF, END],
 }
 
 
@@ -84,9 +89,9 @@ def drive_undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, 
 def drive_held_back(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, trace.Trace]:
     """The recordings of one run in which answers are held back."""
     drive = Drive(tmp_path_factory.mktemp("held_back"))
-    bounds = "[targets.reference]\nbounds_s = {start = 3.0, prompt = 2.0}\n"
+    bounds = "[targets.reference]\nbounds_s = {start = 3.0, prompt = 2.0, end = 0.5}\n"
     (drive.folder / "signet-conformance.toml").write_text(bounds)
-    return record(drive, HELD_BACK, "reference")
+    return record(drive, HELD_BACK, "reference", statuses=(1,))
 
 
 def record(
@@ -122,6 +127,16 @@ def test_answer_is_held_back_beyond_the_bound_of_the_hook_that_it_is_to(held_bac
 def test_answer_that_shall_be_in_time_comes_after_half_of_the_bound(held_back: Mapping[str, trace.Trace]) -> None:
     """A prompt is held back for half of the bound of prompts."""
     assert delays(held_back["within"]) == [1.0]
+
+
+def test_end_is_held_back_beyond_a_bound_that_the_target_declares(held_back: Mapping[str, trace.Trace]) -> None:
+    """A connector that waits for ever at its ends is found out in the time that it has for them."""
+    assert delays(held_back["end"]) == [2.5]
+
+
+def test_save_is_not_held_back_where_no_bound_is_declared(held_back: Mapping[str, trace.Trace]) -> None:
+    """Nothing could be said of how long the connector waits, so the run does not wait either."""
+    assert delays(held_back["save"]) == []
 
 
 def test_mark_of_a_resume_comes_before_what_the_connector_sends(undisturbed: Mapping[str, trace.Trace]) -> None:

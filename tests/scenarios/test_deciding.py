@@ -49,7 +49,8 @@ COMPACTIONS = {
                 "closed-window",
             }
             | {"clear", "compaction", "resume", "daemon-refuses-save", "daemon-limits", "daemon-busy", "daemon-denies"}
-            | {"daemon-not-json", "search-of-sessions", "own-memory", "host-restarts"},
+            | {"daemon-not-json", "search-of-sessions", "own-memory", "host-restarts"}
+            | {"daemon-slow", "daemon-slow-prompt"},
         ),
     ],
 )

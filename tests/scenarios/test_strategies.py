@@ -345,7 +345,7 @@ def test_features_follow_profile_and_driver() -> None:
         lives_on=False,
         undeclared=SESSION_HOOKS,
     )
-    quick = Declared.from_json({"bounds_s": {"start": 1.0}}, "here")
+    quick = Declared.from_json({"bounds_s": {"start": 1.0, "end": 6.0}}, "here")
     some = frozenset({"start", "prompt", "end", "checkpoint"})
     performed = Features.of(quick, some, can_restart=True, lives_on=True)
     assert performed == Features(agents=1, steps=some, tools=(), restart=True, slow=True)

@@ -23,12 +23,19 @@ from signet_conformance.targets import Target
 from signet_conformance.targets.face import changes_of_id, leaves_end_unreported
 from signet_conformance.trace.marks import RESTART, FaultMark, KitMark, ModelMark, SessionKeyMark, SkippedMark, StepMark
 
-WITHIN = "within"
+BEYOND, WITHIN = "beyond", "within"
 """The delay of an answer that comes late, but within the bound."""
 _NOT_SENT = ("as", "repeat", "for_late_start")
 """Members of steps that concern the kit alone."""
-_BOUND_OF: Mapping[object, str] = {"/api/hooks/session-start": "start", "/api/hooks/user-prompt-submit": "prompt"}
-"""The path of a hook to the name of the bound that a connector declares for it."""
+_BOUND_OF: Mapping[object, str] = {
+    "/api/hooks/session-start": "start",
+    "/api/hooks/user-prompt-submit": "prompt",
+    "/api/hooks/pre-compaction": "compact",
+    "/api/hooks/session-end": "end",
+    "/api/*/remember": "tool",
+    "/api/*/recall": "tool",
+}
+"""The path of a slow fault to the name of the bound that a connector declares for it."""
 
 
 def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
@@ -210,7 +217,8 @@ class StepPerformer:
             self._connector_step(index, step, hints)
             self._faults.end(turn_goes_on=hints.get("more", False))
         elif isinstance(step, steps.SwitchFaultOn):
-            self._faults.switch_on(step)
+            if not self._exceeds_nothing(step):
+                self._faults.switch_on(step)
         elif isinstance(step, steps.SwitchFaultsOff):
             self._faults.switch_off()
         elif isinstance(step, steps.RestartDaemon):
@@ -273,11 +281,17 @@ class StepPerformer:
             self.note_about(about)
             self.greeted(about)
 
+    def _exceeds_nothing(self, step: steps.SwitchFaultOn) -> bool:
+        """Whether a fault lasts beyond a bound of a tool, compaction or end that the target does not declare."""
+        bound = _BOUND_OF.get((step.match or {}).get("path"), "start")
+        undeclared = bound not in (*self.target.declared.bounds_s, "start", "prompt")
+        return undeclared and step.fault.get("delay_s") == BEYOND
+
     def _fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
         bounds_s = self.target.declared.bounds_s
         step_name = _BOUND_OF.get((step.match or {}).get("path"), "")
         bound_s = bounds_s.get(step_name, max(bounds_s.values(), default=15.0))
-        if step.fault.get("delay_s") == "beyond":
+        if step.fault.get("delay_s") == BEYOND:
             # Beyond the bound and its grace: only a connector that gives up in time is unharmed.
             return {**step.fault, "delay_s": bound_s + 2.0}
         if step.fault.get("delay_s") == WITHIN:

@@ -51,13 +51,14 @@ class Features:
         if known is not None and "compaction-complete" not in known:
             steps -= {"compact", *HALVES}
         tools = tuple(tool for tool, needs in TOOLS.items() if known is None or needs & set(known))
+        waits_s = [bound_s for name, bound_s in declared.bounds_s.items() if name in ("start", "prompt")]
         return cls(
             agents=max(len(declared.agents), 1),
             steps=steps,
             tools=tools if "tool" in steps else (),
             checkpoints=known is not None and "session-checkpoint-extract" in known,
             restart=can_restart,
-            slow=max(declared.bounds_s.values(), default=15.0) <= QUICK_BOUND_S,
+            slow=max(waits_s, default=15.0) <= QUICK_BOUND_S,
             lives_on=lives_on,
             undeclared=frozenset() if known is None else SESSION_HOOKS - set(known),
         )
