@@ -28,7 +28,7 @@ DEFECT = "last_started_agent"
 def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
     """Seconds of performing `count` sessions, and of shrinking and confirming their breaches."""
     with StationWorkers(target, folder) as run:
-        sessions = GeneratedSessions(run, count=count, seed=1, failures=folder / "failures", replay=str)
+        sessions = GeneratedSessions(workers=run, count=count, seed=1, failures=folder / "failures", replay=str)
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))
         performed = time.perf_counter()

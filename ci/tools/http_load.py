@@ -1,8 +1,7 @@
-"""A load client and an upstream that take as little of a processor as Python can: bare sockets, one epoll each.
+"""A load client and an upstream that take as little processor time as Python can: bare sockets, one epoll each.
 
-A message is read as far as its end is told: the head of a connection's first message says whether chunks follow, and
-every message ends with the bytes that end a known body, or with the last chunk. An answer's whole body is looked at
-once a connection.
+Messages are not parsed, except for the head of a connection's first one, which shows whether bodies are chunked. Every
+message ends with the last bytes of a known body, or with the last chunk.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _TAIL = 48
 
 
 class LoadError(Exception):
-    """The other side closed a connection, said nothing for long, or answered something else."""
+    """Raised if the other side closes a connection, is silent for long, or gives another answer."""
 
 
 @dataclass(slots=True)
@@ -30,40 +29,40 @@ class _Side:
     connection: socket.socket
     body: bytes
     tail: bytes = b""
-    got: list[bytes] = field(default_factory=list)
-    left: int = 0
+    received: list[bytes] = field(default_factory=list)
+    remaining: int = 0
     sent_at: float = 0.0
 
-    def came(self) -> bool:
-        """Read what has come; whether a message is whole now. A connection that was closed raises ConnectionError."""
+    def receive(self) -> bool:
+        """Read what has arrived; return whether a message is complete. Raises ConnectionError if it closed."""
         data = self.connection.recv(_LARGEST_READ)
         if not data:
             raise ConnectionError
         if not self.tail:
-            self._look_at_head(data)
-        elif not self.got and len(data) >= _TAIL:
-            return data.endswith(self.tail) or self._more(data)
-        return self._more(data)
+            self._read_head(data)
+        elif not self.received and len(data) >= _TAIL:
+            return data.endswith(self.tail) or self._add(data)
+        return self._add(data)
 
-    def _look_at_head(self, data: bytes) -> None:
-        head, mark, _ = b"".join([*self.got, data]).partition(b"\r\n\r\n")
+    def _read_head(self, data: bytes) -> None:
+        head, mark, _ = b"".join([*self.received, data]).partition(b"\r\n\r\n")
         if mark:
             self.tail = _LAST_CHUNK if b"chunked" in head.lower() else self.body[-_TAIL:]
 
-    def _more(self, data: bytes) -> bool:
-        self.got.append(data)
-        whole = b"".join(self.got)
+    def _add(self, data: bytes) -> bool:
+        self.received.append(data)
+        whole = b"".join(self.received)
         if not self.tail or not whole.endswith(self.tail):
             return False
-        self.got.clear()
+        self.received.clear()
         return True
 
 
-def serve(answer: bytes, request_body: bytes, told: Callable[[int], None]) -> None:
-    """Answer every request with `answer`, for ever; `told` is given the port."""
+def serve(answer: bytes, request_body: bytes, on_port: Callable[[int], None]) -> None:
+    """Answer every request with `answer`, for ever; `on_port` is called with the port."""
     listening = socket.create_server(("127.0.0.1", 0), backlog=4096)
     listening.setblocking(False)
-    told(listening.getsockname()[1])
+    on_port(listening.getsockname()[1])
     poll, sides = select.epoll(), dict[int, _Side]()
     poll.register(listening, select.EPOLLIN)
     while True:
@@ -76,7 +75,7 @@ def serve(answer: bytes, request_body: bytes, told: Callable[[int], None]) -> No
                 continue
             side = sides[number]
             try:
-                if side.came():
+                if side.receive():
                     side.connection.sendall(answer)
             except ConnectionError:
                 poll.unregister(number)
@@ -85,7 +84,7 @@ def serve(answer: bytes, request_body: bytes, told: Callable[[int], None]) -> No
 
 
 def load(port: int, message: bytes, answer_body: bytes, connections: int, requests: int) -> tuple[float, list[float]]:
-    """Keep `connections` busy until each has made its share of `requests`, the next as soon as the last is answered.
+    """Keep `connections` connections busy until each has sent its share of `requests`, each after the previous answer.
 
     Returns requests a second and the seconds that each answer took. Raises LoadError.
     """
@@ -97,7 +96,7 @@ def load(port: int, message: bytes, answer_body: bytes, connections: int, reques
             for _ in range(connections):
                 connection = socket.create_connection(("127.0.0.1", port), timeout=_SILENCE_S)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sides[connection.fileno()] = _Side(connection, answer_body, left=requests // connections)
+                sides[connection.fileno()] = _Side(connection, answer_body, remaining=requests // connections)
                 poll.register(connection, select.EPOLLIN)
             began = now()
             for side in sides.values():
@@ -110,10 +109,10 @@ def load(port: int, message: bytes, answer_body: bytes, connections: int, reques
                     raise LoadError("nothing was answered for a minute")
                 for number, _ in ready:
                     side = sides[number]
-                    if side.came():
+                    if side.receive():
                         took_s.append(now() - side.sent_at)
-                        side.left -= 1
-                        if side.left > 0:
+                        side.remaining -= 1
+                        if side.remaining > 0:
                             side.sent_at = now()
                             side.connection.sendall(message)
                         else:

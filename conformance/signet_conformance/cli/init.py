@@ -81,10 +81,6 @@ class _SetUp(Struct):
             n: verdict for n, verdict in self.conclusion.verdicts.items() if verdict in COVERABLE and n not in known
         }
 
-    def find_blank_driver(self) -> None:
-        """Find out whether the connector's driver still has to be filled in."""
-        self.blank = None if self.connector.known else discovery.blank_driver(self.place.folder)
-
     def run(self) -> None:
         """Drive the connector."""
         # An empty driver records nothing: the scripted scenarios show that, generated sessions would add nothing.
@@ -140,7 +136,7 @@ def command(
     ]
     writer.extend(places[0].root / workflow.IGNORE, places[0].ignored)
     for each in [] if dry_run else set_up:
-        each.find_blank_driver()
+        each.blank = None if each.connector.known else discovery.blank_driver(each.place.folder)
         if no_run:
             continue
         each.run()
