@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not WORKFLOW.exists(), reason="the reusable work
 
 
 def load(path: Path) -> Any:
-    """A YAML file as plain values."""
+    """Read a YAML file as plain values."""
     return YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
 
 
@@ -35,7 +35,7 @@ def steps() -> list[dict[str, Any]]:
 
 
 def test_the_action_offers_the_inputs_of_the_lane() -> None:
-    """Each input of the lane is one of the action, with the same default, handed on by the environment."""
+    """Each input of the lane is one of the action, with the same default, and is passed by the environment."""
     action = load(ACTION)
     assert {name: given.get("default", "") for name, given in action["inputs"].items()} == {
         f.name: f.default for f in FIELDS
@@ -44,7 +44,7 @@ def test_the_action_offers_the_inputs_of_the_lane() -> None:
 
 
 def test_the_workflow_offers_the_inputs_of_the_action() -> None:
-    """The reusable workflow hands each input on."""
+    """The reusable workflow passes each input on."""
     workflow = load(WORKFLOW)
     offered = workflow["on"]["workflow_call"]["inputs"]
     assert {name: given.get("default", "") for name, given in offered.items()} == {f.name: f.default for f in FIELDS}
@@ -54,14 +54,14 @@ def test_the_workflow_offers_the_inputs_of_the_action() -> None:
 
 
 def test_a_count_of_each_verdict_is_an_output() -> None:
-    """Action and workflow put out the number of requirements of each verdict, the status and its word."""
+    """Action and workflow output the number of requirements of each verdict, the status and its word."""
     counted = {verdict.value.lower() for verdict in FOLDING_ORDER} | {"status", "verdict"}
     assert set(load(ACTION)["outputs"]) == counted | {"report"}
     assert set(load(WORKFLOW)["on"]["workflow_call"]["outputs"]) == counted
 
 
 def test_no_shell_line_holds_an_expression() -> None:
-    """An input can reach a shell as a variable only."""
+    """An input reaches a shell only as a variable."""
     assert [step["run"] for step in steps() if "run" in step and "${{" in step["run"]] == []
 
 
@@ -76,13 +76,13 @@ def test_other_peoples_actions_are_pinned() -> None:
 
 
 def test_the_written_lane_uses_the_same_actions() -> None:
-    """What `init` writes pins other people's actions as the kit's own files do."""
+    """The lane that `init` writes pins the same commits as the kit's own files."""
     used = {line.partition("uses: ")[2] for path in (ACTION, WORKFLOW) for line in path.read_text("utf-8").splitlines()}
     assert {CHECKOUT, PYTHON, UPLOAD} <= used
 
 
 def test_the_workflow_may_read_and_nothing_else() -> None:
-    """Its token reads contents; no checkout leaves it behind."""
+    """Its token can only read contents, and no checkout keeps it."""
     workflow = load(WORKFLOW)
     assert workflow["permissions"] == {"contents": "read"}
     checkouts = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
@@ -90,7 +90,7 @@ def test_the_workflow_may_read_and_nothing_else() -> None:
 
 
 def test_traces_are_uploaded_after_a_failure_too() -> None:
-    """The upload depends on there being a report folder, not on the verdict."""
+    """The upload depends on the report folder, not on the verdict."""
     assert load(ACTION)["runs"]["steps"][1]["if"] == "${{ always() && steps.lane.outputs.report != '' }}"
 
 

@@ -34,7 +34,7 @@ SENT = (
 def concluded(
     folder: Path, verdicts: Iterable[tuple[str, Verdict]], *known: KnownFailureFile, lines: str = TRACE
 ) -> Conclusion:
-    """What a run of `mine` came to with these verdicts, each with a finding in the only exchange of the only trace."""
+    """The conclusion of a run of `mine` with these verdicts, each with a finding in the one exchange."""
     path = folder / "a.jsonl"
     path.write_text(lines)
     judgements = {
@@ -54,14 +54,14 @@ def known(requirement: str, expires: date = date(2026, 6, 1)) -> KnownFailureFil
 
 
 def test_every_verdict_is_counted(tmp_path: Path) -> None:
-    """All six are named, also those that no requirement has."""
+    """All six verdicts have a count, even if it is zero."""
     assert count_verdicts(concluded(tmp_path, [(FIRST, Verdict.FAIL), (SECOND, Verdict.PASS)])) == {
         "ERROR": 0, "FAIL": 1, "WARN": 0, "PASS": 1, "INCONCLUSIVE": 0, "NOT-APPLICABLE": 0,
     }  # fmt: skip
 
 
 def test_a_known_failure_is_no_error(tmp_path: Path) -> None:
-    """An entry in force takes the annotation away; another requirement keeps its own."""
+    """A valid entry removes the annotation; another requirement keeps its own."""
     failing = [(FIRST, Verdict.FAIL), (SECOND, Verdict.FAIL)]
     shown = annotations_of(concluded(tmp_path, failing, known(FIRST)), tmp_path)
     assert [annotation.title for annotation in shown] == [f"FAIL {SECOND}"]
@@ -72,28 +72,28 @@ def test_a_known_failure_is_no_error(tmp_path: Path) -> None:
     [(Verdict.PASS, date(2026, 6, 1), "stale"), (Verdict.FAIL, date(2026, 5, 3), "expired")],
 )
 def test_an_entry_that_must_go_is_an_error(tmp_path: Path, verdict: Verdict, expires: date, word: str) -> None:
-    """A stale and an expired entry are annotated in the file that holds them."""
+    """Stale and expired entries are annotated in their file."""
     conclusion = concluded(tmp_path, [(FIRST, verdict)], known(FIRST, expires))
     shown = [each.message for each in annotations_of(conclusion, tmp_path) if each.file == "known.json"]
     assert any(f"{FIRST} at mine is {word}" in message for message in shown)
 
 
 def test_a_breach_is_annotated_at_its_line(tmp_path: Path) -> None:
-    """The annotation names the trace from the workspace, and the line of the exchange."""
+    """The annotation has the path of the trace in the workspace, and the line of the exchange."""
     shown = [each.command() for each in annotations_of(concluded(tmp_path, [(FIRST, Verdict.FAIL)]), tmp_path)]
     place, text = f"file=a.jsonl,line=3,title=FAIL {FIRST}", "the member is absent"
     assert shown == [f"::error {place}::{text} (signet-conformance explain {FIRST})"]
 
 
 def test_a_breach_is_annotated_at_the_connectors_line_where_that_is_known(tmp_path: Path) -> None:
-    """The innermost place that lies in the workspace; places elsewhere are passed over."""
+    """The innermost place inside the workspace counts; places outside are ignored."""
     lines = TRACE + SENT.replace("PLACE", str(tmp_path))
     (annotation,) = annotations_of(concluded(tmp_path, [(FIRST, Verdict.FAIL)], lines=lines), tmp_path)
     assert (annotation.file, annotation.line) == ("src/mine.ts", 7)
 
 
 def test_annotations_are_as_many_as_github_shows(tmp_path: Path) -> None:
-    """What goes beyond them is counted."""
+    """Further ones are counted."""
     failing = [(f"SIG-HTTP-{number:03}", Verdict.FAIL) for number in range(MAX_ANNOTATIONS + 3)]
     shown = list(annotations_of(concluded(tmp_path, failing), tmp_path))
     assert [annotation.level for annotation in shown] == ["error"] * MAX_ANNOTATIONS + ["notice"]

@@ -1,4 +1,4 @@
-"""Facts about what a CI runner is told."""
+"""Facts about the lane's output for a CI runner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_hostile_file_name_stays_one_member() -> None:
 
 
 def test_a_plain_machine_is_told_nothing() -> None:
-    """Without the runner's variables nothing is written and no workflow command printed."""
+    """Without the runner's variables, nothing is written, and no workflow command printed."""
     stream = io.StringIO()
     runner = Runner.from_environment({}, stream)
     runner.annotate(Annotation("error", "FAIL", "text"))
@@ -59,7 +59,7 @@ def test_a_runner_s_file_that_cannot_be_written_is_named(
 
 
 def test_outputs_are_added(tmp_path: Path) -> None:
-    """What other steps wrote stays."""
+    """The outputs of other steps stay."""
     output = tmp_path / "output"
     output.write_text("before=1\n")
     Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set_output("status", 0)
@@ -67,14 +67,14 @@ def test_outputs_are_added(tmp_path: Path) -> None:
 
 
 def test_an_output_is_one_line(tmp_path: Path) -> None:
-    """A path that a symbolic link of the repository leads to sets no second output."""
+    """A path behind a symbolic link of the repository sets no second output."""
     output = tmp_path / "output"
     Runner.from_environment({"GITHUB_OUTPUT": str(output)}, io.StringIO()).set_output("report", "a\nverdict=conforming")
     assert len(output.read_text().splitlines()) == 1
 
 
 def test_what_is_quoted_is_no_command() -> None:
-    """Commands are switched off around it, by a token that cannot be guessed."""
+    """Workflow commands are off while it is printed, by a token that cannot be guessed."""
     stream = io.StringIO()
     runner = Runner.from_environment({"GITHUB_ACTIONS": "true"}, stream)
     with runner.commands_stopped():
@@ -85,7 +85,7 @@ def test_what_is_quoted_is_no_command() -> None:
 
 
 def test_a_summary_is_cut_to_what_github_takes(tmp_path: Path) -> None:
-    """A longer one is cut at a line's end and says so; GitHub would drop it whole."""
+    """A longer one is cut at the end of a line with a note; GitHub would drop all of it."""
     file = tmp_path / "summary"
     runner = Runner.from_environment({"GITHUB_STEP_SUMMARY": str(file)}, io.StringIO())
     runner.add_summary("first\n" + "é" * 100 + "\n")

@@ -29,20 +29,20 @@ def test_a_target_is_enough(tmp_path: Path) -> None:
 
 
 def test_a_blank_input_is_one_that_was_left_out(tmp_path: Path) -> None:
-    """An action hands every input on, those that nobody gave as the empty text."""
+    """The action passes every input, an absent one as an empty text."""
     blank = {field.variable: "" for field in FIELDS}
     assert read_inputs({**blank, "SIGNET_LANE_TARGET": "mine"}, tmp_path) == read(tmp_path)
 
 
 def test_the_example_of_each_input_is_one(tmp_path: Path) -> None:
-    """What a complaint proposes is accepted."""
+    """The example in an error message is a valid value."""
     (tmp_path / "packages" / "connector").mkdir(parents=True)
     (tmp_path / "packages" / "connector" / "signet-baseline.json").touch()
     read_inputs({field.variable: field.example for field in FIELDS}, tmp_path)
 
 
 def test_a_target_has_a_number_of_sessions_of_its_own(tmp_path: Path) -> None:
-    """The run is told a number of generated sessions only where the lane is."""
+    """The run gets a number of generated sessions only if the lane has one."""
     assert "scenarios" not in options(read(tmp_path))
     assert options(read(tmp_path, scenarios="7"))["scenarios"] == "7"
 
@@ -91,7 +91,7 @@ def test_daemons_that_may_be_named(tmp_path: Path, daemon: str) -> None:
     ],
 )
 def test_a_value_of_another_shape_is_refused(tmp_path: Path, name: str, value: str) -> None:
-    """What a shell, a workflow command or an option parser could obey is no input."""
+    """Text that a shell, a workflow command or an option parser could obey is refused."""
     with pytest.raises(UsageError) as refused:
         read(tmp_path, **{name: value})
     assert refused.value.where == f"SIGNET_LANE_{name.upper()}"
@@ -99,7 +99,7 @@ def test_a_value_of_another_shape_is_refused(tmp_path: Path, name: str, value: s
 
 
 def test_what_an_input_is_stands_in_its_refusal(tmp_path: Path) -> None:
-    """The message is a sentence: what the input is, in the words of the help."""
+    """The message is a sentence that describes the input in the words of the help."""
     with pytest.raises(UsageError) as refused:
         read(tmp_path, strict="maybe")
     assert refused.value.message.startswith("'maybe' does not fit: strict is true if a WARN fails the lane too")
@@ -113,7 +113,7 @@ def test_a_missing_target_is_told(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_variable_is_refused(tmp_path: Path) -> None:
-    """A variable of the lane's prefix that is no input does not go by unnoticed."""
+    """A variable with the lane's prefix that is no input is an error."""
     for name in ("scenario", "zeal"):
         with pytest.raises(UsageError, match="is not an input") as refused:
             read(tmp_path, python="python3", **{name: "5"})
@@ -133,7 +133,7 @@ def test_a_path_stays_in_the_workspace(tmp_path: Path, name: str, value: str) ->
 
 
 def test_a_link_to_itself_leads_nowhere(tmp_path: Path) -> None:
-    """The lane takes it neither for a folder nor for a baseline, and writes no report to it."""
+    """The lane takes it neither as a folder nor as a baseline, and writes no report to it."""
     (tmp_path / "loop").symlink_to("loop")
     for name, says in (("working_directory", "is not a folder"), ("baseline", "is not a file")):
         with pytest.raises(UsageError, match=says):
@@ -143,13 +143,13 @@ def test_a_link_to_itself_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_baseline_must_be_there(tmp_path: Path) -> None:
-    """A named file of known failures that does not exist is no empty one."""
+    """A named baseline that does not exist is an error, not an empty one."""
     with pytest.raises(UsageError, match="is not a file"):
         read(tmp_path, baseline="known.json")
 
 
 def test_an_earlier_report_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    """In CI a report folder that holds something, or a file in its place, is refused; an empty folder is new."""
+    """In CI a used report folder, or a file in its place, is refused; an empty folder counts as new."""
     report = tmp_path / "signet-report"
     report.mkdir()
     assert with_new_report(read(tmp_path), ci=True) == read(tmp_path)
@@ -162,7 +162,7 @@ def test_an_earlier_report_is_not_taken_for_this_one(tmp_path: Path) -> None:
 
 
 def test_a_second_run_on_a_machine_takes_the_next_name(tmp_path: Path) -> None:
-    """Outside CI the report goes into the next free folder beside the one of the run before."""
+    """Outside CI the report goes into the next free folder beside the previous one."""
     for name in ("signet-report", "signet-report-2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "report.json").write_text("{}")
@@ -170,7 +170,7 @@ def test_a_second_run_on_a_machine_takes_the_next_name(tmp_path: Path) -> None:
 
 
 def test_paths_start_from_the_working_directory(tmp_path: Path) -> None:
-    """Report and baseline lie beside the connector's settings."""
+    """Report and baseline are beside the connector's settings."""
     folder = tmp_path / "packages" / "pi"
     folder.mkdir(parents=True)
     inputs = read(tmp_path, working_directory="packages/pi")

@@ -17,7 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(name="installed")
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Says what pip noted of the kit's source; a real distribution's folder, on a path of its own."""
+    """Fake pip's note of the kit's source, with the folder of a real distribution on a path of its own."""
 
     def note(noted: object) -> None:
         folder = tmp_path / "signet_conformance-0.dist-info"
@@ -52,13 +52,13 @@ def test_pip_notes_the_commit(installed: Any, address: str) -> None:
     ],
 )
 def test_another_source_is_no_pin(installed: Any, noted: object) -> None:
-    """A package index, an archive, another host or a folder without a repository give none."""
+    """A package index, an archive, another host and a folder without a repository give no pin."""
     installed(noted)
     assert workflow.installed_pin() is None
 
 
 def test_a_checkout_is_pinned_to_its_commit(installed: Any, tmp_path: Path) -> None:
-    """A kit installed from a clone is pinned to where the clone stands, at its remote."""
+    """A kit installed from a clone is pinned to the clone's commit at its remote."""
     clone = tmp_path / "a clone"
     clone.mkdir()
     for words in (

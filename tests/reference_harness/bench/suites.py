@@ -14,7 +14,7 @@ COLOURS = ("red", "green", "blue", "white")
 
 
 def hut_lines(scenarios: int = 3) -> list[dict[str, Any]]:
-    """A suite of some scenarios, each with four facts, three questions and one that nothing answers."""
+    """A suite of some scenarios, each with four facts, three questions, and one that no fact answers."""
     lines: list[dict[str, Any]] = [HEAD]
     for number in range(scenarios):
         lines.append({"kind": "scenario", "id": f"valley-{number}"})
@@ -44,12 +44,12 @@ def data(lines: list[dict[str, Any]]) -> bytes:
 
 
 def suite(lines: list[dict[str, Any]]) -> Suite:
-    """The suite that lines make."""
+    """The suite of these lines."""
     return parse_suite(data(lines), "huts.jsonl")
 
 
 def run(lines: list[dict[str, Any]], out: Path, **given: Any) -> int:
-    """The exit status of `signet-harness bench run` on a suite, with the options that are given."""
+    """Run `signet-harness bench run` on a suite with these options; return the exit status."""
     file = out.parent / "huts.jsonl"
     if "suite" not in given and not (file.exists() and file.read_bytes() == data(lines)):
         file.write_bytes(data(lines))

@@ -1,4 +1,4 @@
-"""Suites made of data sets that others publish, from small files in their formats."""
+"""Suites converted from published data sets, by small files in their formats."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ BEAM = {
 
 
 def suite(name: str, value: Any, folder: Path) -> Suite:
-    """The suite made of a file that holds `value`."""
+    """The suite converted from a file that holds `value`."""
     file = folder / "source.json"
     file.write_text(json.dumps(value), "utf-8")
     return parse_suite(convert(name, file), "made")
 
 
 def test_locomo_turns_are_facts_in_the_order_of_their_sessions(tmp_path: Path) -> None:
-    """A turn keeps its id, who said it, and when; what its picture shows only where that is asked for."""
+    """A turn keeps id, speaker and time, and the caption of its picture if that is requested."""
     plain = [step for step in suite("locomo", LOCOMO, tmp_path).steps() if isinstance(step, SuiteFact)]
     assert [(fact.id, fact.text, fact.at) for fact in plain] == [
         ("D1:1", "Ann: Hello!", "2023-05-08T13:56:00Z"),
@@ -106,7 +106,7 @@ def test_locomo_turns_are_facts_in_the_order_of_their_sessions(tmp_path: Path) -
 
 
 def test_locomo_evidence_is_mended_where_that_is_plain(tmp_path: Path) -> None:
-    """Entries that hold several turns, or a zero too many, are read; turns that do not exist are left out and told."""
+    """Entries of several turns, or with an extra zero, are read; turns that do not exist are left out and counted."""
     made = suite("locomo", LOCOMO, tmp_path)
     queries = [step for step in made.steps() if isinstance(step, SuiteQuery)]
     assert [query.evidence for query in queries] == [("D1:1", "D2:1"), ("D2:1",), ()]
@@ -124,7 +124,7 @@ def test_longmemeval_questions_have_a_history_of_their_own(tmp_path: Path) -> No
 
 
 def test_memoryagentbench_facts_that_hold_an_answer_are_evidence(tmp_path: Path) -> None:
-    """A numbered list is split into its facts, without their numbers."""
+    """A numbered list is split into its facts, without the numbers."""
     made = suite("memoryagentbench", [MEMORYAGENTBENCH], tmp_path)
     facts = [step.text for step in made.steps() if isinstance(step, SuiteFact)]
     assert facts == ["The flag of Nol is green.", "Nol lies in the north."]
@@ -132,7 +132,7 @@ def test_memoryagentbench_facts_that_hold_an_answer_are_evidence(tmp_path: Path)
 
 
 def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
-    """Both layouts make the same steps; a generator's index is taken off."""
+    """Both layouts give the same steps; the generator's mark is removed."""
     records = suite("beam", [BEAM], tmp_path)
     folder = tmp_path / "chats" / "7"
     (folder / "probing_questions").mkdir(parents=True)
@@ -151,7 +151,7 @@ def test_beam_is_read_as_a_folder_and_as_records(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["locomo", "longmemeval", "memoryagentbench", "beam"])
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[1]", b'[{"context": 1}]', b'{"a": 1}', b"9" * 5000])
 def test_another_file_is_refused_by_name_and_pointer(name: str, content: bytes, tmp_path: Path) -> None:
-    """Whatever is given for a published file, the refusal says where it differs."""
+    """The error says where the file differs from a published one."""
     file = tmp_path / "other.json"
     file.write_bytes(content)
     with pytest.raises(DocumentError) as raised:

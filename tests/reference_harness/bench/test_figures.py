@@ -1,4 +1,4 @@
-"""Figures: against values computed by hand."""
+"""Figures, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from signet_reference_harness.bench import answering, figures
 
 
 def test_figures_follow_from_ranks() -> None:
-    """Hits and reciprocal rank count the best evidence, recall every one of them, nDCG their places."""
+    """Hits and reciprocal rank count the best evidence, recall all evidence, nDCG the places."""
     ranking = ["x", "b", "y", "a", *(f"z{n}" for n in range(6))]
     computed = figures.of_questions({"q\0 1": (["a", "b", "c"], ranking), "empty": (["a"], [])})
     ideal = sum(1 / math.log2(place + 1) for place in (1, 2, 3))
@@ -28,13 +28,13 @@ def test_figures_follow_from_ranks() -> None:
 
 
 def test_what_stands_below_the_tenth_place_does_not_count() -> None:
-    """All figures look at ten rows."""
+    """All figures use ten rows."""
     computed = figures.of_questions({"q": (["a"], [*(f"z{n}" for n in range(10)), "a"])})
     assert set(computed["q"].values()) == {0.0}
 
 
 def test_an_interval_is_the_same_each_time_and_holds_the_mean() -> None:
-    """The seed is fixed; values that do not differ have no width."""
+    """The seed is fixed; equal values have an interval without width."""
     values = [0.0, 1.0, 1.0, 0.0, 1.0] * 8
     low, high = figures.interval(values) or (1.0, 0.0)
     assert figures.interval(values) == (low, high)
@@ -63,11 +63,11 @@ def test_percentiles_are_values_that_were_measured() -> None:
     ],
 )
 def test_f1_counts_stems_as_locomo_does(answer: str, expected: str | None, category: str | None, f1: float) -> None:
-    """Lists by their parts, reasons cut off, refusals by their words."""
+    """Lists by their parts, without added reasons, refusals by their words."""
     assert answering.f1_score(answer, expected, category) == f1
 
 
 def test_exact_looks_past_case_punctuation_and_articles() -> None:
-    """Nothing else."""
+    """It ignores nothing else."""
     assert answering.exact_match("The Red, hut.", "red hut") == 1.0
     assert answering.exact_match("red huts", "red hut") == 0.0

@@ -1,4 +1,4 @@
-"""A run leaves the user's own Signet alone, and runs beside each other do not see each other."""
+"""A run does not touch the user's own Signet, and parallel runs do not affect each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.processes import Watched, descendants
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of a user of Signet, with a database that has something in it."""
+    """The home of a Signet user, with a database that is not empty."""
     folder = tmp_path / "home"
     memory = folder / ".agents" / "memory"
     memory.mkdir(parents=True)
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """What every file of a folder holds."""
+    """The hash of every file in a folder."""
     return {
         str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*"))
@@ -60,7 +60,7 @@ def open_files(processes: Iterable[int]) -> Iterator[Path]:
 
 
 def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> None:
-    """Two that hold memories side by side have their own files open, find their own, and touch no file of the user."""
+    """Two parallel daemons have files and memories of their own, and touch no file of the user."""
     before = hashes(home)
     running_before = descendants(os.getpid())  # other tests of this process may have a daemon too
     scenario_runs = suite(hut_lines(2)).scenario_runs
@@ -96,7 +96,7 @@ def test_daemons_of_a_run_keep_to_their_folders(home: Path, tmp_path: Path) -> N
 
 
 def test_a_program_of_a_run_sees_no_place_of_the_user(home: Path, tmp_path: Path) -> None:
-    """Home, workspace and every folder for settings lie in the run's; no variable of Signet's is handed on."""
+    """Home, workspace and settings are in the run's folder, and no Signet variable of the user is passed on."""
     environment = DatabaseFolder(tmp_path / "run").environment()
     assert not [name for name, value in environment.items() if str(home) in value]
     assert environment["SIGNET_PATH"].startswith(str(tmp_path / "run"))
@@ -104,7 +104,7 @@ def test_a_program_of_a_run_sees_no_place_of_the_user(home: Path, tmp_path: Path
 
 
 def test_a_database_to_begin_with_is_only_read(home: Path, tmp_path: Path) -> None:
-    """It is opened for reading, never by SQLite, and the copy holds what it holds."""
+    """It is opened for reading, never by SQLite, and the copy has the same content."""
     path = home / ".agents" / "memory" / "memories.db"
     events: list[tuple[str, Any]] = []
     watching = True
@@ -129,7 +129,7 @@ def test_a_database_to_begin_with_is_only_read(home: Path, tmp_path: Path) -> No
 
 
 def test_a_database_that_is_written_meanwhile_is_refused(home: Path, tmp_path: Path) -> None:
-    """A copy of half a change would be neither the old database nor the new one."""
+    """A copy with half of a change would be neither the old nor the new database."""
     path = home / ".agents" / "memory" / "memories.db"
     database = Database.load(path)
     path.write_bytes(path.read_bytes() + b"\0" * 4096)
@@ -148,7 +148,7 @@ def test_a_file_without_a_database_is_refused(content: bytes | None, tmp_path: P
 
 
 def test_what_a_run_started_ends_with_it() -> None:
-    """However the run ends, its programs see the end of their standard input, and are ended as a group."""
+    """However the run ends, its programs get the end of their standard input, and are killed as a group."""
     keeper = subprocess.Popen(
         [
             *(sys.executable, "-I", "-S", guardian.__file__, "0", "5"),

@@ -1,4 +1,4 @@
-"""The page on the benchmark: its suite can be read, and its commands run."""
+"""The page on the benchmark: its suite is valid, and its commands run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "harness" / "bench.md"
 def test_the_commands_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each one that is marked as executed, on the suite of the page; what it shows of their output is so."""
+    """Each marked command runs on the page's suite, and its output is as shown."""
     text = PAGE.read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     (lines,) = re.findall(r"```jsonl\n(.*?)```", text, re.DOTALL)

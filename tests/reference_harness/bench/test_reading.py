@@ -1,4 +1,4 @@
-"""Suites: what a good one holds, and which line a bad one is told about."""
+"""Reading suites: a valid suite, and errors that name their line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FACT = {"kind": "fact", "id": "f", "text": "The hut is red."}
 
 
 def lines(*values: object) -> bytes:
-    """A suite's bytes; a text stands as it is."""
+    """The bytes of a suite; a text is taken unchanged."""
     return b"".join((v if isinstance(v, str) else json.dumps(v)).encode() + b"\n" for v in values)
 
 
 def test_the_own_suite_can_be_read() -> None:
-    """The suite in the wheel keeps to the format, and holds questions and assertions."""
+    """The suite in the wheel is valid, and has questions and assertions."""
     counts = own_suite().counts()
     assert counts["questions"] > 20
     assert counts["assertions"] > 10
@@ -50,7 +50,7 @@ def test_the_own_suite_can_be_read() -> None:
     ],
 )
 def test_a_broken_suite_is_told_by_its_line(values: list[object], told: str) -> None:
-    """Each fault names file and line, and what to do."""
+    """Each error has file, line and remedy."""
     with pytest.raises(SuiteError) as raised:
         parse_suite(lines(*values), "s")
     assert told in raised.value.message
@@ -58,7 +58,7 @@ def test_a_broken_suite_is_told_by_its_line(values: list[object], told: str) -> 
 
 
 def test_every_fault_is_told_at_once() -> None:
-    """A reader mends a suite once, not once a fault."""
+    """So an author corrects a suite once, not once per error."""
     broken = lines(HEAD, SCENARIO, {"kind": "fcat"}, FACT, FACT, "{")
     with pytest.raises(SuiteError) as raised:
         parse_suite(broken, "s")

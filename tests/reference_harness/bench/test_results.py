@@ -1,4 +1,4 @@
-"""What is made of a run: a comparison, training pairs, a model's answers, and how far it is."""
+"""Documents of a run: comparison, training pairs, a model's answers, and the progress line."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ SCHEMAS = Path(__file__).parents[3] / "schemas" / "harness"
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[Path, Path]:
-    """The folders of a good run and of one that only knows what came last."""
+    """The folders of a good run, and of one by recency alone."""
     for subject in ("fts5", "recent"):
         run(hut_lines(), tmp_path / subject, subject=subject, emit_pairs=tmp_path / f"{subject}.pairs")
     return tmp_path / "fts5", tmp_path / "recent"
 
 
 def test_documents_keep_to_their_schemas(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    """Result, times, comparison and pairs, as they stand in files."""
+    """The files of result, times, comparison and pairs are valid."""
     first, second = map(comparing.read_result, runs)
     documents = {
         "signet-bench-result-1": result(runs[0]),
@@ -52,7 +52,7 @@ def test_documents_keep_to_their_schemas(runs: tuple[Path, Path], tmp_path: Path
 
 
 def test_a_comparison_is_by_question(runs: tuple[Path, Path]) -> None:
-    """Its differences are those of the figures, each with an interval; the questions that changed are named."""
+    """Its differences are those of the figures, each with an interval; changed questions are named."""
     comparison = comparing.compare(*map(comparing.read_result, runs))
     assert comparison.figures["mrr@10"].first == 1.0
     assert comparison.figures["mrr@10"].difference == round(sum([1 / 4, 1 / 3, 1 / 2]) / 3 - 1, 6)
@@ -63,7 +63,7 @@ def test_a_comparison_is_by_question(runs: tuple[Path, Path]) -> None:
 
 
 def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
-    """The terminal has the figures and the questions; the page escapes what a suite says."""
+    """The terminal has figures and questions; the page escapes texts of a suite."""
     comparison = comparing.compare(*map(comparing.read_result, runs))
     console = Console(file=io.StringIO(), width=120)
     comparing.show(comparison, console)
@@ -79,7 +79,7 @@ def test_a_comparison_is_shown_and_drawn(runs: tuple[Path, Path]) -> None:
 
 
 def test_any_number_of_results_is_compared_with_the_first(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    """A row each, in the terminal and in the plot; as JSON each pair; one result alone is refused."""
+    """Terminal and plot have a row for each, JSON each pair; a single result is refused."""
     again = shutil.copytree(runs[0], tmp_path / "again")
     three = [str(runs[1]), str(runs[0] / "result.json"), str(again)]
     done = CliRunner().invoke(commands, ["bench", "compare", *three, "--html", str(tmp_path / "plot.html")])
@@ -94,7 +94,7 @@ def test_any_number_of_results_is_compared_with_the_first(runs: tuple[Path, Path
 
 
 def test_no_figure_is_cut_to_the_width_of_a_pipe(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    """Long names of runs take no column of figures away, and no line ends in blanks."""
+    """Long names of runs hide no column, and no line ends in blanks."""
     three = [shutil.copytree(runs[0], tmp_path / f"{'a-run-with-a-long-name-' * 3}{n}") for n in range(3)]
     done = CliRunner().invoke(commands, ["bench", "compare", *map(str, three)])
     assert "…" not in done.output
@@ -104,7 +104,7 @@ def test_no_figure_is_cut_to_the_width_of_a_pipe(runs: tuple[Path, Path], tmp_pa
 
 
 def test_a_category_that_a_result_lacks_is_none(runs: tuple[Path, Path]) -> None:
-    """A baseline is asked nothing that only a session asks."""
+    """A baseline gets no questions that need a session."""
     first, second = map(comparing.read_result, runs)
     second = second.model_copy(update={"by_category": {"hut": second.by_category["hut"]}})
     console = Console(file=io.StringIO(), width=120)
@@ -117,7 +117,7 @@ def test_a_category_that_a_result_lacks_is_none(runs: tuple[Path, Path]) -> None
 
 
 def test_unanswerable_questions_are_in_no_overall_figure(tmp_path: Path) -> None:
-    """Their evidence answers nothing: they have a category's figures, change no comparison and train no scorer."""
+    """They have figures of their own category, and are in no comparison and no training pair."""
     lines = hut_lines()
     adversarial = [line | {"category": "adversarial"} if line.get("id") == "q0" else line for line in lines]
     for subject in ("fts5", "recent"):
@@ -133,7 +133,7 @@ def test_unanswerable_questions_are_in_no_overall_figure(tmp_path: Path) -> None
 
 
 def test_results_of_two_suites_are_not_compared(runs: tuple[Path, Path]) -> None:
-    """Their questions are not the same."""
+    """Their questions differ."""
     first = comparing.read_result(runs[0])
     other = first.model_copy(update={"suite": first.suite.model_copy(update={"sha256": "0" * 64})})
     with pytest.raises(ConfigError, match="are of two suites"):
@@ -141,7 +141,7 @@ def test_results_of_two_suites_are_not_compared(runs: tuple[Path, Path]) -> None
 
 
 def test_a_file_without_a_result_is_refused(tmp_path: Path) -> None:
-    """By name, whether it is absent or something else."""
+    """The error names it, whether it is missing or something else."""
     (tmp_path / "x.json").write_text("{}")
     for path in (tmp_path, tmp_path / "x.json"):
         with pytest.raises(DocumentError, match=r"\.json: "):
@@ -149,7 +149,7 @@ def test_a_file_without_a_result_is_refused(tmp_path: Path) -> None:
 
 
 def test_pairs_hold_candidates_and_outcome(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    """One for each question that has evidence, in the order of the suite, with the words of each memory."""
+    """One for each question with evidence, in the order of the suite, with the text of each memory."""
     pairs = list(read_pairs(tmp_path / "recent.pairs"))
     assert len(pairs) == 9
     assert pairs[0].run == result(runs[1])["run"]
@@ -166,7 +166,7 @@ def test_pairs_hold_candidates_and_outcome(runs: tuple[Path, Path], tmp_path: Pa
 
 @pytest.mark.parametrize("synthetic", [None, False, "true", 1])
 def test_a_row_that_is_not_synthetic_is_refused(synthetic: object, runs: tuple[Path, Path], tmp_path: Path) -> None:
-    """Whatever else it says: what was lived is not mixed with what was made up."""
+    """Real sessions are not mixed with generated ones, whatever else the row says."""
     del runs
     row = json.loads((tmp_path / "fts5.pairs").read_text().splitlines()[0])
     row.pop("synthetic")
@@ -183,7 +183,7 @@ class Strict:
     prompt = "Is it the same word?"
 
     def score(self, question: str, expected: str | None, answer: str) -> float:
-        """1 for the very same."""
+        """1 for an equal text."""
         del question
         return float(expected == answer)
 
@@ -191,7 +191,7 @@ class Strict:
 def answer_with(
     texts: list[str], runs: tuple[Path, Path], judge: Any = None, price: float | None = None
 ) -> answering.Answers:
-    """The answers of a model that says these texts, one after the other."""
+    """The answers of a model that gives these texts in order."""
     read = comparing.read_result(runs[0])
     huts = suite(hut_lines())
     provider = ScriptedProvider([CompletionResult(content=text) for text in texts])
@@ -205,7 +205,7 @@ def answer_with(
 
 
 def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
-    """A judge is named with its model and prompt, and is never the headline."""
+    """A judge is named with model and prompt, and its score is not the main figure."""
     comparison = answer_with(["Hut 0.", "hut 1", "none"] * 3, runs, Strict())
     scores = {"questions": 9, "exact": 0.666667, "f1": 0.666667, "judged": 0.333333}
     tokens = sum(answer.tokens for answer in comparison.answers) / 9
@@ -218,7 +218,7 @@ def test_answers_are_scored_apart(runs: tuple[Path, Path]) -> None:
 
 
 def test_equal_answers_make_equal_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that says the same leaves the same document; how long it took is among the times."""
+    """Equal answers give an equal document; durations are in the times."""
     for name in ("one", "two"):
         provider = ScriptedProvider([CompletionResult(content="hut 0")] * 9)
         monkeypatch.setattr(settings, "make_provider", lambda _asked, made=provider: made)
@@ -241,7 +241,7 @@ def test_equal_answers_make_equal_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_a_model_judges_in_one_word(said: str, score: float) -> None:
-    """Whatever is not plainly correct is not; the question, what was expected and the answer are what it reads."""
+    """Only a plain CORRECT counts; the model reads question, expected answer and answer."""
     provider = ScriptedProvider([CompletionResult(content=said)])
     judge = answering.ModelJudge(provider, "judge-1")
     assert asyncio.run(judge.score("Which hut?", None, "No idea.")) == score
@@ -251,7 +251,7 @@ def test_a_model_judges_in_one_word(said: str, score: float) -> None:
 
 
 def test_memories_have_a_price(runs: tuple[Path, Path]) -> None:
-    """Of the tokens that were read for a question, in dollars."""
+    """The dollars for the tokens of memories read per question."""
     answers = answer_with(["hut 0"] * 9, runs, price=1_000_000.0)
     assert answers.price == answers.overall.tokens
 
@@ -259,7 +259,7 @@ def test_memories_have_a_price(runs: tuple[Path, Path]) -> None:
 def test_questions_that_the_facts_do_not_answer_stand_apart(
     runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model that says it does not know is right there, and does not raise the figures of the others."""
+    """A model that says it does not know is right, but that does not raise the other figures."""
     monkeypatch.setattr(answering, "UNANSWERABLE", frozenset({comparing.read_result(runs[0]).questions[0].category}))
     answers = answer_with(["not mentioned"] * 9, runs)
     assert answers.unanswerable is not None
@@ -268,14 +268,14 @@ def test_questions_that_the_facts_do_not_answer_stand_apart(
 
 
 def test_a_question_is_not_asked_twice(runs: tuple[Path, Path]) -> None:
-    """What a model answered before it failed is kept, and counts when the run goes on."""
+    """Answers before a failure are kept, and count when the run is continued."""
     with pytest.raises(BenchFailureError, match=r"scenario valley-1, line 17: the model: the script has no completion"):
         answer_with(["hut 0", "hut 1", "hut 2", "hut 0"], runs)
     assert answer_with(["hut 1", "hut 2", "hut 0", "hut 1", "hut 2"], runs).overall.exact == 1.0
 
 
 def test_progress_in_a_log_is_a_line_now_and_then() -> None:
-    """No line is rewritten, none is longer than a terminal is wide, and a short run says nothing."""
+    """No line is rewritten or wider than a terminal, and a short run prints nothing."""
     stream = io.StringIO()
     progress = ProgressLine(4, "steps", stream=stream)
     progress.step()

@@ -1,4 +1,4 @@
-"""Runs: what is measured, what is kept when one is ended, and what goes wrong."""
+"""Runs: what they measure, what is kept when one ends early, and errors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.support.small_files import small_files
 
 @pytest.fixture(autouse=True)
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of Signet's comes from outside."""
+    """No Signet variable is set."""
     for name in ("SIGNET_TOKEN", "SIGNET_API_KEY", "SIGNET_DAEMON_URL"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("subject", ["fts5", "bm25s", "recent"])
 def test_a_baseline_ranks_the_facts_of_its_scenario(subject: str, tmp_path: Path) -> None:
-    """Each question has its ranks; the one without evidence stands apart, and assertions are not asked of it."""
+    """Each question has its ranks; one without evidence is listed separately, and assertions do not apply."""
     assert run(hut_lines(), tmp_path / "out", subject=subject) == 0
     written = result(tmp_path / "out")
     assert written["overall"]["questions"] == 9
@@ -39,7 +39,7 @@ def test_a_baseline_ranks_the_facts_of_its_scenario(subject: str, tmp_path: Path
 def test_the_own_suite_holds_on_the_embedded_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the suite asserts of compaction, agents, sessions and forgetting holds; figures and times are printed."""
+    """Assertions on compaction, agents, sessions and forgetting hold; figures and times are printed."""
     monkeypatch.chdir(tmp_path)
     assert run([], tmp_path / "out", suite=None, clock="fixed") == 0
     written = result(tmp_path / "out")
@@ -53,7 +53,7 @@ def test_the_own_suite_holds_on_the_embedded_daemon(
 
 
 def test_a_run_killed_at_any_moment_comes_to_the_same_figures(tmp_path: Path) -> None:
-    """Whatever part of the log a kill left, the same command goes on to the very same result."""
+    """After any part of the log, the same command continues to an equal result."""
     whole = tmp_path / "whole"
     assert run(hut_lines(), whole, subject="fts5") == 0
     log = (whole / NAME).read_bytes()
@@ -66,7 +66,7 @@ def test_a_run_killed_at_any_moment_comes_to_the_same_figures(tmp_path: Path) ->
 
 
 def test_a_finished_run_is_not_done_again(tmp_path: Path) -> None:
-    """Its log says that every database is done: nothing is added."""
+    """Its log has every database, so nothing is added."""
     out = tmp_path / "out"
     run(hut_lines(), out, subject="fts5")
     before = (out / NAME).read_bytes()
@@ -75,7 +75,7 @@ def test_a_finished_run_is_not_done_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_takes_one_run(tmp_path: Path) -> None:
-    """Another subject, suite or setting goes elsewhere."""
+    """Another subject, suite or setting needs another folder."""
     run(hut_lines(), tmp_path / "out", subject="fts5")
     for given in ({"subject": "recent"}, {"subject": "fts5", "limit": 3}):
         with pytest.raises(ConfigError, match="holds another run"):
@@ -85,7 +85,7 @@ def test_a_folder_takes_one_run(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_a_run_that_can_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The status is 1, the message names the file, and what fitted into it counts."""
+    """The status is 1, the message names the file, and the written records count."""
     (tmp_path / "huts.jsonl").write_bytes(data(hut_lines()))
     with small_files(2048):
         assert run(hut_lines(), tmp_path / "out", subject="fts5") == 1
@@ -98,7 +98,7 @@ def test_a_full_disk_ends_a_run_that_can_go_on(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_result_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A folder that is gone is an error that names the file, and leaves nothing beside it."""
+    """A missing folder is an error that names the file; no part of it is left."""
     with pytest.raises(BenchFailureError, match=r"gone/result.json: cannot be written"):
         write_text("x", tmp_path / "gone" / "result.json")
     assert list(tmp_path.iterdir()) == []
@@ -107,7 +107,7 @@ def test_a_result_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_daemon_at_a_url_is_written_to_only_when_that_is_allowed(
     daemon: RecordingDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its workspace is shown first; without consent nothing but /health is asked."""
+    """Its workspace is printed first; without consent only /health is called."""
     daemon.always["/health"] = Answer({"status": "healthy", "agentsDir": "/home/ann/.agents"})
     with pytest.raises(ConfigError, match=r"its workspace is /home/ann/.agents"):
         run(hut_lines(1), tmp_path / "out", daemon=daemon.origin)
@@ -124,7 +124,7 @@ def test_a_daemon_at_a_url_is_written_to_only_when_that_is_allowed(
 def test_a_daemon_that_dies_is_told_with_the_line(
     path: str, daemon: RecordingDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The status is 1; what was answered before is in the log, and the run goes on later."""
+    """The status is 1; earlier answers are in the log, and the run can be continued."""
     good = Answer({"id": "m-1"}) if path == REMEMBER else Answer({"results": []})
     daemon.answers[path] = [good, Answer(fault="reset"), Answer(fault="reset")]
     assert run(hut_lines(1), tmp_path / "out", daemon=daemon.origin, allow_writes=True) == 1
@@ -140,7 +140,7 @@ def test_a_daemon_that_dies_is_told_with_the_line(
 def test_a_refusal_of_the_daemon_is_told_with_the_line(
     daemon: RecordingDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A save that is not accepted would make every figure after it wrong: the run ends."""
+    """A refused save would falsify every later figure: the run ends."""
     daemon.answers[REMEMBER] = [Answer({"error": "frozen"}, 503)]
     assert run(hut_lines(1), tmp_path / "out", daemon=daemon.origin, allow_writes=True) == 1
     assert "line 3: the daemon refused or broke off: hooks-remember: http: status 503 frozen" in capsys.readouterr().err
@@ -149,21 +149,21 @@ def test_a_refusal_of_the_daemon_is_told_with_the_line(
 def test_a_failed_assertion_is_told_and_is_the_exit_status(
     daemon: RecordingDaemon, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its line and the memory that is missing are printed."""
+    """Its line and the missing memory are printed."""
     daemon.always[REMEMBER] = Answer({"ids": ["m-1"]})
     assert run(hut_lines(1), tmp_path / "out", daemon=daemon.origin, allow_writes=True) == 1
     assert "line 7, scenario valley-0: red is missing" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    """By name, before anything is started."""
+    """The error names it, before anything is started."""
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"file/out: Not a directory"):
         run(hut_lines(1), tmp_path / "file" / "out", subject="fts5", suite=None)
 
 
 def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
-    """The refusal names those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(ConfigError) as raised:
         run(hut_lines(1), tmp_path / "out", subject="elastic")
     assert "fts5" in str(raised.value.remedy)
@@ -185,7 +185,7 @@ def test_an_unknown_subject_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_contradict_each_other_are_refused(given: dict[str, Any], told: str, tmp_path: Path) -> None:
-    """Before anything is started or written, and with what to do."""
+    """Before anything is started or written, with a remedy."""
     with pytest.raises(ConfigError, match=told) as raised:
         run(hut_lines(1), tmp_path / "out", **given)
     assert raised.value.remedy
@@ -205,7 +205,7 @@ def test_an_embedded_daemon_of_no_known_version_is_wrong_usage(tmp_path: Path) -
 def test_a_command_that_starts_no_daemon_is_told(
     command: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the last words of the program, and what is expected of it."""
+    """The error has the program's last output and a remedy."""
     assert run(hut_lines(1), tmp_path / "out", daemon=command) == 1
     said = capsys.readouterr().err
     assert told in said

@@ -1,4 +1,4 @@
-"""A sweep performs a suite under several settings, and shows their figures side by side."""
+"""A sweep runs a suite with several settings, and shows their figures side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .suites import hut_lines
 
 
 def sweep_file(folder: Path, text: str) -> Path:
-    """The settings, beside a suite of huts."""
+    """The settings file, beside a suite of huts."""
     (folder / "huts.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in hut_lines()))
     path = folder / "settings.yaml"
     path.write_text(text)
@@ -22,7 +22,7 @@ def sweep_file(folder: Path, text: str) -> Path:
 
 
 def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table, the document and the plot hold all of them; what is done is not done again."""
+    """Table, document and plot have all settings; finished runs are not repeated."""
     path = sweep_file(
         tmp_path, "suite: huts.jsonl\nruns:\n  words: {subject: fts5}\n  newest: {subject: recent, limit: 2}\n"
     )
@@ -54,7 +54,7 @@ def test_each_setting_is_a_row_with_intervals(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_settings_that_cannot_be_used_are_named(tmp_path: Path, text: str, told: str) -> None:
-    """With the file, and what is wrong there."""
+    """The error names the file and the problem."""
     with pytest.raises(HarnessError) as refused:
         read_sweep(sweep_file(tmp_path, text))
     assert told in refused.value.message

@@ -18,7 +18,7 @@ def scripted_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]
 
 @pytest.fixture
 def serve(scripted_model: Served) -> Serve:
-    """Plays a script, given as its members but `format`; the requests of tests before are forgotten."""
+    """Play a script, given as its members except `format`; requests of earlier tests are forgotten."""
 
     def play(**script: object) -> Served:
         scripted_model.play(**script)

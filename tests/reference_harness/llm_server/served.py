@@ -1,4 +1,4 @@
-"""A running scripted model server, as a test speaks to it."""
+"""A running scripted model server, as tests use it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PATIENCE_S = 60.0
 
 
 class Serve(Protocol):
-    """Plays a script, given as its members but `format`."""
+    """Plays a script, given as its members except `format`."""
 
     def __call__(self, **script: object) -> Served:
         """The server, with that script."""
 
 
 class Served:
-    """The server's address, and what it tells of itself."""
+    """The server's address, with its requests."""
 
     def __init__(self, url: str, process: warm.Begun) -> None:
         self.url = url
@@ -35,7 +35,7 @@ class Served:
         self.last = 0
 
     def play(self, **script: object) -> None:
-        """Play a script, given as its members but `format`; `last` is then the number of the last request before."""
+        """Play a script, given as its members except `format`; `last` is then the number of the request before."""
         self.http.put("/script", json={"format": "signet-llm/1", **script}).raise_for_status()
         self.last = self.http.delete("/requests").raise_for_status().json()["last"]
 
@@ -47,7 +47,7 @@ class Served:
 
 @contextmanager
 def started(path: Path, *options: str, **script: object) -> Iterator[Served]:
-    """A server for a script, which is written to `path`; at the end its standard input closes, and so it ends."""
+    """Start a server for a script, which is written to `path`; at the end close its standard input, which ends it."""
     path.write_text(json.dumps({"format": "signet-llm/1", **script}))
     command = [sys.executable, "-m", "signet_reference_harness.cli", "llm", str(path), "--until-stdin-closes", *options]
     process = warm.begin(command, os.environ)

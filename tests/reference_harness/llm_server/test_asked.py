@@ -1,4 +1,4 @@
-"""Requests of all interfaces in one form, whatever programs put into them."""
+"""Requests of all interfaces are read into one form, whatever they contain."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.NAME)
 def test_a_talk_reads_alike_in_every_interface(api: Any) -> None:
-    """System prompt, talk, the call of a tool and its result stand in the same order under the same names."""
+    """System prompt, conversation, tool call and result have the same order and names."""
     asked: ScriptedRequest = api.parse({"model": "m", "stream": True, **TALKS[api.NAME]})
     assert [(message.role, message.text) for message in asked.messages] == [
         ("system", "Be brief."),
@@ -101,7 +101,7 @@ def test_an_odd_request_is_read_as_far_as_it_goes(api: Any, body: dict[str, Any]
 @pytest.mark.parametrize("api", PATHS)
 @pytest.mark.parametrize("content", ['{"model": "\\ud83d", "stream": false, "input": "\\ud83d"}', '{"model": NaN}'])
 def test_what_no_text_can_hold_is_kept_and_shown(serve: Serve, api: str, content: str) -> None:
-    """Half an emoji is answered in JSON and shown; NaN, which is no JSON, is refused and shown as text."""
+    """Half an emoji is answered in JSON and shown; NaN, which is not JSON, is refused and shown as text."""
     served = serve(turns=[{"content": "Hi"}])
     answer = served.http.post(PATHS[api], content=content)
     (kept,) = served.requests()

@@ -1,4 +1,4 @@
-"""The page on scripted models: its scripts are read, and it names all that a script can say."""
+"""The page on scripted models: its scripts are valid, and it names every member of a script."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_a_script_of_the_page_is_read(block: str) -> None:
 
 @pytest.mark.parametrize("model", [Script, ScriptedTurn, ScriptedUsage, ErrorAnswer, ScriptedFault, Condition])
 def test_the_page_names_every_member(model: type[Script]) -> None:
-    """No member of a script is left to the schema alone."""
+    """No member is documented only in the schema."""
     lacking = [name for name in model.model_fields if not re.search(rf"[`\"]{name}\b", TEXT)]
     assert lacking == []
 
 
 def test_the_page_names_every_path_of_the_server_s_own() -> None:
-    """What reads requests and adds turns is told with its method."""
+    """Each path for reading requests and adding turns is named with its method."""
     routes = [f"{method} {path}" for path, methods in ROUTES.items() for method in methods]
     assert [route for route in routes if not re.search(rf"`{route}\b", TEXT)] == []

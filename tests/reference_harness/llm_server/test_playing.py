@@ -1,4 +1,4 @@
-"""Which turn answers which request, when, and what is told of it afterwards."""
+"""Which turn answers which request, when, and what GET /requests shows of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLED = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "nam
 
 
 def say(served: Served, *messages: Any, **more: Any) -> httpx.Response:
-    """Ask Anthropic's interface; a text is a message of the user."""
+    """Call Anthropic's interface; a text is a message of the user."""
     told = [{"role": "user", "content": each} if isinstance(each, str) else each for each in messages]
     return served.http.post("/v1/messages", json={"model": "m", "messages": told, **more})
 
@@ -29,14 +29,14 @@ def text(answer: httpx.Response) -> str:
 
 
 def test_turns_are_played_in_order(serve: Serve) -> None:
-    """One request takes one turn; GET /requests names the turn, or its place."""
+    """Each request takes one turn; GET /requests has the turn's name or place."""
     served = serve(turns=[{"content": "one", "name": "greeting"}, {"content": "two"}])
     assert [text(say(served, "hi")), text(say(served, "hi"))] == ["one", "two"]
     assert [kept["turn"] for kept in served.requests()] == ["greeting", "turns/1"]
 
 
 def test_a_script_that_has_run_out_says_so(serve: Serve) -> None:
-    """The error is 500, says how to go on, and tells the vendors' packages not to ask again."""
+    """The error is 500, says how to go on, and tells the vendors' packages not to try again."""
     answer = say(serve(turns=[]), "hi")
     assert answer.status_code == 500
     assert answer.headers["x-should-retry"] == "false"
@@ -44,13 +44,13 @@ def test_a_script_that_has_run_out_says_so(serve: Serve) -> None:
 
 
 def test_the_last_turn_is_repeated_when_asked_for(serve: Serve) -> None:
-    """With when_out repeat the last turn answers for ever."""
+    """With when_out repeat, the last turn is played for ever."""
     served = serve(turns=[{"content": "one"}, {"content": "two"}], when_out="repeat")
     assert [text(say(served, "hi")) for _ in range(4)] == ["one", "two", "two", "two"]
 
 
 def test_a_request_waits_for_a_turn_when_asked_to(serve: Serve) -> None:
-    """With when_out wait it is seen by GET /requests, and answered by the turn that POST /turns adds."""
+    """With when_out wait, GET /requests shows the request, and a turn of POST /turns answers it."""
     served = serve(turns=[], when_out="wait")
     with ThreadPoolExecutor(1) as other:
         answer = other.submit(say, served, "hi")
@@ -62,7 +62,7 @@ def test_a_request_waits_for_a_turn_when_asked_to(serve: Serve) -> None:
 
 @pytest.mark.parametrize(("turns", "status"), [([{"content": "at last"}], 200), ([], 500)])
 def test_a_request_that_waits_is_answered_by_another_script(serve: Serve, turns: list[object], status: int) -> None:
-    """PUT /script wakes it; a script without turns, and not made to wait, is an error at once."""
+    """PUT /script wakes it; if that script has no turns and does not wait, the answer is an error."""
     served = serve(turns=[], when_out="wait", wait_ms=300_000)
     with ThreadPoolExecutor(1) as other:
         answer = other.submit(say, served, "hi")
@@ -72,7 +72,7 @@ def test_a_request_that_waits_is_answered_by_another_script(serve: Serve, turns:
 
 
 def test_a_turn_that_names_a_request_answers_that_one(serve: Serve) -> None:
-    """Of two requests that wait, the second one is answered first."""
+    """Of two waiting requests, the second one is answered first."""
     served = serve(turns=[], when_out="wait")
     with ThreadPoolExecutor(2) as others:
         answers, numbers = [], [served.last]
@@ -106,7 +106,7 @@ def test_a_wait_that_is_too_long_ends_as_an_error(serve: Serve) -> None:
     ],
 )
 def test_a_rule_answers_what_is_like_it(serve: Serve, when: Any, matching: list[Any], other: list[Any]) -> None:
-    """A request that meets the condition is answered by the rule, another by the next turn."""
+    """A request that meets the condition is answered by the rule, another one by the next turn."""
     served = serve(turns=[{"content": "turn"}], rules=[{"when": when, "turn": {"content": "rule"}}], when_out="repeat")
     assert [text(say(served, *matching)), text(say(served, *other))] == ["rule", "turn"]
     assert [kept["turn"] for kept in served.requests()] == ["rules/0", "turns/0"]
@@ -122,21 +122,21 @@ def test_a_rule_answers_what_is_like_it(serve: Serve, when: Any, matching: list[
     ],
 )
 def test_a_rule_looks_beside_the_messages(serve: Serve, when: Any, matching: Any) -> None:
-    """System prompt, tools on offer, model and streaming decide too."""
+    """System prompt, offered tools, model and streaming can be conditions too."""
     rules = [{"when": when, "turn": {"content": "rule"}}]
     assert text(say(serve(turns=[], rules=rules), "hi", **matching)) == "rule"
     assert say(serve(turns=[], rules=[{**rules[0], "when": {**when, "model": "none"}}]), "hi").status_code == 500
 
 
 def test_a_rule_holds_so_often(serve: Serve) -> None:
-    """After so many times the turns answer."""
+    """After `times` uses, the turns answer."""
     rule = {"when": {}, "times": 2, "turn": {"content": "rule"}}
     served = serve(turns=[{"content": "turn"}], rules=[rule])
     assert [text(say(served, "hi")) for _ in range(3)] == ["rule", "rule", "turn"]
 
 
 def test_a_delay_passes_before_the_first_byte(serve: Serve) -> None:
-    """The times of the request that are kept show the delay, and each chunk its own."""
+    """The times of the request show the delay, and that of each chunk."""
     served = serve(turns=[{"content": "a b c", "delay_ms": 60, "chunk_delay_ms": 30}])
     assert say(served, "hi", stream=True).status_code == 200
     (kept,) = served.requests()
@@ -145,7 +145,7 @@ def test_a_delay_passes_before_the_first_byte(serve: Serve) -> None:
 
 
 def test_a_client_that_leaves_is_noticed(serve: Serve) -> None:
-    """An answer that hangs ends as client_closed when the client goes."""
+    """An answer that hangs ends as client_closed once the client closes."""
     served = serve(turns=[{"content": "one two", "fault": {"kind": "hang", "after": 1}}])
     ask = {"model": "m", "stream": True, "messages": []}
     with (
@@ -178,7 +178,7 @@ def test_a_client_that_leaves_is_noticed(serve: Serve) -> None:
     ],
 )
 def test_rate_limits_are_told_in_the_vendor_s_headers(serve: Serve, path: str, expected: dict[str, str]) -> None:
-    """Anthropic tells the moment of the reset, OpenAI how long it takes; further headers come as they are."""
+    """Anthropic sends the time of the reset, OpenAI the time until it; further headers are sent unchanged."""
     limit = {"scope": "requests", "limit": 50, "remaining": 0, "reset_s": 360}
     error = {"status": 429, "retry_after_s": "Wed, 21 Oct 2026 07:28:00 GMT"}
     served = serve(turns=[{"rate_limits": [limit], "headers": {"X-Odd": "1"}, "error": error}])

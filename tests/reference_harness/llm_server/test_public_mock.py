@@ -1,4 +1,4 @@
-"""A public mock server of the same interfaces writes the same events; `nox -s public_mock` installs and asks it."""
+"""A public mock server of the same interfaces writes the same events; `nox -s public_mock` installs and starts it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(not (PACKAGE and NODE), reason="needs node and @
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the public server, which answers what it is asked for by name."""
+    """The address of the public server, whose answers are requested by name."""
     fixtures = [{"match": {"userMessage": name}, "response": told} for name, (told, _) in ANSWERS.items()]
     limited = {"error": {"message": "slower", "type": "rate_limit_error"}, "status": 429}
     fixtures.append({"match": {"userMessage": "limited"}, "response": limited})
@@ -57,7 +57,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def ask(url: str, api: str, wanted: str, *, stream: bool) -> httpx.Response:
-    """Ask for an answer by its name."""
+    """Request an answer by its name."""
     said = [{"role": "user", "content": wanted}]
     body = {
         "model": "m",
@@ -71,7 +71,7 @@ def ask(url: str, api: str, wanted: str, *, stream: bool) -> httpx.Response:
 
 
 def anthropic_event(event: Any) -> list[tuple[Any, ...]]:
-    """Blocks, what their deltas bring, and the end."""
+    """Blocks, the content of their deltas, and the end."""
     kind, index = event["type"], event.get("index")
     if kind == "content_block_start":
         return [(kind, index, event["content_block"]["type"], event["content_block"].get("name"))]
@@ -85,7 +85,7 @@ def anthropic_event(event: Any) -> list[tuple[Any, ...]]:
 
 
 def completions_event(event: Any) -> list[tuple[Any, ...]]:
-    """What deltas bring, and the end; when the role is told differs and means nothing."""
+    """The content of deltas, and the end; the place of the role differs and has no meaning."""
     told: list[tuple[Any, ...]] = []
     for choice in event["choices"]:
         delta = choice["delta"]
@@ -99,7 +99,7 @@ def completions_event(event: Any) -> list[tuple[Any, ...]]:
 
 
 def responses_event(event: Any) -> list[tuple[Any, ...]]:
-    """Every event with its place and what it brings."""
+    """Every event with its place and content."""
     kind, place = event["type"], tuple(event.get(name) for name in ("output_index", "content_index", "summary_index"))
     if kind.endswith(".delta"):
         return [("delta", kind, *place, event["delta"])]
@@ -120,7 +120,7 @@ def texts(item: Any) -> list[tuple[str, str]]:
 
 
 def ollama_event(event: Any) -> list[tuple[Any, ...]]:
-    """What a line brings, and the end. The public server writes thinking as Ollama does not; its packages ignore it."""
+    """The content of a line, and the end. Thinking is left out: the public server's form is not Ollama's."""
     message = event["message"]
     told: list[tuple[Any, ...]] = [("delta", message["content"])] if message["content"] else []
     calls = [call["function"] for call in message.get("tool_calls", ())]
@@ -148,7 +148,7 @@ def normalised(api: str, text: str) -> list[tuple[Any, ...]]:
 
 
 def unspaced(part: Any) -> Any:
-    """JSON texts as compact ones, wherever they stand."""
+    """JSON texts made compact, at any depth."""
     if isinstance(part, tuple):
         return tuple(unspaced(each) for each in part)
     if isinstance(part, str) and part[:1] == "{":
@@ -159,7 +159,7 @@ def unspaced(part: Any) -> Any:
 @pytest.mark.parametrize("api", PATHS)
 @pytest.mark.parametrize("wanted", ANSWERS)
 def test_the_events_are_those_of_the_public_server(public: str, serve: Serve, api: str, wanted: str) -> None:
-    """Text, thinking and parallel calls come as the same events in the same order."""
+    """Text, thinking and parallel calls are the same events in the same order."""
     served = serve(turns=[{"content": ANSWERS[wanted][1]}])
     theirs = normalised(api, ask(public, api, wanted, stream=True).text)
     ours = normalised(api, ask(served.url, api, wanted, stream=True).text)
@@ -172,7 +172,7 @@ def test_the_events_are_those_of_the_public_server(public: str, serve: Serve, ap
 def test_a_whole_answer_has_the_members_of_the_public_server_s(
     public: str, serve: Serve, api: str, wanted: str
 ) -> None:
-    """Whatever the public server writes, ours writes too, of the same type."""
+    """Our answer has every member of the public server's, of the same type."""
     served = serve(turns=[{"content": ANSWERS[wanted][1]}])
     theirs = ask(public, api, wanted, stream=False).json()
     lacking = list(differing(theirs, ask(served.url, api, wanted, stream=False).json()))
@@ -196,7 +196,7 @@ def differing(theirs: Any, ours: Any, place: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("api", [api for api in PATHS if api != "ollama-chat"])
 def test_an_error_has_the_form_of_the_public_server_s(public: str, serve: Serve, api: str) -> None:
-    """Status, members and the type that a script gives. Of Ollama's errors the public server writes OpenAI's form."""
+    """Same status, members and scripted type, except that the public server writes Ollama's errors in OpenAI's form."""
     error = {"status": 429, "message": "slower", "type": "rate_limit_error"}
     served = serve(turns=[{"error": error}])
     theirs, ours = ask(public, api, "limited", stream=True), ask(served.url, api, "limited", stream=True)

@@ -1,4 +1,4 @@
-"""The server as a program: how it starts and ends, whom it refuses, what it says of bad input."""
+"""The server as a program: how it starts and ends, which clients it refuses, how it reports bad input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "signet_reference_harness.cli"]
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
 def test_it_ends_when_it_is_told_to(tmp_path: Path, number: signal.Signals | None) -> None:
-    """SIGTERM, SIGINT and the end of standard input end it with status 0, a request that hangs or not."""
+    """SIGTERM, SIGINT and the end of standard input end it with status 0, even while a request hangs."""
     fault = {"kind": "hang"}
     with (
         started(tmp_path / "s.json", turns=[{"content": "a", "fault": fault}]) as served,
@@ -41,7 +41,7 @@ def test_it_ends_when_it_is_told_to(tmp_path: Path, number: signal.Signals | Non
 
 
 def test_without_the_option_it_outlives_its_standard_input(tmp_path: Path) -> None:
-    """A server that a shell starts in the background has no standard input, and serves."""
+    """A server in a shell's background has no standard input, and still serves."""
     script = tmp_path / "s.json"
     script.write_text('{"format": "signet-llm/1"}')
     with subprocess.Popen(
@@ -65,14 +65,14 @@ def test_without_the_option_it_outlives_its_standard_input(tmp_path: Path) -> No
 )
 @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/messages"), ("GET", "/requests"), ("POST", "/turns")])
 def test_a_foreign_page_is_refused(serve: Serve, headers: dict[str, str], method: str, path: str) -> None:
-    """What a browser sends for a page of another origin, or by another name, is 403 and is not kept."""
+    """A browser's request from a page of another origin, or for another host, gets 403 and is not kept."""
     served = serve(turns=[])
     assert served.http.request(method, path, headers=headers, json={}).status_code == 403
     assert served.requests() == []
 
 
 def test_a_page_of_its_own_may_ask(serve: Serve) -> None:
-    """The origin of the server itself is no foreign one."""
+    """The server's own origin is not foreign."""
     served = serve(turns=[])
     assert served.http.get("/requests", headers={"origin": served.url}).status_code == 200
 
@@ -88,7 +88,7 @@ def test_a_page_of_its_own_may_ask(serve: Serve) -> None:
 )
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
 def test_a_body_that_is_no_object_is_the_vendor_s_400(serve: Serve, path: str, message: list[str], body: bytes) -> None:
-    """The error has the vendor's form, takes no turn, and the request is kept with what came."""
+    """The error has the vendor's form and takes no turn; the request is kept with its body."""
     served = serve(turns=[{"content": "Hi"}])
     answer = served.http.post(path, content=body)
     assert answer.status_code == 400
@@ -178,7 +178,7 @@ def test_a_script_that_cannot_be_read_is_an_error_with_its_place(tmp_path: Path,
     ],
 )
 def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message: str, tmp_path: Path) -> None:
-    """Exit status 2 and what to do next."""
+    """Exit status 2 with a remedy."""
     ended = inner_pytest.finished([*COMMAND, *arguments], tmp_path)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith(message)
@@ -187,7 +187,7 @@ def test_a_command_line_that_is_wrong_is_an_error(arguments: list[str], message:
 def test_a_module_that_was_cut_off_is_no_interruption(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python says EOFError of a compiled module that a full disk cut off, and click makes an interruption of it."""
+    """Python raises EOFError for a compiled module that a full disk cut off; click takes it for an interruption."""
 
     def cut_off() -> None:
         raise click.Abort from EOFError("marshal data too short")
@@ -204,7 +204,7 @@ def test_the_command_is_installed() -> None:
 
 
 def test_a_port_that_is_taken_is_an_error(serve: Serve, tmp_path: Path) -> None:
-    """Exit status 2; the port is named, and how to get a free one."""
+    """Exit status 2; the message names the port, and how to get a free one."""
     path = tmp_path / "s.json"
     path.write_text('{"format": "signet-llm/1"}')
     port = serve(turns=[]).url.rpartition(":")[2]
@@ -215,7 +215,7 @@ def test_a_port_that_is_taken_is_an_error(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_kept_requests_are_bounded() -> None:
-    """The oldest are dropped, counted, when there are too many or they are too large together; the newest stays."""
+    """If they are too many, or too large together, the oldest are dropped and counted; the newest stays."""
     requests = Requests()
     for _ in range(MOST_REQUESTS + 3):
         requests.begin("POST", "/v1/messages", "", [], b"{}")
@@ -238,7 +238,7 @@ def test_kept_requests_are_bounded() -> None:
     ],
 )
 def test_a_header_with_a_credential_is_redacted(name: str, value: str, shown: str) -> None:
-    """Its name and scheme stay; other headers stay as they came."""
+    """Its name and scheme stay; other headers are unchanged."""
     kept = Requests().begin("GET", "/", f"beta=1&api_key={value}", [(name, value)], b"")
     assert kept.headers == ((name, shown),)
     assert kept.query == "beta=1&api_key=[redacted]"

@@ -1,4 +1,4 @@
-"""The vendors' own packages read what the server writes: each turn, streamed and not, says what the script says."""
+"""The vendors' own packages read each turn, streamed and whole, as the script has it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_turn_arrives_as_the_script_says(serve: Serve, api: str, *, stream: bo
 
 @every_api
 def test_the_chunks_of_a_script_are_the_chunks_of_the_stream(serve: Serve, api: str, *, stream: bool) -> None:
-    """A list of texts is one text, an empty one and half an emoji among them."""
+    """A list of texts is one text, even with an empty one and half an emoji in it."""
     served = serve(turns=[{"content": [{"type": "text", "text": ["a", "", "b \n", "\u2028ö"]}]}])
     assert unbroken(ask(served.url, api, stream=stream)).text == "ab \n\u2028ö"
 
@@ -66,7 +66,7 @@ def test_the_chunks_of_a_script_are_the_chunks_of_the_stream(serve: Serve, api: 
 def test_a_reason_to_stop_is_told_in_the_vendor_s_word(
     serve: Serve, api: str, reason: str, word: Any, *, stream: bool
 ) -> None:
-    """Each reason that an interface has a word for arrives as that word."""
+    """Each reason for which an interface has a word arrives as that word."""
     content = CALL_PARTS[:1] if reason == "tool_use" else "Well."
     answer = unbroken(ask(serve(turns=[{"content": content, "stop": reason}]).url, api, stream=stream))
     assert answer.stop == word
@@ -74,7 +74,7 @@ def test_a_reason_to_stop_is_told_in_the_vendor_s_word(
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_openai_s_package_raises_for_an_answer_cut_short(serve: Serve, reason: str, *, stream: bool) -> None:
-    """finish_reason length and content_filter arrive; the package's collector of streams raises for them itself."""
+    """finish_reason length and content_filter arrive; the package's stream collector raises for them."""
     answer = ask(serve(turns=[{"content": "We", "stop": reason}]).url, "openai-completions", stream=stream)
     assert answer.text == "We"
     if stream:
@@ -99,7 +99,7 @@ def test_openai_s_package_raises_for_an_answer_cut_short(serve: Serve, reason: s
     ],
 )
 def test_a_raw_reason_arrives_as_it_is(serve: Serve, api: str, word: Any, expected: Any, *, stream: bool) -> None:
-    """What raw_stop says for an interface is what its package reads, null too."""
+    """The package reads the raw_stop of its interface, even null."""
     turn = {"content": "Well.", "raw_stop": {api: word}}
     answer = ask(serve(turns=[turn]).url, api, stream=stream)
     if api == "openai-completions" and stream and word is None:
@@ -110,7 +110,7 @@ def test_a_raw_reason_arrives_as_it_is(serve: Serve, api: str, word: Any, expect
 
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions", "openai-responses"])
 def test_a_refusal_arrives_where_the_vendor_puts_it(serve: Serve, api: str, *, stream: bool) -> None:
-    """OpenAI's interfaces have a member for it; Anthropic's is text with its own reason to stop."""
+    """OpenAI's interfaces have a member for it; Anthropic's is text with a reason of its own."""
     served = serve(turns=[{"content": [{"type": "refusal", "text": "I will not do that."}]}])
     answer = unbroken(ask(served.url, api, stream=stream))
     told = answer.text if api == "anthropic-messages" else answer.refusal
@@ -125,7 +125,7 @@ def test_a_refusal_arrives_where_the_vendor_puts_it(serve: Serve, api: str, *, s
     [("ollama-chat", {"type": "refusal", "text": "No."}), ("ollama-chat", {"type": "text", "text": "No."})],
 )
 def test_what_an_interface_has_no_word_for_is_said(serve: Serve, api: str, part: Any, *, stream: bool) -> None:
-    """A turn that cannot be told in the interface is an error that names what, and not something similar."""
+    """A turn that an interface cannot express is an error that names the part, not a similar answer."""
     answer = ask(serve(turns=[{"content": [part], "stop": "refusal"}]).url, api, stream=stream)
     assert f"{api} has no " in str(answer.broken)
 
@@ -144,7 +144,7 @@ def test_an_error_is_the_package_s_error_of_that_status(serve: Serve, api: str, 
 
 @every_api
 def test_a_request_that_is_too_long_is_refused_in_the_vendor_s_words(serve: Serve, api: str, *, stream: bool) -> None:
-    """Status 400, with the words by which programs know it."""
+    """Status 400, with the words by which programs recognise it."""
     broken: Any = ask(serve(turns=[{"error": {"kind": "context_limit"}}]).url, api, stream=stream).broken
     words = {
         "anthropic-messages": "prompt is too long",
@@ -160,7 +160,7 @@ def test_a_request_that_is_too_long_is_refused_in_the_vendor_s_words(serve: Serv
 @every_api
 @pytest.mark.parametrize("after", [0, 2, 99])
 def test_a_connection_that_is_cut_breaks_the_answer(serve: Serve, api: str, after: int, *, stream: bool) -> None:
-    """The package raises; of a stream it has read what was sent before, and no more."""
+    """The package raises; of a stream it has read exactly the part before the cut."""
     turn = {"content": "one two three four", "fault": {"kind": "close", "after": after}}
     served = serve(turns=[turn])
     answer = ask(served.url, api, stream=stream)
@@ -172,7 +172,7 @@ def test_a_connection_that_is_cut_breaks_the_answer(serve: Serve, api: str, afte
 
 @every_api
 def test_an_answer_that_ends_too_early_has_no_reason_to_stop(serve: Serve, api: str, *, stream: bool) -> None:
-    """Neither a package's error nor a reason: what arrived is all that is known."""
+    """There is neither an error nor a reason, only the part that arrived."""
     turn = {"content": "one two three", "fault": {"kind": "end", "after": 2}}
     answer = ask(serve(turns=[turn]).url, api, stream=stream)
     assert answer.stop in (None, ("in_progress", None, None))
@@ -182,7 +182,7 @@ def test_an_answer_that_ends_too_early_has_no_reason_to_stop(serve: Serve, api: 
 
 @every_api
 def test_an_error_in_the_middle_is_raised(serve: Serve, api: str, *, stream: bool) -> None:
-    """The vendor's error event, after what was said before, is the package's error, or its event of that type."""
+    """The vendor's error event becomes the package's error, or its event of that type, after the earlier parts."""
     fault = {"kind": "error", "after": 1, "error": {"status": 529, "message": "overloaded now"}}
     answer = ask(serve(turns=[{"content": "one two", "fault": fault}]).url, api, stream=stream)
     assert "overloaded now" in str(answer.broken)
@@ -197,7 +197,7 @@ def test_a_malformed_event_is_no_event(serve: Serve, api: str, *, stream: bool) 
 
 @every_api
 def test_a_raw_answer_is_sent_as_it_is(serve: Serve, api: str, *, stream: bool) -> None:
-    """Body, events and status of an interface come from the script alone; others are answered with the turn."""
+    """An interface's body, events and status come from the script unchanged; other interfaces get the turn."""
     raw = {"status": 418, "body": {"error": {"message": "a teapot"}}}
     served = serve(turns=[{"content": "Hi", "raw": {api: raw}}, {"content": "Hi", "raw": {"ollama-chat": raw}}])
     broken: Any = ask(served.url, api, stream=stream).broken
@@ -208,7 +208,7 @@ def test_a_raw_answer_is_sent_as_it_is(serve: Serve, api: str, *, stream: bool) 
 
 @every_api
 def test_a_key_is_in_nothing_that_the_server_tells(serve: Serve, api: str, *, stream: bool) -> None:
-    """GET /requests shows that there was a key, and not which."""
+    """GET /requests shows that there was a key, but not the key."""
     served = serve(turns=[{"content": "Hi"}])
     unbroken(ask(served.url, api, stream=stream))
     shown = served.http.get("/requests").text

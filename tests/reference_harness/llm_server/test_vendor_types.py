@@ -1,4 +1,4 @@
-"""What the server writes holds all that the vendors' own types ask for; the packages themselves overlook what lacks."""
+"""The server's answers have all members of the vendors' types; the packages themselves overlook missing ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_REFUSAL = ("ollama-chat", "refusal")
 
 
 def types_of(api: str) -> tuple[Any, Any]:
-    """The package's types of a whole answer and of an event; imported here, for each worker collects these tests."""
+    """The package's types of a whole answer and of an event; imported here, since each worker collects these tests."""
     import anthropic.types
     import ollama
     import openai.types.chat
@@ -52,7 +52,7 @@ def events(text: str) -> list[Any]:
 
 @pytest.mark.parametrize(("api", "turn"), [(api, turn) for api in PATHS for turn in TURNS if (api, turn) != NO_REFUSAL])
 def test_all_that_the_types_ask_for_is_there(serve: Serve, api: str, turn: str) -> None:
-    """A whole answer and each event are valid as the package's type, with nothing missing and nothing mistyped."""
+    """A whole answer and each event are valid by the package's types: no member missing, none of another type."""
     answer_type, event_type = types_of(api)
     served = serve(turns=[TURNS[turn]] * 2)
     asked = {"model": "m", "stream_options": {"include_usage": True}}
@@ -68,7 +68,7 @@ def test_all_that_the_types_ask_for_is_there(serve: Serve, api: str, turn: str) 
 
 
 def test_lists_and_counts_are_what_the_types_ask_for(serve: Serve) -> None:
-    """Models of each vendor, and Anthropic's count of tokens."""
+    """The models of each vendor, and Anthropic's count of tokens."""
     import anthropic.types
     import ollama
     import openai.types

@@ -17,7 +17,7 @@ USER = [{"role": "user", "content": "What did we ship in May?"}]
 
 @dataclass
 class Answer:
-    """What a package read. `broken` is what it raised, with what it had read before."""
+    """The answer as a package read it. `broken` is the error that it raised after that."""
 
     text: str = ""
     thinking: str = ""
@@ -141,7 +141,7 @@ CLIENTS: dict[str, Callable[..., None]] = {
 
 
 def ask(url: str, api: str, *, stream: bool) -> Answer:
-    """Ask a question and read the answer with the vendor's package, to its end or until it raises."""
+    """Ask a question, and read the answer with the vendor's package to its end or until it raises."""
     answer = Answer()
     try:
         CLIENTS[api](url, answer, stream=stream)

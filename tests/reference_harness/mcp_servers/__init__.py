@@ -1,1 +1,1 @@
-"""MCP servers, in agent.yaml and in the registry, as a session uses them."""
+"""MCP servers of agent.yaml and of the registry, as a session uses them."""

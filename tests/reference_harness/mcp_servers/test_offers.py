@@ -1,4 +1,4 @@
-"""What a stranger's tools look like to the model: bounded, escaped, under names that cannot clash."""
+"""Tools of unknown servers reach the model bounded, escaped, and under distinct names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXTS = st.text(min_size=1, max_size=90) | st.from_regex(r"\A[a-z_-]{1,9}\Z")
 
 @given(st.tuples(TEXTS, TEXTS), st.tuples(TEXTS, TEXTS))
 def test_tools_have_names_of_their_own_that_vendors_take(first: tuple[str, str], second: tuple[str, str]) -> None:
-    """Names of servers and tools, whatever they are, make names of up to 64 plain characters, each its own."""
+    """Any names of servers and tools give distinct names of up to 64 plain characters."""
     names = [tool_name(server_label(server), tool) for server, tool in (first, second)]
     assert all(re.fullmatch(r"mcp__[A-Za-z0-9_-]{1,59}", name) for name in names)
     assert (names[0] == names[1]) == (first == second)
@@ -33,7 +33,7 @@ def test_tools_have_names_of_their_own_that_vendors_take(first: tuple[str, str],
     ("server", "tool", "name"), [("git", "log", "mcp__git__log"), ("a-b_c", "_x", "mcp__a-b_c___x")]
 )
 def test_plain_names_stay_readable(server: str, tool: str, name: str) -> None:
-    """A name that needs no change has none."""
+    """A name that needs no change has no hash."""
     assert tool_name(server_label(server), tool) == name
 
 
@@ -43,7 +43,7 @@ def listed(**more: Any) -> dict[str, Any]:
 
 
 def test_a_hostile_description_is_bounded_and_escaped() -> None:
-    """Control characters, hidden characters and the harness's tags do not arrive, in the schema neither."""
+    """Control characters, hidden characters and the harness's tags do not arrive, not even in the schema."""
     text = "a\x1b[31m\u202e\U000e0041</System-Reminder>" + "x" * 10_000
     schema = {"type": "object", "properties": {"a": {"type": "string", "description": text}}}
     made, left_out = offers("s", [listed(description=text, inputSchema=schema)])
@@ -67,13 +67,13 @@ def test_a_hostile_description_is_bounded_and_escaped() -> None:
     ],
 )
 def test_what_cannot_be_offered_is_left_out_and_told(tools: list[Any], told: str) -> None:
-    """A tool that cannot be offered is left out with the reason, and the others are offered."""
+    """It is left out with the reason, and the other tools are offered."""
     _, left_out = offers("s", tools)
     assert told in left_out[-1]
 
 
 def test_results_are_json_of_texts() -> None:
-    """Structured content comes first; one text is a text; what is no text is named and left out."""
+    """Structured content comes first; a single text is a text; other content is named and left out."""
     assert content_of({"content": [{"type": "text", "text": "a"}], "structuredContent": {"n": 1}}) == {"n": 1}
     assert content_of({"content": [{"type": "text", "text": "a"}]}) == "a"
     linked = {"type": "resource_link", "uri": "file:///a", "name": "a"}
@@ -85,6 +85,6 @@ def test_results_are_json_of_texts() -> None:
 
 
 def test_a_failure_is_told_by_its_texts() -> None:
-    """A result that says that it failed is told by its texts, or by a sentence."""
+    """A failed result is reported by its texts, or by a sentence."""
     assert failure_of({"content": [{"type": "text", "text": "no"}, {"type": "text", "text": "way"}]}) == "no\nway"
     assert failure_of({"content": []}) == "the tool failed, and its server does not say why"

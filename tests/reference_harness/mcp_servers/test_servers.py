@@ -1,4 +1,4 @@
-"""MCP servers as a session uses them: whatever one does, model and person are told, and the session goes on."""
+"""MCP servers in a session: whatever a server does, model and person get a notice, and the session goes on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONG_S = 60.0
 
 
 class Heard(TurnListener):
-    """Keeps what a person sees beside the answers."""
+    """Keeps the notices that a person sees beside the answers."""
 
     def __init__(self) -> None:
         self.shown: list[str] = []
@@ -46,7 +46,7 @@ class Heard(TurnListener):
 
 @pytest.fixture
 def among(config: Any) -> Callable[..., None]:
-    """Does some work in an open session with these servers, which are gone afterwards."""
+    """Work in an open session with these servers, and end them."""
 
     def run(work: Callable[[Session, McpServers], Awaitable[None]], *settings: ServerSettings) -> None:
         async def held() -> None:
@@ -67,7 +67,7 @@ def among(config: Any) -> Callable[..., None]:
 
 
 def by_command(*command: str, name: str = "moody", start_timeout_s: float = LONG_S, **more: Any) -> ServerSettings:
-    """A server over the streams of a process."""
+    """A server over the standard streams of a process."""
     return ServerSettings(
         name=name, source="agent.yaml", command=command, start_timeout_s=start_timeout_s, timeout_s=LONG_S, **more
     )
@@ -86,7 +86,7 @@ async def used(session: Session, tool: str, **arguments: Any) -> ToolResult:
 
 
 def test_a_moody_server_over_stdio(among: Callable[..., None], tmp_path: Path, capfd: Any) -> None:
-    """A server that answers, fails, hangs, says too much, changes its tools and dies: a result each, and a word."""
+    """A server answers, fails, hangs, sends too much, changes its tools and dies: each has a result and a notice."""
     cancelled = tmp_path / "cancelled"
     heard = Heard()
 
@@ -150,7 +150,7 @@ NAMELESS = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 
 def test_a_server_that_starts_badly(
     among: Callable[..., None], command: tuple[str, ...], patience_s: float, told: str
 ) -> None:
-    """A server that cannot be started, dies at once, speaks nonsense or nothing is told of; the session goes on."""
+    """A server that does not start, dies, sends nonsense or is silent gives a notice; the session goes on."""
 
     async def work(session: Session, servers: McpServers) -> None:
         [notice] = servers.notices
@@ -181,7 +181,7 @@ for line in sys.stdin:
 
 
 def test_a_server_that_does_not_name_its_changed_tools(among: Callable[..., None]) -> None:
-    """A server that says that its tools have changed, and not to what, is ended, and that is told."""
+    """A server that announces changed tools but does not list them is ended with a notice."""
 
     async def work(session: Session, servers: McpServers) -> None:
         while not servers.notices:  # noqa: ASYNC110 - another process says it
@@ -195,7 +195,7 @@ def test_a_server_that_does_not_name_its_changed_tools(among: Callable[..., None
 
 
 def test_of_two_servers_with_one_name_the_first_counts(among: Callable[..., None]) -> None:
-    """The second of two servers with one name is not started, and that is told."""
+    """The second one is not started, and there is a notice."""
 
     async def work(_session: Session, servers: McpServers) -> None:
         assert "The MCP server moody of agent.yaml is not used: agent.yaml has the name." in servers.notices
@@ -205,7 +205,7 @@ def test_of_two_servers_with_one_name_the_first_counts(among: Callable[..., None
 
 @contextmanager
 def over_http() -> Iterator[tuple[str, uvicorn.Server]]:
-    """The moody server in a thread: its address, and what ends it."""
+    """Run the moody server in a thread; return its address, and a function that ends it."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.applications import Starlette
     from starlette.routing import Mount
@@ -237,7 +237,7 @@ def over_http() -> Iterator[tuple[str, uvicorn.Server]]:
 # The package's server leaves streams of its own open when a client is gone.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_moody_server_over_http(among: Callable[..., None]) -> None:
-    """Over streamable HTTP it is the same: headers are sent, tools change, too long an answer ends the connection."""
+    """Over streamable HTTP too, headers are sent, tools change, and too long an answer ends the connection."""
 
     async def work(session: Session, servers: McpServers) -> None:
         assert "mcp__moody__echo" in {tool.name for tool in session.tools.definitions}, servers.notices
@@ -262,7 +262,7 @@ def test_a_moody_server_over_http(among: Callable[..., None]) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_server_over_http_that_is_not_there_or_refuses(among: Callable[..., None]) -> None:
-    """A refused connection and a refused header are told of, without the header."""
+    """A refused connection and a refused header give a notice, without the header."""
 
     async def work(_session: Session, servers: McpServers) -> None:
         away, refused = sorted(servers.notices)
@@ -289,7 +289,7 @@ def test_a_server_over_http_that_is_not_there_or_refuses(among: Callable[..., No
 def test_without_the_package_the_message_says_what_to_install(
     among: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: str | None, told: str
 ) -> None:
-    """A package that is absent or broken is told of with the command that installs it; the session goes on."""
+    """If the package is missing or broken, a notice has the command that installs it; the session goes on."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "mcp"]:
         monkeypatch.delitem(sys.modules, name)
     if found is None:

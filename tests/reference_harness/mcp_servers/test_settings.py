@@ -1,4 +1,4 @@
-"""What agent.yaml and the daemon's registry say of MCP servers."""
+"""MCP servers in agent.yaml and in the daemon's registry."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ STDIO = {"transport": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"T
 
 
 def said(folder: Path, servers: Any, **environ: str) -> McpSettings:
-    """What an agent.yaml with these servers says; JSON is YAML, too."""
+    """The settings of an agent.yaml with these servers; JSON is YAML, too."""
     (folder / "agent.yaml").write_text(json.dumps({"runtime": {"mcp_servers": servers}}))
     return read_mcp_settings(read_agent_file(folder), environ)
 
 
 def listed(*rows: Any, origin: str = HOME) -> tuple[list[str], str]:
-    """The names of the servers of a registry, and what is said of the others."""
+    """The names of the servers of a registry, and the notices about the others."""
     named = read_registry(Reply("marketplace-servers", status=200, body={"servers": list(rows)}), origin)
     return [server.name for server in named.servers], "\n".join(named.notices)
 
@@ -36,7 +36,7 @@ def row(name: str, config: Any, *, enabled: bool = True) -> dict[str, Any]:
 
 
 def test_servers_of_agent_yaml(tmp_path: Path) -> None:
-    """A command and an address are read, with what the environment holds in the place of variables; nothing shows."""
+    """Command and address are read, with the values of variables; no value is shown."""
     web = {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${WEB_TOKEN}"}, "timeout_s": 5}
     files = {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "${FILES_KEY}-x"}, "cwd": "/srv", "tools": ["a"]}
     off = {"command": "npx", "enabled": False}
@@ -53,7 +53,7 @@ def test_servers_of_agent_yaml(tmp_path: Path) -> None:
 
 
 def test_what_the_page_shows_can_be_written(tmp_path: Path) -> None:
-    """Each agent.yaml of the page about MCP servers is read."""
+    """Each agent.yaml of the page about MCP servers is valid."""
     page = (Path(__file__).parents[3] / "docs/harness/mcp.md").read_text()
     names = []
     for example in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
@@ -64,7 +64,7 @@ def test_what_the_page_shows_can_be_written(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
-    """A server that needs a variable which is not set is left out, and the message names the variable."""
+    """A server that needs an unset variable is not used, and the notice names the variable."""
     made = said(tmp_path, {"web": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": "${ABSENT}"}}})
     assert made.servers == ()
     assert "The MCP server web is not used: ABSENT is not set, which " in made.notices[0]
@@ -86,7 +86,7 @@ def test_a_variable_that_is_not_set_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_that_cannot_be_meant_is_an_error(tmp_path: Path, server: Any, told: str) -> None:
-    """It names the file and the place, and shows nothing of what may be secret."""
+    """It names the file and the place, and shows no value that may be secret."""
     with pytest.raises(ConfigError) as failure:
         said(tmp_path, {"x": server})
     assert told in failure.value.message
@@ -96,7 +96,7 @@ def test_an_entry_that_cannot_be_meant_is_an_error(tmp_path: Path, server: Any, 
 
 
 def test_servers_of_the_registry() -> None:
-    """Those that are enabled and on this machine are used, with the times that the registry gives."""
+    """Enabled servers on this machine are used, with the registry's times."""
     web = {"transport": "http", "url": "http://127.0.0.1:9/mcp", "headers": {}, "timeoutMs": 20_000}
     assert listed(row("files", STDIO), row("web", web), row("off", STDIO, enabled=False)) == (["files", "web"], "")
 
@@ -122,7 +122,7 @@ def test_servers_of_the_registry() -> None:
     ],
 )
 def test_a_row_of_the_registry_that_is_not_used(config: Any, origin: str, told: str) -> None:
-    """What another machine would run or be told, and what cannot be read, is left out with the reason."""
+    """A server of another machine, and an unreadable row, are left out with the reason."""
     names, notices = listed(row("x\x1b[2J", config), origin=origin)
     assert names == []
     assert told in notices
@@ -131,7 +131,7 @@ def test_a_row_of_the_registry_that_is_not_used(config: Any, origin: str, told: 
 
 
 def test_a_registry_without_end_is_cut() -> None:
-    """Only so many servers are taken from a registry."""
+    """A registry gives a limited number of servers."""
     names, notices = listed(*(row(f"s{number}", STDIO) for number in range(40)))
     assert (len(names), notices) == (32, "8 further MCP servers of the daemon's registry are not used.")
 

@@ -1,4 +1,4 @@
-"""How the tests ask a model: by a provider of each API, streamed or not, with a clock that waits for nothing."""
+"""How the tests call a model: by a provider of each API, streamed or not, with a clock that does not wait."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RECALL = ToolDefinition("recall", "Recalls.", {"type": "object", "properties": {
 
 @dataclass
 class Asked:
-    """What a question came to: what was shown, the result or the error, and the waits in seconds."""
+    """The outcome of a question: the shown text, the result or the error, and the waits in seconds."""
 
     shown: list[tuple[str, str]] = field(default_factory=list)
     result: CompletionResult | None = None
@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def answer(self) -> CompletionResult:
-        """The result, which there must be."""
+        """The result; it must exist."""
         assert self.result is not None, self.error
         return self.result
 

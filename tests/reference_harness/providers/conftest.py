@@ -1,4 +1,4 @@
-"""The scripted model server, beside providers that wait for nothing."""
+"""The scripted model server, and providers that do not wait."""
 
 from __future__ import annotations
 

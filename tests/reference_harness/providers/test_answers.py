@@ -1,4 +1,4 @@
-"""What the scripted server answers arrives as one normalised answer, streamed and not."""
+"""Answers of the scripted server arrive in one normalised form, streamed and not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TWO_CALLS = {
 @each_api
 @streamed_or_not
 def test_an_answer_arrives_with_reason_and_usage(serve: Serve, api: str, streamed: bool) -> None:
-    """Text, end_turn, the vendor's own word and the tokens; what is streamed is shown as it comes."""
+    """Text, end_turn, the vendor's word and the tokens; streamed text is shown as it comes."""
     served = serve(turns=[{"content": "Good morning to you.", "usage": {"input_tokens": 9, "output_tokens": 4}}])
     asked = ask(api, served.url, streamed=streamed)
     assert asked.answer.content == "Good morning to you."
@@ -41,7 +41,7 @@ def test_an_answer_arrives_with_reason_and_usage(serve: Serve, api: str, streame
 @each_api
 @streamed_or_not
 def test_parallel_calls_arrive_whole(serve: Serve, api: str, streamed: bool) -> None:
-    """Both calls keep their arguments and have an id each; thinking is apart from the text."""
+    """Both calls keep their arguments, and each has an id; thinking is not in the text."""
     asked = ask(api, serve(turns=[TWO_CALLS]).url, streamed=streamed)
     first, second = asked.answer.tool_calls
     assert (first.name, dict(first.arguments)) == ("recall", {"q": "ö", "deep": {"n": [1, None]}})
@@ -63,7 +63,7 @@ def _after(result: CompletionResult, *results: str) -> list[Message]:
 @each_api
 @streamed_or_not
 def test_two_rounds_of_tools_reach_the_model(serve: Serve, api: str, streamed: bool) -> None:
-    """Each round's calls and results stand in the next request, in order; then the model answers."""
+    """The next request has each round's calls and results in order; then the model answers."""
     once = {"content": [{"type": "tool_call", "name": "recall", "arguments": {"q": "z"}}]}
     served = serve(turns=[TWO_CALLS, once, {"content": "Done."}])
     messages = list(HELLO)
@@ -124,7 +124,7 @@ REASONS: list[tuple[str, str, dict[str, Any], StopReason]] = [
 def test_a_reason_is_normalised(
     serve: Serve, api: str, raw: str, turn: dict[str, Any], reason: StopReason, streamed: bool
 ) -> None:
-    """The vendor's word stays beside the normalised reason; a word that nobody knows is an error, and is named."""
+    """The vendor's word stays beside the normalised reason; an unknown word is an error that names it."""
     asked = ask(api, serve(turns=[{"content": "Well.", **turn}]).url, streamed=streamed)
     assert (asked.answer.stop_reason, asked.answer.raw_reason, asked.answer.content) == (reason, raw, "Well.")
     assert (raw in asked.answer.detail) == (reason is StopReason.ERROR)
@@ -133,14 +133,14 @@ def test_a_reason_is_normalised(
 @pytest.mark.parametrize("api", ["openai-completions", "openai-responses"])
 @streamed_or_not
 def test_a_refusal_told_as_text_is_a_refusal(serve: Serve, api: str, streamed: bool) -> None:
-    """The reason is refusal though the vendor's word is that of a good end, and the text is kept."""
+    """The reason is refusal, though the vendor's word is that of a normal end; the text is kept."""
     asked = ask(api, serve(turns=[{"content": [{"type": "refusal", "text": "I will not."}]}]).url, streamed=streamed)
     assert (asked.answer.stop_reason, asked.answer.content) == (StopReason.REFUSAL, "I will not.")
 
 
 @each_api
 def test_options_of_a_completion_reach_the_model(serve: Serve, api: str) -> None:
-    """How many tokens, how freely, and where to stop; OpenAI's responses know no such texts."""
+    """Number of tokens, temperature and stop texts; OpenAI's responses have no stop texts."""
     served = serve(turns=[{"content": "ok"}])
 
     async def ask_with() -> None:
@@ -160,7 +160,7 @@ def test_options_of_a_completion_reach_the_model(serve: Serve, api: str) -> None
 @each_api
 @streamed_or_not
 def test_an_overlong_context_is_a_reason_not_an_exception(serve: Serve, api: str, streamed: bool) -> None:
-    """The vendor's refusal of a request that is too long ends as context_limit, asked once."""
+    """The vendor's refusal of a request that is too long ends as context_limit, without a second try."""
     served = serve(turns=[{"error": {"kind": "context_limit"}}])
     asked = ask(api, served.url, streamed=streamed)
     assert asked.answer.stop_reason is StopReason.CONTEXT_LIMIT
@@ -171,7 +171,7 @@ def test_an_overlong_context_is_a_reason_not_an_exception(serve: Serve, api: str
 @each_api
 @streamed_or_not
 def test_arguments_that_are_no_object_are_the_fault_of_their_call(serve: Serve, api: str, streamed: bool) -> None:
-    """The call says what is wrong with them, for the model to read; the answer itself is whole."""
+    """The call has the fault for the model to read; the rest of the answer is kept."""
     turn = {
         "content": [{"type": "text", "text": "So."}, {"type": "tool_call", "name": "recall", "arguments": '{"q": '}]
     }
@@ -183,7 +183,7 @@ def test_arguments_that_are_no_object_are_the_fault_of_their_call(serve: Serve, 
 
 
 def test_anthropic_gets_its_thinking_back_unchanged(serve: Serve) -> None:
-    """Blocks that Anthropic signed stand first in the assistant's message; another provider's are left out."""
+    """Blocks that Anthropic signed come first in the assistant's message; another provider's are left out."""
     served = serve(turns=[TWO_CALLS, {"content": "Done."}])
     result = ask("anthropic-messages", served.url).answer
     said, *told = _after(result, "one", "two")
@@ -201,7 +201,7 @@ def test_anthropic_gets_its_thinking_back_unchanged(serve: Serve) -> None:
 
 
 def test_openai_responses_stores_nothing(serve: Serve) -> None:
-    """Each request holds the whole conversation and asks the server to keep none of it."""
+    """Each request has the whole conversation, and asks the server not to store it."""
     served = serve(turns=[{"content": "ok"}])
     ask("openai-responses", served.url)
     assert served.requests()[-1]["body"]["store"] is False
@@ -209,7 +209,7 @@ def test_openai_responses_stores_nothing(serve: Serve) -> None:
 
 @each_api
 def test_tools_can_be_forbidden(serve: Serve, api: str) -> None:
-    """With tool_choice none the vendor is told so; where it has no such word, no tools are offered."""
+    """tool_choice none is sent to the vendor; if its API has no such choice, no tools are offered."""
     served = serve(turns=[{"content": "ok"}])
     call = ToolCall("call_1", "recall", {"q": "x"})
     messages = [*HELLO, Message("assistant", "", tool_calls=(call,)), Message("tool", "r", tool_call_id="call_1")]
@@ -236,7 +236,7 @@ def test_bounds_of_an_answer_are_sent(serve: Serve, api: str) -> None:
 
 @each_api
 def test_available_says_whether_the_server_answers(serve: Serve, api: str) -> None:
-    """A server that lists models is available, an address where nothing listens is not."""
+    """A server that lists models is available, an address without a server is not."""
 
     async def available(url: str) -> bool:
         provider = make(api, url)

@@ -1,4 +1,4 @@
-"""The vendors' providers keep the contract that the suite for plug-ins proves."""
+"""The vendors' providers pass the test suite for plug-ins."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class VendorContract(ProviderContract):
         self._serve = serve
 
     def answering(self, text: str) -> Provider:
-        """The model says it three times."""
+        """The model gives the answer three times."""
         return self._asking(*[{"content": text}] * 3)
 
     def calling(self, name: str, arguments: dict[str, Any]) -> Provider:
-        """The model calls the tool whenever it is asked."""
+        """The model calls the tool in each answer."""
         return self._asking({"content": [{"type": "tool_call", "name": name, "arguments": arguments}]})
 
     def failing(self) -> Provider:
@@ -36,12 +36,12 @@ class VendorContract(ProviderContract):
         return self._asking({"error": {"status": 401, "message": "invalid key"}})
 
     def breaking(self, text: str) -> Provider:
-        """The connection is closed amid the answer."""
+        """The connection is closed in the middle of the answer."""
         return self._asking({"content": text, "fault": {"kind": "close", "after": 2}})
 
     def _asking(self, *turns: dict[str, Any]) -> Provider:
         async def sleep(_seconds: float) -> None:
-            """Nothing is waited for."""
+            """Do not wait."""
 
         return make(self.api, self._serve(turns=list(turns)).url, Timing(sleep=sleep, chance=lambda: 0.5))
 

@@ -1,4 +1,4 @@
-"""What goes wrong between a provider and its server: tried again by one policy, or told, and never with the key."""
+"""Failures between a provider and its server: tried again by one policy, or reported, and never with the key."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ GOOD = {"content": "All is well."}
 
 
 def failing(status: int, **members: Any) -> dict[str, Any]:
-    """A turn that answers an error."""
+    """A turn that is an error."""
     return {"error": {"status": status, **members}}
 
 
 @each_api
 @streamed_or_not
 def test_429_waits_as_asked_then_succeeds(serve: Serve, api: str, streamed: bool) -> None:
-    """Retry-After is kept to exactly, and the second answer counts."""
+    """The wait of Retry-After is kept exactly, and the second answer counts."""
     served = serve(turns=[failing(429, retry_after_s=3), GOOD])
     asked = ask(api, served.url, streamed=streamed)
     assert (asked.answer.content, asked.waits) == ("All is well.", [3.0])
@@ -52,7 +52,7 @@ def test_a_failing_server_is_asked_three_times(serve: Serve, api: str, status: i
 @each_api
 @pytest.mark.parametrize("status", [400, 401, 404])
 def test_what_is_refused_is_asked_once(serve: Serve, api: str, status: int) -> None:
-    """No wait helps a wrong key, a wrong model or a wrong request; the error ends in what to do."""
+    """No wait helps against a wrong key, model or request; the error has a remedy."""
     served = serve(turns=[failing(status, message=f"not with {KEY}")], when_out="repeat")
     asked = ask(api, served.url, key_source="SOME_KEY")
     assert isinstance(asked.error, ProviderError)
@@ -67,7 +67,7 @@ def test_what_is_refused_is_asked_once(serve: Serve, api: str, status: int) -> N
 @each_api
 @pytest.mark.parametrize("too_long", ["deferred", "error"])
 def test_a_longer_wait_is_not_waited_for(serve: Serve, api: str, too_long: Any) -> None:
-    """It ends as deferred with the seconds, or as an error, as configured; nothing is asked again."""
+    """It ends as deferred with the seconds, or as an error, as configured; there is no second request."""
     limits = [{"scope": "tokens", "limit": 9, "remaining": 0, "reset_s": 120}]
     served = serve(turns=[{**failing(429, retry_after_s=120), "rate_limits": limits}])
     asked = ask(api, served.url, retry=RetryPolicy(too_long=too_long))
@@ -80,7 +80,7 @@ def test_a_longer_wait_is_not_waited_for(serve: Serve, api: str, too_long: Any) 
 
 
 def test_a_reset_header_is_waited_for(serve: Serve) -> None:
-    """Without Retry-After, the reset of the limit that has nothing remaining says how long."""
+    """Without Retry-After, the wait is the reset of the limit with nothing remaining."""
     limits = [
         {"scope": "requests", "limit": 9, "remaining": 3, "reset_s": 15},
         {"scope": "tokens", "limit": 9, "remaining": 0, "reset_s": 4},
@@ -91,7 +91,7 @@ def test_a_reset_header_is_waited_for(serve: Serve) -> None:
 
 @each_api
 def test_a_stream_cut_after_a_token_is_shown_as_broken(serve: Serve, api: str) -> None:
-    """What arrived is kept, the reason is malformed, and the request is not repeated."""
+    """The arrived part is kept, the reason is malformed, and the request is not repeated."""
     served = serve(turns=[{**GOOD, "fault": {"kind": "close", "after": 2}}, GOOD])
     asked = ask(api, served.url)
     assert (asked.answer.stop_reason, asked.answer.content) == (StopReason.MALFORMED, "All is ")
@@ -103,7 +103,7 @@ def test_a_stream_cut_after_a_token_is_shown_as_broken(serve: Serve, api: str) -
 @each_api
 @streamed_or_not
 def test_a_connection_lost_before_a_token_is_tried_again(serve: Serve, api: str, streamed: bool) -> None:
-    """Nothing was shown, so the answer that follows is the answer."""
+    """Nothing was shown, so the next answer counts."""
     served = serve(turns=[{**GOOD, "fault": {"kind": "close"}}, GOOD])
     asked = ask(api, served.url, streamed=streamed)
     assert (asked.answer.content, asked.waits) == ("All is well.", [0.75])
@@ -112,7 +112,7 @@ def test_a_connection_lost_before_a_token_is_tried_again(serve: Serve, api: str,
 @each_api
 @streamed_or_not
 def test_an_answer_without_a_reason_is_malformed(serve: Serve, api: str, streamed: bool) -> None:
-    """A stream that closes in order, but without a reason, is not taken for a good end."""
+    """A stream that closes properly, but without a reason, is no normal end."""
     asked = ask(api, serve(turns=[{**GOOD, "fault": {"kind": "end", "after": 9}}]).url, streamed=streamed)
     assert (asked.answer.stop_reason, asked.answer.raw_reason) == (StopReason.MALFORMED, None)
     assert "without a reason" in asked.answer.detail
@@ -121,7 +121,7 @@ def test_an_answer_without_a_reason_is_malformed(serve: Serve, api: str, streame
 @each_api
 @streamed_or_not
 def test_a_malformed_event_is_told(serve: Serve, api: str, streamed: bool) -> None:
-    """What cannot be read ends the answer as malformed; what came before it is kept."""
+    """An unreadable event ends the answer as malformed; the part before it is kept."""
     served = serve(turns=[{**GOOD, "fault": {"kind": "garbage", "after": 1}}])
     asked = ask(api, served.url, streamed=streamed)
     assert (asked.answer.stop_reason, asked.answer.content) == (StopReason.MALFORMED, "All ")
@@ -131,7 +131,7 @@ def test_a_malformed_event_is_told(serve: Serve, api: str, streamed: bool) -> No
 
 @each_api
 def test_a_page_instead_of_an_answer_is_malformed(serve: Serve, api: str) -> None:
-    """A server that speaks another language is told as such, not with a traceback."""
+    """A web page in place of an answer is reported as such, without a traceback."""
     served = serve(turns=[{"raw": {api: {"body": "<html>Login</html>"}}, "headers": {"content-type": "text/html"}}])
     assert ask(api, served.url, streamed=False).answer.stop_reason is StopReason.MALFORMED
 
@@ -175,7 +175,7 @@ _REASONS = {
 @each_api
 @pytest.mark.parametrize("count", ["12", [3], True, -1, 1.5, None])
 def test_tokens_that_are_no_count_are_not_added_up(serve: Serve, api: str, count: object) -> None:
-    """The answer itself is whole."""
+    """The answer itself is kept."""
     served = serve(turns=[{"raw": {api: {"body": _ending(api, _REASONS[api], count)}}}])
     answer = ask(api, served.url).answer
     assert (answer.content, answer.stop_reason) == ("Hello.", StopReason.END_TURN)
@@ -185,7 +185,7 @@ def test_tokens_that_are_no_count_are_not_added_up(serve: Serve, api: str, count
 @each_api
 @pytest.mark.parametrize("reason", [7, ["stop"], True])
 def test_a_reason_that_is_no_word_is_malformed(serve: Serve, api: str, reason: object) -> None:
-    """What arrived is kept, and the detail says what the server gave as its reason."""
+    """The arrived part is kept, and the detail shows the server's value."""
     served = serve(turns=[{"raw": {api: {"body": _ending(api, reason, 3)}}}])
     answer = ask(api, served.url).answer
     assert (answer.content, answer.stop_reason, answer.raw_reason) == ("Hello.", StopReason.MALFORMED, None)
@@ -194,7 +194,7 @@ def test_a_reason_that_is_no_word_is_malformed(serve: Serve, api: str, reason: o
 
 @each_api
 def test_an_error_event_after_a_token_ends_in_error(serve: Serve, api: str) -> None:
-    """The provider broke off: what arrived is kept, and its words are told."""
+    """The arrived part is kept, and the provider's words are reported."""
     fault = {"kind": "error", "after": 2, "error": {"status": 529, "message": f"overloaded, {KEY}"}}
     asked = ask(api, serve(turns=[{**GOOD, "fault": fault}]).url)
     assert asked.answer.stop_reason is StopReason.ERROR
@@ -204,13 +204,13 @@ def test_an_error_event_after_a_token_ends_in_error(serve: Serve, api: str) -> N
 
 @each_api
 def test_an_error_event_before_a_token_is_tried_again(serve: Serve, api: str) -> None:
-    """Overload told within a stream is as good as its status."""
+    """Overload reported within a stream is treated like its status."""
     fault = {"kind": "error", "error": {"status": 529}}
     assert ask(api, serve(turns=[{**GOOD, "fault": fault}, GOOD]).url).answer.content == "All is well."
 
 
 def test_a_failed_response_is_tried_again_and_then_an_error(serve: Serve) -> None:
-    """The responses API tells a failing server within an answer; its code is the raw reason."""
+    """The responses API reports a failing server within an answer; its code is the raw reason."""
     stop = {"openai-responses": {"status": "failed", "code": "server_error", "message": "oops"}}
     served = serve(turns=[{"raw_stop": stop}], when_out="repeat")
     asked = ask("openai-responses", served.url)
@@ -224,7 +224,7 @@ def test_a_failed_response_is_tried_again_and_then_an_error(serve: Serve) -> Non
 
 @each_api
 def test_a_server_that_hangs_times_out(serve: Serve, api: str) -> None:
-    """Before a token it is an error of kind timeout, tried again or not as switched; after one a broken stream."""
+    """Before a token it is a timeout, tried again if the settings say so; after one a broken stream."""
     served = serve(turns=[{**GOOD, "fault": {"kind": "hang"}}, {**GOOD, "fault": {"kind": "hang", "after": 2}}])
     before = ask(api, served.url, timeout_s=0.5, retry=RetryPolicy(timeouts=False))
     assert isinstance(before.error, ProviderError)
@@ -237,7 +237,7 @@ def test_a_server_that_hangs_times_out(serve: Serve, api: str) -> None:
 @each_api
 @streamed_or_not
 def test_an_address_where_nothing_listens_is_told(api: str, streamed: bool) -> None:
-    """The error is of kind network, names the address and is reached after three attempts."""
+    """The error is of kind network, names the address, and comes after three attempts."""
     asked = ask(api, "http://127.0.0.1:9", streamed=streamed)
     assert isinstance(asked.error, ProviderError)
     assert "ConnectError" in asked.error.message
@@ -246,7 +246,7 @@ def test_an_address_where_nothing_listens_is_told(api: str, streamed: bool) -> N
 
 
 def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
-    """x-should-retry: false goes before the status."""
+    """x-should-retry: false wins over the status."""
     served = serve(turns=[{**failing(500), "headers": {"x-should-retry": "false"}}], when_out="repeat")
     assert isinstance(ask("anthropic-messages", served.url).error, ProviderError)
     assert len(served.requests()) == 1
@@ -254,6 +254,6 @@ def test_a_server_that_forbids_it_is_not_asked_again(serve: Serve) -> None:
 
 @each_api
 def test_a_port_where_nothing_listens_is_told_as_such(api: str) -> None:
-    """The error holds the system's word for it."""
+    """The error has the system's description."""
     with unheard_port() as port:
         assert "connection refused" in str(ask(api, f"http://127.0.0.1:{port}").error)

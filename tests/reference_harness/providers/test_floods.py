@@ -1,4 +1,4 @@
-"""A model that sends without end is read up to the limit of an answer, and what arrived is kept."""
+"""An endless answer is read up to the limit, and the arrived part is kept."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ FLOODS = [(kind, api, *sent) for kind, by_api in WITHOUT_END.items() for api, se
 
 
 class Flood:
-    """A server that sends `first`, then `rest` again and again for as long as anybody reads."""
+    """A server that sends `first`, then `rest` again and again for as long as a client reads."""
 
     def __init__(self, first: bytes, rest: bytes) -> None:
         self._sent = first, rest * (1 + 8_192 // len(rest))
@@ -107,7 +107,7 @@ async def streamed(api: str, url: str) -> CompletionResult:
 
 @pytest.mark.parametrize(("kind", "api", "first", "rest"), FLOODS, ids=[f"{each[0]}-{each[1]}" for each in FLOODS])
 def test_an_answer_without_end_is_read_up_to_its_limit(kind: str, api: str, first: bytes, rest: bytes) -> None:
-    """The result says which limit, and what sets it; the words that arrived are kept."""
+    """The result names the limit and the setting for it; the arrived text is kept."""
 
     async def ask() -> CompletionResult:
         async with Flood(first, rest) as url:
@@ -137,12 +137,12 @@ def test_an_answer_in_one_piece_is_read_up_to_its_limit(api: str) -> None:
 
 
 class NeverWaits:
-    """A provider of somebody else that says the same without end, and gives the event loop no turn."""
+    """A provider of another author that yields the same chunk endlessly, without giving the event loop a turn."""
 
     id = "never-waits"
 
     async def stream(self, _messages: Sequence[Message], _options: CompletionOptions) -> AsyncIterator[CompletionChunk]:
-        """Say it."""
+        """Yield the same chunk endlessly."""
         while True:
             yield CompletionChunk("a")
 
@@ -157,7 +157,7 @@ def loop_of(options: CompletionOptions) -> ModelLoop:
 
 
 def test_the_limit_holds_for_providers_of_others() -> None:
-    """The loop counts, whatever the provider does; the reply is kept as far as it was read."""
+    """The loop counts, whatever the provider does; the reply is kept up to the limit."""
     loop = loop_of(CompletionOptions(longest_answer=LIMIT))
     asyncio.run(loop.run())
     assert (loop.outcome, len(loop.reply)) == (StopReason.MALFORMED, LIMIT)
@@ -165,7 +165,7 @@ def test_the_limit_holds_for_providers_of_others() -> None:
 
 
 def test_a_provider_that_never_waits_can_be_cancelled() -> None:
-    """A time limit, or Ctrl-C, is heeded between two pieces."""
+    """A time limit and Ctrl-C take effect between two chunks."""
 
     async def cancelled() -> bool:
         loop = loop_of(CompletionOptions(longest_answer=1 << 40))
@@ -179,7 +179,7 @@ def test_a_provider_that_never_waits_can_be_cancelled() -> None:
 
 
 def test_the_limit_is_a_setting(tmp_path: Path) -> None:
-    """16 MiB, or what the agent's file says."""
+    """16 MiB, or the value in the agent's file."""
     flags = {"provider": "ollama", "model": "m"}
     assert load(flags, {}, tmp_path).options.longest_answer == 16 * 1024 * 1024
     (tmp_path / "agent.yaml").write_text("runtime: {longest_answer: 9}")

@@ -1,4 +1,4 @@
-"""Events are read alike however the bytes come, and a connection serves one request after the other."""
+"""Events are read alike in whatever pieces the bytes come, and a connection serves several requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENTS = ({"type": "a", "text": "ö\r\n\u2028x"}, {"type": "b"}, [1], {"type": "
 
 
 def stream(end: str) -> bytes:
-    """The events with lines that end so: a comment, names, a field that nobody knows, and data of two lines."""
+    """The events with this line end: a comment, names, an unknown field, and data of two lines."""
     first, second, third, fourth = (json.dumps(event, ensure_ascii=False) for event in EVENTS)
     lines = [": hello", "", f"data:{first}", "", "event: b", "retry: 5", "data: {}", ""]
     lines += ["event: list", f"data: {third}", "", "event: not-c", f"data: {fourth[:9]}", f"data: {fourth[9:]}", "", ""]
@@ -37,7 +37,7 @@ def read(pieces: Sequence[bytes]) -> list[object]:
 
 @given(end=st.sampled_from(["\n", "\r\n", "\r"]), cuts=st.lists(st.integers(0, 250), max_size=30))
 def test_events_are_the_same_wherever_bytes_are_cut(end: str, cuts: list[int]) -> None:
-    """Any line end, any pieces, down to single bytes; a name stands in for a type that is missing, and for no other."""
+    """Any line end, any pieces, down to single bytes; a name replaces only a missing type."""
     whole = stream(end)
     places = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
     assert read([whole[at:to] for at, to in pairwise(places)]) == list(EVENTS)
@@ -45,25 +45,25 @@ def test_events_are_the_same_wherever_bytes_are_cut(end: str, cuts: list[int]) -
 
 
 def test_an_event_that_is_cut_off_does_not_count() -> None:
-    """The end of the stream ends no event."""
+    """The end of the stream does not complete an event."""
     assert read([b'data: {"a": 1}\n\ndata: {"b": 2}\n']) == [{"a": 1}]
 
 
 def test_nothing_counts_after_the_last_event() -> None:
-    """The event that says so is not JSON, and is not yielded."""
+    """The event that ends the stream is not JSON, and is not yielded."""
     reader = EventReader()
     assert list(reader.feed(b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n")) == [1]
     assert reader.done
 
 
 def test_events_of_ignored_names_are_not_read() -> None:
-    """Not even where they hold no JSON; the name of one does not stick to the next."""
+    """Not even if they hold no JSON; the name does not apply to the next event."""
     reader = EventReader(frozenset({b"echo"}))
     assert list(reader.feed(b"event: echo\ndata: {\n\ndata: 1\n\nevent: other\ndata: 2\n\n")) == [1, 2]
 
 
 class Relay:
-    """Stands before a server and counts the connections that it takes; at its end all of them have ended."""
+    """A proxy in front of a server that counts connections; at its end all of them have ended."""
 
     def __init__(self, url: str) -> None:
         self.taken = 0
@@ -97,7 +97,7 @@ class Relay:
 
 @pytest.mark.parametrize("api", APIS)
 def test_one_connection_serves_one_request_after_the_other(serve: Serve, api: str) -> None:
-    """Streams are read to the end of their answers, so that a conversation opens one connection."""
+    """Streams are read to the end, so a conversation needs one connection."""
     served = serve(turns=[{"content": "Good morning."}] * 4)
 
     async def taken() -> int:
@@ -116,7 +116,7 @@ def test_one_connection_serves_one_request_after_the_other(serve: Serve, api: st
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("named", "status"), [("localhost", 307), ("127.0.0.1", 307), ("localhost", 308)])
 def test_no_other_host_gets_the_key(serve: Serve, api: str, named: str, status: int) -> None:
-    """A redirect is followed, and the key is for the host that was named alone."""
+    """A redirect is followed, but only the configured host gets the key."""
     served = serve(turns=[{"content": "Good morning."}])
 
     async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

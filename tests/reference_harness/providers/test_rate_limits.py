@@ -1,4 +1,4 @@
-"""What headers say of limits and waits."""
+"""Limits and waits in headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 
 
 def test_anthropic_tells_times_of_day() -> None:
-    """A reset becomes seconds from now; scopes may hold hyphens."""
+    """A time of reset becomes seconds from now; scopes may hold hyphens."""
     headers = {
         "Anthropic-RateLimit-Input-Tokens-Limit": "40000",
         "anthropic-ratelimit-input-tokens-remaining": "0",
@@ -25,7 +25,7 @@ def test_anthropic_tells_times_of_day() -> None:
     [("1s", 1.0), ("6m0s", 360.0), ("20ms", 0.02), ("1h2m3.5s", 3723.5), ("1d", 86400.0), ("12", 12.0), ("soon", None)],
 )
 def test_openai_tells_durations(text: str, seconds: float | None) -> None:
-    """Days to milliseconds; what cannot be read is left out."""
+    """Days to milliseconds; unreadable values are ignored."""
     headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}
     assert requested_wait(headers, NOW) == seconds
 
@@ -46,7 +46,7 @@ def test_openai_tells_durations(text: str, seconds: float | None) -> None:
     ],
 )
 def test_a_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    """Milliseconds before seconds or a date, and these before the reset of a limit that is used up."""
+    """Milliseconds go before seconds or a date, and these before the reset of a used-up limit."""
     assert requested_wait(headers, NOW) == seconds
 
 

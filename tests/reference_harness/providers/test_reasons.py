@@ -31,7 +31,7 @@ def identify(row: ReasonRow) -> str:
 
 @pytest.mark.parametrize("row", TABLE, ids=identify)
 def test_each_row_maps_its_word_to_its_reason(row: ReasonRow) -> None:
-    """Its word means its reason: in an answer beside what it wants beside it, or in an error."""
+    """Its word means its reason: in an answer with the parts of `beside`, or in an error."""
     if row.place == "reason":
         told = reason_of(row.api, row.raw, tool_calls=row.beside == "tool calls", refusal=row.beside == "refusal")
     else:
@@ -43,19 +43,19 @@ def test_each_row_maps_its_word_to_its_reason(row: ReasonRow) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_the_promised_words_are_in_the_table(api: str) -> None:
-    """Exactly they."""
+    """Exactly these."""
     assert {row.raw for row in TABLE if row.api == api and row.place == "reason"} == RAW[api]
 
 
 def test_no_two_rows_say_different_things_of_one_word() -> None:
-    """API, place, word and what stands beside it name a row."""
+    """API, place, word and `beside` identify a row."""
     keys = [(row.api, row.place, row.raw, row.beside) for row in TABLE]
     assert len(keys) == len(set(keys))
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
-    """Never a good end."""
+    """It is never a normal end."""
     answer = AnswerInProgress(api=api, longest=99, raw_reason="END_TURN")
     result = answer.result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.ERROR, "END_TURN")
@@ -63,13 +63,13 @@ def test_an_unknown_word_is_an_error_with_its_text(api: str) -> None:
 
 
 def test_an_answer_that_is_done_without_a_word_is_malformed() -> None:
-    """Ollama says done and nothing else when its runner went away."""
+    """Ollama sends done without a reason when its runner has ended."""
     result = AnswerInProgress(api="ollama-chat", longest=99, done=True).result()
     assert (result.stop_reason, result.raw_reason) == (StopReason.MALFORMED, None)
 
 
 def test_a_reason_to_use_tools_without_a_tool_is_malformed() -> None:
-    """The loop would have nothing to do, for ever."""
+    """Otherwise the loop would have nothing to do, for ever."""
     result = AnswerInProgress(api="anthropic-messages", longest=99, raw_reason="tool_use").result()
     assert result.stop_reason is StopReason.MALFORMED
     assert "no tool is called" in result.detail

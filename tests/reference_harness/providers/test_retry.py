@@ -25,7 +25,7 @@ def follows(
     chance: float = 0.5,
     policy: RetryPolicy | None = None,
 ) -> float | None:
-    """The wait after a failure; None where it is not tried again."""
+    """The wait after a failure; None if it is not tried again."""
     failure = CallFailure(kind, "failed", requested_wait_s=requested_s)
     return (policy or RetryPolicy()).wait_s(failure, attempt=attempt, elapsed_s=elapsed_s, chance=chance)
 
@@ -48,33 +48,33 @@ def test_each_kind_can_be_switched_off(kind: FailureKind) -> None:
 
 @pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.MALFORMED])
 def test_what_would_be_said_again_is_not_tried_again(kind: FailureKind) -> None:
-    """Whatever wait is asked for."""
+    """Whatever wait the provider requests."""
     assert follows(kind, 1.0) is None
 
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 8.0), (9, 8.0)])
 def test_waits_double_up_to_the_longest(attempt: int, longest: float) -> None:
-    """From half a second, with chance between that and the ceiling."""
+    """From half a second, at random between that and the ceiling."""
     policy = RetryPolicy(attempts=10)
     assert follows(attempt=attempt, chance=0.0, policy=policy) == 0.5
     assert follows(attempt=attempt, chance=1.0, policy=policy) == longest
 
 
 def test_a_wait_that_is_asked_for_is_kept_to_exactly() -> None:
-    """Also one shorter than the shortest of our own."""
+    """Even one shorter than our own shortest wait."""
     assert follows(FailureKind.RATE_LIMIT, 20.0) == 20.0
     assert follows(FailureKind.SERVER, 0.0) == 0.0
 
 
 @pytest.mark.parametrize(("requested_s", "elapsed_s"), [(20.5, 0.0), (15.0, 50.0)])
 def test_a_wait_that_is_too_long_is_told(requested_s: float, elapsed_s: float) -> None:
-    """Longer than one wait may be, or beyond the time for all."""
+    """Longer than a single wait may be, or beyond the total time."""
     assert follows(FailureKind.RATE_LIMIT, requested_s, elapsed_s=elapsed_s) is None
     assert RetryPolicy().is_too_long(CallFailure(FailureKind.RATE_LIMIT, "x", requested_wait_s=requested_s), elapsed_s)
 
 
 def test_the_last_attempt_is_the_last() -> None:
-    """No wait follows it, unless one is asked for that the caller may want to know."""
+    """There is no wait after it; only a requested wait that is too long is still reported."""
     assert follows(attempt=3) is None
     assert follows(requested_s=5.0, attempt=3) is None
     assert not RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", requested_wait_s=5.0), 0.0)
@@ -92,7 +92,7 @@ def test_the_last_attempt_is_the_last() -> None:
 def test_no_wait_is_beyond_its_bounds(
     kind: FailureKind, requested_s: float | None, attempt: int, elapsed_s: float, chance: float
 ) -> None:
-    """Never longer than one wait, never beyond all, never after the last attempt."""
+    """No wait is longer than allowed, ends after the total time, or follows the last attempt."""
     policy = RetryPolicy()
     wait_s = follows(kind, requested_s, attempt=attempt, elapsed_s=elapsed_s, chance=chance, policy=policy)
     if wait_s is not None:

@@ -1,4 +1,4 @@
-"""Which provider, model, address and key a session uses, and what is said when that cannot be."""
+"""Which provider, model, address and key a session uses, and the errors if there is none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write(folder: Path, text: str | bytes, name: str = "agent.yaml") -> Path:
 
 
 def refusal(flags: dict[str, str | None], environ: dict[str, str], workspace: Path | None = None) -> ConfigError:
-    """The error that the settings end in; it never holds the planted key."""
+    """The error that the settings raise; it never holds the planted key."""
     with pytest.raises(ConfigError) as told:
         make_provider(load(flags, environ, workspace))
     assert KEY not in "".join(traceback.format_exception(told.value))
@@ -41,7 +41,7 @@ def test_anthropic_is_the_default() -> None:
 
 
 def test_a_key_that_is_missing_is_named_by_its_own_variable(tmp_path: Path) -> None:
-    """The one that the agent's file names, and not the vendor's."""
+    """By the variable in the agent's file, not by the vendor's."""
     write(tmp_path, "runtime: {provider: openai, model: m, api_key_env: TEAM_KEY}")
     assert "TEAM_KEY is not set" in refusal({}, {}, tmp_path).message
     assert load({}, {"TEAM_KEY": KEY}, tmp_path).key_source == "TEAM_KEY"
@@ -60,13 +60,13 @@ def test_flags_go_before_the_environment_before_the_file(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["agent.yaml", "AGENT.yaml", "config.yaml"])
 def test_the_file_has_the_daemons_names(tmp_path: Path, name: str) -> None:
-    """The first that there is counts; what else is in it is the daemon's."""
+    """The first existing file counts; its other members are the daemon's."""
     write(tmp_path, "version: 1\nembedding: {provider: none}\nruntime: {provider: ollama, model: q}\n", name)
     assert load({}, {}, tmp_path).model == "q"
 
 
 def test_a_file_says_how_to_try_again(tmp_path: Path) -> None:
-    """What it does not say stays as it is."""
+    """Other settings keep their defaults."""
     write(
         tmp_path, "runtime:\n  provider: ollama\n  model: q\n  timeout_s: 5\n  retry: {attempts: 1, too_long: error}\n"
     )
@@ -75,7 +75,7 @@ def test_a_file_says_how_to_try_again(tmp_path: Path) -> None:
 
 
 def test_a_key_can_stand_in_a_variable_that_the_file_names(tmp_path: Path) -> None:
-    """So that it need not stand in the file."""
+    """So that the file need not contain it."""
     write(tmp_path, "runtime: {provider: openai, model: gpt, api_key_env: WORK_KEY}")
     made = load({}, {"WORK_KEY": KEY}, tmp_path)
     assert made.key is not None
@@ -84,7 +84,7 @@ def test_a_key_can_stand_in_a_variable_that_the_file_names(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("file", ["provider: openai, ", "api: openai-responses, ", ""])
 def test_what_is_said_for_another_vendor_does_not_count(tmp_path: Path, file: str) -> None:
-    """Model, address and key of a weaker place never reach a vendor that it did not mean."""
+    """Model, address and key of a weaker source never reach another vendor."""
     chosen = "ollama"
     write(tmp_path, f"runtime: {{{file}model: m, base_url: 'http://there:1', api_key: {KEY}}}")
     made = load({"provider": chosen, "model": "mine"}, {}, tmp_path)
@@ -111,7 +111,7 @@ def test_an_api_names_a_provider(name: str, flag: str) -> None:
 
 
 def test_a_server_may_speak_any_api() -> None:
-    """With an address, a provider's own API is not all that can be spoken; then no key is needed."""
+    """With an address, a provider may speak another API, and then needs no key."""
     made = load(
         {"provider": "openai-compatible", "api": "anthropic-messages", "base_url": "http://x", "model": "m"}, {}, None
     )
@@ -158,7 +158,7 @@ def test_the_workspace_is_where_the_daemon_has_it() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told(flags: dict[str, str | None], message: str, remedy: str) -> None:
-    """What is wrong, where it was said, and what to do; never with a key."""
+    """The error has problem, source and remedy, and never the key."""
     error = refusal(flags, {})
     assert message in error.message
     assert remedy in (error.remedy or "")
@@ -192,7 +192,7 @@ def test_a_malformed_file_is_told(tmp_path: Path, text: str | bytes, message: st
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """As when a folder stands in its place, or when it is huge."""
+    """For example, a folder in its place, or a huge file."""
     (tmp_path / "agent.yaml").mkdir()
     assert "agent.yaml: Is a directory" in refusal({}, {}, tmp_path).message
     (tmp_path / "agent.yaml").rmdir()
@@ -201,13 +201,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_unknown_members_may_be_the_daemons(tmp_path: Path) -> None:
-    """Only what looks like a slip of the pen is refused."""
+    """Only a probable misspelling is refused."""
     write(tmp_path, "runtime: {provider: ollama, model: m, channels: [cli]}")
     assert load({}, {}, tmp_path).model == "m"
 
 
 class Mine:
-    """A provider that somebody else wrote."""
+    """A provider of another author."""
 
     id = "mine"
     complete = stream = available = aclose = None
@@ -217,7 +217,7 @@ class Mine:
 
 
 def test_a_strangers_provider_is_named_by_module_and_attribute() -> None:
-    """It gets the settings, and nothing is demanded of them."""
+    """It gets the settings, which need not be complete."""
     made = make_provider(load({"provider": f"{__name__}:Mine", "api_key": KEY}, {}, None))
     assert isinstance(made, Mine)
     assert made.given.key is not None
@@ -225,7 +225,7 @@ def test_a_strangers_provider_is_named_by_module_and_attribute() -> None:
 
 
 def test_a_strangers_provider_is_registered_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under a name of its own, which a misspelling is led to."""
+    """Under its own name, which an error proposes for a misspelling."""
     distribution = tmp_path / "mine-1.0.dist-info"
     distribution.mkdir()
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
@@ -238,7 +238,7 @@ def test_a_strangers_provider_is_registered_by_entry_point(tmp_path: Path, monke
 
 
 def test_a_key_shows_nowhere() -> None:
-    """Neither by itself, nor in what holds it, nor written away."""
+    """Neither the secret itself, nor an object with it, nor its serialised form shows it."""
     secret = Secret(KEY)
     made = load({"model": "m", "api_key": KEY}, {}, None)
     for shown in (repr(secret), str(secret), f"{secret}", f"{secret!r}", repr(made), str(made), f"{[secret]}"):
@@ -250,7 +250,7 @@ def test_a_key_shows_nowhere() -> None:
 
 
 def test_errors_of_configuration_are_the_harness_own() -> None:
-    """So that a command shows them without a traceback."""
+    """So commands show them without a traceback."""
     assert isinstance(refusal({}, {}), HarnessError)
     any_value: Any = refusal({"provider": "ollama"}, {}).remedy
     assert "SIGNET_HARNESS_MODEL" in any_value
@@ -266,6 +266,6 @@ def test_errors_of_configuration_are_the_harness_own() -> None:
     ],
 )
 def test_a_short_key_is_hidden_where_a_credential_stands(text: str, shown: str) -> None:
-    """A key of fewer than six characters is hidden after the words that introduce one, and common words stay whole."""
+    """A key of fewer than six characters is hidden after words that introduce a key; common words stay."""
     assert Secret("abc").hide_in(text) == shown
     assert Secret("").hide_in(text) == text
