@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -61,11 +62,23 @@ def test_unknown_target_names_the_nearest(given: str, near: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("word", "meant"), [("{rot}/driver.mjs", "{root}"), ("{Python}", "{python}")])
-def test_a_misspelt_placeholder_of_a_command_is_refused(word: str, meant: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [("the command", 'command = ["node", "WORD"]'), ("env.HOOKS", 'command = ["node"]\nenv = {HOOKS = "WORD"}')],
+)
+def test_a_misspelt_placeholder_is_refused(place: str, text: str, word: str, meant: str, tmp_path: Path) -> None:
     """The program would get it as it stands, and fail at a file of that name."""
-    with pytest.raises(TargetError, match="of the command stands for nothing") as caught:
-        targets.load("mine", settings(tmp_path, f'[targets.mine]\ncommand = ["node", "{word}"]\n'))
+    with pytest.raises(TargetError, match=f"of {place} stands for nothing") as caught:
+        targets.load("mine", settings(tmp_path, f"[targets.mine]\n{text}\n".replace("WORD", word)))
     assert caught.value.remedy == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize("kept", ["{port}", "{host}", "${root_of}", "{}"])
+def test_other_braces_of_a_variable_are_the_programs(kept: str, tmp_path: Path) -> None:
+    """Of the placeholders only `{root}` and `{python}` mean something there."""
+    text = f'[targets.mine]\ncommand = ["acme"]\nenv = {{HOOKS = "{kept}:{{root}}/hooks:{{python}}"}}\n'
+    env = targets.load("mine", settings(tmp_path, text)).env
+    assert env == {"HOOKS": f"{kept}:{tmp_path}/hooks:{sys.executable}"}
 
 
 @pytest.mark.parametrize("word", ["${ROOT}/driver.mjs", "{print}", "{}", "{{root}"])
@@ -181,6 +194,29 @@ def test_own_settings_stand_in_front_of_a_shipped_profile(tmp_path: Path) -> Non
     assert own.harness == "acme"
     assert own.agents == shipped.agents
     assert own.capabilities == shipped.capabilities
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('harness = "acme"\ndeclared = {harness = "mine"}', 'harness is "acme", and declared.harness is "mine"'),
+        ('agents = ["a"]\ndeclared = {agents = ["a", "b"]}', 'agents is ["a"], and declared.agents is ["a", "b"]'),
+    ],
+)
+def test_a_declaration_that_is_given_twice_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """Which of the two counts, nobody could see."""
+    with pytest.raises(TargetError, match=re.escape(message)) as caught:
+        targets.load("mine", settings(tmp_path, f'[targets.mine]\ncommand = ["acme"]\n{text}\n'))
+    assert str(caught.value.remedy).startswith("keep one of the two: ")
+
+
+@pytest.mark.parametrize("name", ["", " ", "my connector", ".mine"])
+def test_a_target_with_an_unusable_name_is_refused(name: str, tmp_path: Path) -> None:
+    """The error names the file, and what a name may hold."""
+    with pytest.raises(TargetError, match=re.escape(f'"{name}" is no name of a target')) as caught:
+        targets.load(name, settings(tmp_path, f'[targets."{name}"]\ncommand = ["acme"]\n'))
+    assert caught.value.where == str(tmp_path / "signet-conformance.toml")
+    assert caught.value.remedy == "use letters, digits, -, _ and ., as [targets.mine]"
 
 
 @pytest.mark.parametrize(

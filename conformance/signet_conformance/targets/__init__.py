@@ -33,7 +33,7 @@ _DECLARED = ("agents", "harness", "bounds_s", "capabilities", "token", "prompt_c
 class Target:
     """A named connector.
 
-    `command` launches it, with `{python}` replaced by this interpreter and `{root}` by the folder of the settings.
+    `command` launches it, with `env` added; in both, `{python}` is this interpreter and `{root}` the settings' folder.
     `profile` is the whole document, of which the drivers read `face`, `files`, `runtime`, `tools`, `url` and more.
     `processes` says what shares a connector process: the whole run (`one`), the sessions of an `agent`, or a single
     `session`. Files are searched from `root` upwards; paths in the settings are relative to `folder`. `where` is the
@@ -138,25 +138,28 @@ def _merge(name: str, shipped: Mapping[str, Any], own: Mapping[str, Any]) -> dic
 
 def _build(name: str, data: Mapping[str, Any], settings: Settings, root: Path) -> Target:
     from signet_conformance.files.documents import demand
-    from signet_conformance.targets.profile import Profile, demand_placeholders, demand_read
+    from signet_conformance.targets.profile import Profile, demand_one_place, demand_placeholders, demand_read
 
     where, own = settings.where(name), settings.targets.get(name, {})
     profile = demand(Profile, data, where, error=TargetError)
     demand_read(profile, own, where)
-    demand_placeholders(profile.command, where)
+    demand_one_place(own, where)
+    demand_placeholders(profile, where)
     if KINDS[profile.driver].own_program and not profile.command and profile.build is None:
         raise TargetError("no command", where=where, remedy='such as command = ["node", "{root}/driver.mjs"]')
     folder = settings.folder or root
+
+    def fill_in(word: str) -> str:
+        return word.replace("{python}", sys.executable).replace("{root}", str(folder))
+
     target = Target(
         name=name,
         driver=profile.driver,
-        command=tuple(
-            part.replace("{python}", sys.executable).replace("{root}", str(folder)) for part in profile.command
-        ),
+        command=tuple(map(fill_in, profile.command)),
         declared=_declare(profile.declared),
         profile=profile,
         processes=profile.processes,
-        env=profile.env,
+        env={name: fill_in(value) for name, value in profile.env.items()},
         root=root,
         folder=folder,
         where=where,

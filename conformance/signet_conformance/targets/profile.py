@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -56,6 +57,17 @@ def _known_bound(name: str) -> str:
 def _own_variable(name: str) -> str:
     if name in ("SIGNET_DAEMON_URL", "SIGNET_TOKEN"):
         raise refusal(f"sets {name}, which each run sets to its own value", f"take {name} out")
+    return name
+
+
+_NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+def _target_name(name: str) -> str:
+    if not re.fullmatch(_NAME, name):
+        raise refusal(
+            f"{shown_value(name)} is no name of a target", "use letters, digits, -, _ and ., as [targets.mine]"
+        )
     return name
 
 
@@ -140,7 +152,9 @@ class Settable(Part):
     env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_own_variable)], str] = Field(
         default_factory=dict
     )
-    """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment"""
+    """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment; {root}
+    is replaced by the folder of the settings, {python} by the interpreter that runs the kit
+    """
     bypass_env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
     """a table such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the
     connector's hooks off, with the value that does so (default: SIGNET_BYPASS)
@@ -205,7 +219,7 @@ class Profile(Document, Settable):
     schema_file: ClassVar[str] = "target/signet-target-1.schema.json"
 
     format: Literal["signet-target/1"]
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(pattern=_NAME)]
     """a name such as mine: letters, digits, -, _ and ."""
     title: Text
     driver: DriverKind
@@ -230,7 +244,7 @@ class SettingsFile(Document):
     model_config = ConfigDict(title="Settings", extra="ignore")
     schema_file: ClassVar[str] = "settings/signet-settings.schema.json"
 
-    targets: dict[str, OwnTarget] = Field(default_factory=dict)
+    targets: dict[Annotated[str, AfterValidator(_target_name)], OwnTarget] = Field(default_factory=dict)
     """one table for each target, such as [targets.openclaw] with module = "dist/index.js"
     """
 
@@ -244,20 +258,39 @@ _WORDS: Mapping[str, str] = {"module": "{module}", "files": "{module}", "runtime
 """Settings that a driver program's command must use, with the placeholder for each."""
 
 
-_PLACEHOLDERS = ("root", "python", "port", "runtime", "module")
+_FILLED_IN = ("root", "python")
+"""The placeholders that `command` and `env` may have."""
+_IN_COMMAND = (*_FILLED_IN, "port", "runtime", "module")
 
 
-def demand_placeholders(command: Sequence[str], where: str) -> None:
+def demand_placeholders(profile: Profile, where: str) -> None:
     """Raise TargetError for a misspelt placeholder: the program would get it as text."""
-    for word in command:
+    words = [("the command", word, _IN_COMMAND) for word in profile.command]
+    words += [(f"env.{name}", value, _FILLED_IN) for name, value in profile.env.items()]
+    for place, word, known in words:
         for name in re.findall(r"(?<!\$)\{(\w+)\}", word):
-            near = difflib.get_close_matches(name.lower(), _PLACEHOLDERS, n=1, cutoff=0.75)
-            if near and name not in _PLACEHOLDERS:
+            near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+            if near and name not in known:
                 raise TargetError(
-                    f"{{{printable(name, 40)}}} of the command stands for nothing",
+                    f"{{{printable(name, 40)}}} of {place} stands for nothing",
                     where=where,
                     remedy=f"did you mean {{{near[0]}}}?",
                 )
+
+
+def _shown(value: Any) -> str:
+    return printable(json.dumps(value, ensure_ascii=False), 80)
+
+
+def demand_one_place(own: Mapping[str, Any], where: str) -> None:
+    """Raise TargetError for a declaration that the settings make at the top level and, otherwise, below `declared`."""
+    for name, value in own.get("declared", {}).items():
+        if own.get(name, value) != value:
+            raise TargetError(
+                f"{name} is {_shown(own[name])}, and declared.{name} is {_shown(value)}",
+                where=where,
+                remedy=f"keep one of the two: {name}, or declared.{name}",
+            )
 
 
 def demand_read(profile: Profile, own: Mapping[str, Any], where: str) -> None:
