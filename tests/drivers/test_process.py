@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,26 @@ def test_step_that_leaves_a_session_lasts_as_long_as_the_processes_started_in_it
         driven.hello()
         driven.perform({"step": step, "session": "s1"}, lambda _event: None)
         assert (tmp_path / "told").exists()
+
+
+@pytest.mark.parametrize("protocol", ["signet-driver/2", "acme/1", 1])
+def test_a_program_of_another_protocol_is_refused(tmp_path: Path, protocol: object) -> None:
+    """Its answers may mean something else: nothing of them is judged, not even that the connector was not loaded."""
+    about = {"protocol": protocol, "loaded": False}
+    program = ANSWERS.replace('"result": {}', f'"result": {about}') % "pass"
+    with driver(program, tmp_path) as driven, pytest.raises(BrokenOffError) as raised:
+        driven.hello()
+    assert raised.value.how is DriverFault.GARBLED
+    assert raised.value.message == f"target mine speaks {json.dumps(protocol)}, this kit speaks signet-driver/1"
+    assert '"protocol": "signet-driver/1"' in str(raised.value.remedy)
+
+
+@pytest.mark.parametrize("protocol", ["signet-driver/1", None])
+def test_a_program_may_name_this_protocol_or_none(tmp_path: Path, protocol: str | None) -> None:
+    """Only another name is refused."""
+    program = ANSWERS.replace('"result": {}', f'"result": {{"protocol": {protocol!r}}}') % "pass"
+    with driver(program, tmp_path) as driven:
+        assert driven.hello() == {"protocol": protocol}
 
 
 @pytest.mark.parametrize("value", [None, False])

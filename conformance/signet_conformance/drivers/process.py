@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from signet_conformance.children.deadline import Deadline
 from signet_conformance.children.environment import MARK, marked_ids, process_ids
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
+from signet_conformance.drivers.hosts.protocol import PROTOCOL
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
 from signet_conformance.files.json_values import list_in, object_in, pointer
 from signet_conformance.outcome.broken_off import BrokenOff
@@ -158,6 +159,8 @@ class DriverProcess:
             if failure.how is not DriverFault.ENDED or not failure.ended:
                 raise
             raise NothingTestedError(failure.message, where=failure.where, remedy=failure.remedy) from failure
+        if about.get("protocol") not in (None, PROTOCOL):
+            raise self._broken(DriverFault.GARBLED, self._foreign(about["protocol"]))
         if about.get("loaded") is False:
             words = printable(redact(str(about.get("words") or "its harness does not say why")[:_MOST_CHARACTERS]), 600)
             raise ConnectorNotLoadedError(words, remedy="fix the connector at the place that the message names")
@@ -239,6 +242,12 @@ class DriverProcess:
             raise self._broken(DriverFault.ENDED, failure) from None
         except TargetError as failure:
             raise self._broken(DriverFault.GARBLED, failure) from None
+
+    def _foreign(self, protocol: object) -> TargetError:
+        return TargetError(
+            f"{self._process.name} speaks {printable(json.dumps(protocol), 60)}, this kit speaks {PROTOCOL}",
+            remedy=f'let it answer hello with "protocol": "{PROTOCOL}", or upgrade the kit: docs/driver-protocol.md',
+        )
 
     def _no_json(self, message: Mapping[str, Any], place: str, number: float) -> TargetError:
         event = message.get("event")

@@ -152,8 +152,8 @@ class Settable(Part):
     env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$"), AfterValidator(_own_variable)], str] = Field(
         default_factory=dict
     )
-    """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment; {root}
-    is replaced by the folder of the settings, {python} by the interpreter that runs the kit
+    """a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment;
+    {root} is replaced by the folder of the settings, {python} by the interpreter that runs the kit
     """
     bypass_env: dict[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(default_factory=dict)
     """a table such as {SIGNET_BYPASS = "1", SIGNET_ENABLED = "false"}: each documented variable that switches the
