@@ -65,9 +65,9 @@ def test_target_without_a_name(repository: Repository, option: str) -> None:
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
-        ([("prompt", "s1")], "step 0: a prompt in session s1, which is not open"),
-        ([("start", "s1"), ("compact", "s2")], "step 1: a compact in session s2, which is not open"),
-        ([("start", "s1"), ("end", "s1"), ("tool", "s1")], "step 2: a tool in session s1, which is not open"),
+        ([("prompt", "s1")], "step 0: prompt in session s1, which is not open"),
+        ([("start", "s1"), ("compact", "s2")], "step 1: compact in session s2, which is not open"),
+        ([("start", "s1"), ("end", "s1"), ("tool", "s1")], "step 2: tool in session s1, which is not open"),
     ],
 )
 def test_scenario_in_a_session_that_is_not_open(

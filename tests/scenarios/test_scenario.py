@@ -13,9 +13,18 @@ from urllib.parse import quote, unquote
 import pytest
 
 from signet_conformance.errors import UsageError
-from signet_conformance.scenarios.scenario import Scenario, read_scenarios, remembered, scripted, with_each_bypass
+from signet_conformance.scenarios.scenario import (
+    Scenario,
+    demand_open_sessions,
+    read_scenarios,
+    remembered,
+    scripted,
+    with_each_bypass,
+)
 from signet_conformance.scenarios.steps import PromptStep, SwitchFaultOn, ToolStep
 
+RESET = {"kind": "reset"}
+STORE = {"step": "tool", "session": "s1", "tool": "memory_store"}
 START = {"step": "start", "session": "s1", "agent": 0, "project": "/workspace/src/acme-api"}
 
 
@@ -141,6 +150,12 @@ def test_saved_scenario_is_read_whatever_else_its_file_says() -> None:
         (scenario_of({"step": "fault"}), "/steps/0: lacks fault"),
         (scenario_of({"step": "fault", "fault": "reset"}), '/steps/0/fault: is "reset"'),
         (scenario_of({"step": "fault", "fault": {"kind": "reset"}, "count": True}), "/steps/0/count: is true"),
+        (scenario_of({"step": "fault", "fault": {"kind": "rest"}}), '/steps/0/fault: kind is "rest"'),
+        (scenario_of({"step": "fault", "fault": {"kind": "delay"}}), "/steps/0/fault: delay lacks delay_s"),
+        (scenario_of({"step": "fault", "fault": {"kind": "reset", "status": 1}}), "reset has no 'status'"),
+        (scenario_of({"step": "fault", "fault": RESET, "match": {"pat": "/"}}), "/match: unknown member 'pat'"),
+        (scenario_of({"step": "fault", "fault": RESET, "match": {"path": 1}}), "/match: path is 1, expected a text"),
+        (scenario_of({"step": "fault", "fault": RESET, "path": "/"}), "/steps/0: unknown member 'path'"),
         (scenario_of({**START, "agent": 1.5}), "/steps/0/agent: is 1.5, expected a whole number or a text"),
         (scenario_of({**START, "project": None}), "/steps/0/project: is null"),
         (scenario_of(START, env=["A"]), "/env: is a list"),
@@ -160,6 +175,39 @@ def test_scenario_that_is_off_is_refused(tmp_path: Path, data: dict[str, Any], m
         read_scenarios(path)
     assert raised.value.where == str(path)
     assert raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "meant"),
+    [
+        (scenario_of({**START, "proyect": "/workspace"}), "/steps/0: unknown member 'proyect'", "project"),
+        (scenario_of({**STORE, "argments": {}}), "/steps/0: unknown member 'argments'", "arguments"),
+        (scenario_of({"step": "fault", "fault": RESET, "mach": {}}), "/steps/0: unknown member 'mach'", "match"),
+        (scenario_of(START, bypas="A"), "the whole: unknown member 'bypas'", "bypass"),
+        ({"scenarios": [scenario_of(START, nedds=[])]}, "/scenarios/0: unknown member 'nedds'", "needs"),
+    ],
+)
+def test_a_misspelt_member_is_refused(tmp_path: Path, data: dict[str, Any], message: str, meant: str) -> None:
+    """Nothing would read it, and the scenario would show something else than its author meant."""
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match=re.escape(message)) as raised:
+        read_scenarios(path)
+    assert raised.value.where == str(path)
+    assert str(raised.value.remedy).startswith(f"did you mean {meant}?")
+
+
+def test_a_driver_s_own_members_are_kept() -> None:
+    """A driver program may take members that the kit does not know."""
+    own = {**START, "channel": "discord", "window": 3, "agents": []}
+    assert Scenario.from_json(scenario_of(own), "here").to_json()["steps"] == [own]
+
+
+def test_a_step_in_no_open_session_is_refused() -> None:
+    """The message names the step and its session in plain words."""
+    scenario = Scenario.from_json(scenario_of(START, {"step": "end", "session": "s2"}), "here")
+    with pytest.raises(UsageError, match="step 1: end in session s2, which is not open"):
+        demand_open_sessions(scenario, "here")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scenarios": 1}', '{"scenarios": [1]}', "[" * 100_000])

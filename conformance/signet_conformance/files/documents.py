@@ -9,9 +9,20 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from signet_conformance.errors import SignetConformanceError, UsageError, printable
@@ -37,6 +48,23 @@ def with_schema_member(described: dict[str, Any]) -> None:
     if described.get("additionalProperties") is False:
         named = {"type": "string", "description": "Where this schema lies, for editors."}
         described["properties"] = {SCHEMA_MEMBER: named, **described["properties"]}
+
+
+class Lenient(Part):
+    """An object that may have unknown members, such as notes of its author. A name that looks misspelt is refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_misspelt(cls, data: Any) -> Any:
+        known = {name for field, info in cls.model_fields.items() for name in (field, info.alias or field)}
+        # One that forbids unknown members refuses all of them by itself.
+        for name in data if isinstance(data, Mapping) and cls.model_config["extra"] != "forbid" else ():
+            near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8)
+            # A plural such as `tools` is another member.
+            if near and name not in known and name != f"{near[0]}s":
+                shown = printable(name, 60)
+                raise refusal(f"unknown member {shown!r}", f"did you mean {near[0]}? If not, choose another name")
+        return data
 
 
 class Document(Part):
@@ -133,7 +161,7 @@ def demand(
     # A wrong format is reported first: the other problems follow from it.
     problem = next((each for each in problems if each["loc"] == ("format",)), None)
     problem = problem or max(problems, key=lambda each: len(each["loc"]))
-    pointer = _pointer(problem["loc"], data)
+    pointer = _pointer(problem["loc"], data, problem["input"])
     # Imported here: only an error needs it.
     from signet_conformance.files.json_schemas import schema_of
 
@@ -153,13 +181,15 @@ def demand(
     )
 
 
-def _pointer(location: Sequence[str | int], data: Any) -> list[str | int]:
-    """The path to the value of a problem; pydantic's location also names missing members and variants of an object.
+def _pointer(location: Sequence[str | int], data: Any, wrong: Any) -> list[str | int]:
+    """The path to the `wrong` value; pydantic's location also names missing members and variants of an object.
 
-    A variant may have the name of a member, so the first path that ends with the location's last part is taken.
+    A variant may have the name of a member, so the path to that very value is taken, or else the first that ends with
+    the location's last part.
     """
     ways = list(_ways(tuple(location), data))
-    return next((way for way, ends in ways if ends), max([way for way, _ in ways], key=len))
+    at_value = [way for way, _ in ways if reduce(getitem, way, data) is wrong]
+    return max(at_value or [way for way, ends in ways if ends][:1] or [way for way, _ in ways], key=len)
 
 
 def _ways(location: tuple[str | int, ...], data: Any) -> Iterator[tuple[list[str | int], bool]]:

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from signet_conformance.errors import UsageError, printable
 from signet_conformance.files import read_json
-from signet_conformance.files.documents import Document, Items, Maybe, demand, refusal, shown_value
+from signet_conformance.files.documents import Document, Items, Lenient, Maybe, demand, refusal, shown_value
 from signet_conformance.scenarios.steps import (
     AnyStep,
     CloseStep,
@@ -53,7 +53,7 @@ Name = Annotated[
 ]
 
 
-class ScenarioDocument(Document):
+class ScenarioDocument(Document, Lenient):
     """A scenario in a file. Other members, such as the seed of a generated session, are ignored."""
 
     model_config = ConfigDict(title="Scenario", extra="ignore")
@@ -167,7 +167,7 @@ def demand_open_sessions(scenario: Scenario, where: str) -> None:
         elif step.session not in opened:
             name = printable(step.session, 60)
             raise UsageError(
-                f"scenario {scenario.name}, step {index}: a {step.step} in session {name}, which is not open",
+                f"scenario {scenario.name}, step {index}: {step.step} in session {name}, which is not open",
                 where=where,
                 remedy=f'put {{"step": "start", "session": "{name}"}} before it',
             )

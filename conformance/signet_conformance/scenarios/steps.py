@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
-from signet_conformance.files.documents import Maybe, Part, refusal, shown_value
+from signet_conformance.errors import printable
+from signet_conformance.files.documents import Lenient, Maybe, refusal, shown_value
+from signet_conformance.trace.fault_kinds import FAULT_KINDS
 
 UNKNOWN_MEMORY = "00000000-0000-4000-8000-000000000000"
 """A memory id that no daemon has."""
@@ -24,8 +26,8 @@ def _agent(agent: Any) -> Any:
     return agent
 
 
-class Step(Part):
-    """The members of all steps. A member that is not listed is passed to the connector unchanged."""
+class Step(Lenient):
+    """The members of all steps. A driver gets members that are not listed unchanged."""
 
     model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True)
 
@@ -77,7 +79,9 @@ class ConnectorStep(Step):
 
 
 class KitStep(Step):
-    """A step of the kit alone."""
+    """A step of the kit alone, of which no driver gets anything."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class StartStep(ConnectorStep):
@@ -231,6 +235,28 @@ class WaitStep(ConnectorStep):
     """a number of seconds above 0: how much time passes"""
 
 
+def _known_fault(fault: dict[str, Any]) -> dict[str, Any]:
+    name = fault.get("kind")
+    kind = FAULT_KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise refusal(f"kind is {shown_value(name)}", f"one of {', '.join(FAULT_KINDS)}")
+    known = ("kind", *kind.parameters)
+    if unknown := [member for member in fault if member not in known]:
+        raise refusal(f"{kind.name} has no {printable(unknown[0], 60)!r}", f"its members: {', '.join(known)}")
+    if lacking := [member for member in kind.needs if member not in fault]:
+        raise refusal(f"{kind.name} lacks {lacking[0]}", f"add {lacking[0]}, or choose another kind")
+    return fault
+
+
+def _known_match(match: dict[str, Any]) -> dict[str, Any]:
+    for member, value in match.items():
+        if member not in ("method", "path"):
+            raise refusal(f"unknown member {printable(member, 60)!r}", "write method, path or both")
+        if not isinstance(value, str):
+            raise refusal(f"{member} is {shown_value(value)}, expected a text")
+    return match
+
+
 _STARTING = ("/api/hooks/session-start", "/health")
 """The paths of the requests with which a connector begins a session."""
 
@@ -239,8 +265,10 @@ class SwitchFaultOn(KitStep):
     """The recorder switches a fault on."""
 
     step: Literal["fault"] = "fault"
-    fault: dict[str, Any]
+    fault: Annotated[dict[str, Any], AfterValidator(_known_fault)]
     """an object such as {"kind": "reset"}"""
+    match: Maybe[Annotated[dict[str, Any], AfterValidator(_known_match)]] = None
+    """an object such as {"path": "/api/hooks/*"}: the requests that the fault applies to"""
 
     @property
     def is_for_start(self) -> bool:
