@@ -90,6 +90,28 @@ def test_options_declare_what_the_header_lacks(invoke: Invoke, tmp_path: Path) -
     assert f"check {trace} {' '.join(options)} -k SIG-AGENT-001" in invoke("check", trace, *options).stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (("a.jsonl", "./a.jsonl"), "a.jsonl"),
+        (("a.jsonl", "."), "a.jsonl"),
+        (("b.jsonl", "a.jsonl"), "a.jsonl"),
+        (("c/a.jsonl", "a.jsonl"), "c/a.jsonl"),
+    ],
+)
+def test_a_file_with_several_names_counts_once(invoke: Invoke, tmp_path: Path, words: list[str], kept: str) -> None:
+    """By a link, a folder or another spelling it is the same recording; a note names what was passed over."""
+    write(tmp_path / "a.jsonl", CONFORMING)
+    (tmp_path / "b.jsonl").symlink_to("a.jsonl")
+    (tmp_path / "c").symlink_to(".")
+    done = invoke("check", *words, "--json")
+    assert done.exit_code == 0
+    document = json.loads(done.stdout)
+    assert [listed["file"] for listed in document["traces"]] == [kept]
+    assert document["warnings"]
+    assert all(note.endswith(f" is the same file as {kept}: passed over") for note in document["warnings"])
+
+
 def test_options_come_before_the_header_and_bounds_merge(invoke: Invoke, tmp_path: Path) -> None:
     """An option replaces the header's declaration; a bound leaves the other bounds as they are."""
     trace = write(tmp_path / "a.jsonl", CONFORMING)

@@ -155,8 +155,8 @@ def test_the_whole_session_passes(invoke: Invoke, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("data:image/png;base64,iVBORw0KGgo=", "a data: address"),
-        ("blob:http://127.0.0.1:3850/1f", "a blob: address"),
+        ("data:image/png;base64,iVBORw0KGgo=", "an address of the scheme data"),
+        ("blob:http://127.0.0.1:3850/1f", "an address of the scheme blob"),
         ("/api/hooks/session-end", "a relative address"),
         ("http://[::1/x", "an address that cannot be read"),
     ],

@@ -111,7 +111,7 @@ class TraceFiles(Struct):
 
 
 def trace_files(arguments: Iterable[str]) -> TraceFiles:
-    """The files in order, each once. A file that an argument names may have any suffix."""
+    """The files in order, each once, by whichever names. A file that an argument names may have any suffix."""
     result = TraceFiles()
     for argument in arguments:
         where, remedy = printable(argument, 400), "check the path and its permissions"
@@ -124,7 +124,17 @@ def trace_files(arguments: Iterable[str]) -> TraceFiles:
     # If the shell expands a glob, it names both sides of a recording.
     for file in [file for file in result.files if is_model_side(file) and daemon_side(file) in result.files]:
         del result.files[file]
+    _drop_other_names(result)
     return result
+
+
+def _drop_other_names(result: TraceFiles) -> None:
+    """Keep one name of each file; of a link and its file that of the file, beside which the model's side may be."""
+    kept: dict[str, str] = {}
+    for file in sorted((file for file in result.files if file != STDIN), key=os.path.islink):
+        if (first := kept.setdefault(os.path.realpath(file), file)) is not file:
+            del result.files[file]
+            result.notes.append(f"{printable(file, 400)} is the same file as {printable(first, 400)}: passed over")
 
 
 def _as_argument(file: str) -> str:

@@ -67,7 +67,7 @@ class ChannelContract:
         """Each turn is a UserTurn with the words of the other side, as they were said."""
         for text in SAID:
             turn = await self._receive(channel, text)
-            demand(isinstance(turn, UserTurn), f"receive() gave a {type(turn).__name__}, not a UserTurn")
+            demand(isinstance(turn, UserTurn), f"receive() gave {type(turn).__name__}, not a UserTurn")
             demand(turn.content == text, f"{text!r} was said, and {turn.content!r} received")
             await channel.send(AgentOutput(content="Yes."))
 

@@ -75,7 +75,7 @@ class ProviderContract:
         chunks = _use(self.answering(ANSWER), _stream)
         demand(chunks, "stream() yielded nothing")
         strange = [type(chunk).__name__ for chunk in chunks if not isinstance(chunk, CompletionChunk)]
-        demand(not strange, f"stream() yielded a {strange and strange[0]}, not a CompletionChunk")
+        demand(not strange, f"stream() yielded {strange and strange[0]}, not a CompletionChunk")
         demand(chunks[-1].result is not None, "the last chunk of the stream carries no result")
         _check_result(chunks[-1].result, "the last chunk")
         early = [number for number, chunk in enumerate(chunks[:-1]) if chunk.result is not None]
@@ -208,4 +208,4 @@ async def _last_result(provider: Provider) -> CompletionResult | None:
 
 
 def _check_result(result: object, what: str) -> None:
-    demand(isinstance(result, CompletionResult), f"{what} gave a {type(result).__name__}, not a CompletionResult")
+    demand(isinstance(result, CompletionResult), f"{what} gave {type(result).__name__}, not a CompletionResult")

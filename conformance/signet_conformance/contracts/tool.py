@@ -56,7 +56,7 @@ class ToolContract:
     def test_its_schema_is_that_of_an_object(self) -> None:
         """`input_schema` is a JSON Schema whose type is object."""
         schema = self.tool().input_schema
-        demand(isinstance(schema, Mapping), f"input_schema is a {type(schema).__name__}, not a JSON Schema")
+        demand(isinstance(schema, Mapping), f"input_schema is {type(schema).__name__}, not a JSON Schema")
         demand(schema.get("type") == "object", f"the type of input_schema is {schema.get('type')!r}, not 'object'")
         try:
             jsonschema_rs.validator_for(dict(schema))

@@ -81,7 +81,7 @@ def _why_left_out(entry: dict[str, Any]) -> str | None:
     if not scheme:
         return "a relative address"
     if scheme not in ("http", "https"):
-        return f"a {printable(scheme, 20)}: address"
+        return f"an address of the scheme {printable(scheme, 20)}"
     if not parts.netloc:
         return "an address without a host"
     return "no answer yet when the capture was saved" if entry.get("response") is None else None

@@ -285,7 +285,7 @@ class _Reader:
             if before != number:
                 self._refuse(number, f"scenario {line.id!r} is in line {before} already", "give it another id")
         elif not self._scenario_runs:
-            self._refuse(number, f"a {line.kind} before any scenario", "put a line of kind scenario before it")
+            self._refuse(number, f"{line.kind} before any scenario", "put a line of kind scenario before it")
         else:
             # Added even if it is refused, so that later steps that depend on it are not refused too.
             self._scenario_runs[-1][2].append((number, line))

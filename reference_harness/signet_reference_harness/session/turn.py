@@ -304,9 +304,9 @@ class ModelLoop:
 def _check(chunk: Any) -> None:
     """Raise TypeError if a provider yields anything but a well-formed CompletionChunk."""
     if not isinstance(chunk, CompletionChunk):
-        raise TypeError(f"it yielded a {type(chunk).__name__}, not a CompletionChunk")
+        raise TypeError(f"it yielded {type(chunk).__name__}, not a CompletionChunk")
     if not isinstance(chunk.result, CompletionResult | None):
-        raise TypeError(f"a chunk's result is a {type(chunk.result).__name__}, not a CompletionResult")
+        raise TypeError(f"a chunk's result is {type(chunk.result).__name__}, not a CompletionResult")
 
 
 def result_text(result: ToolResult) -> str:

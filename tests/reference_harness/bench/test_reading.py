@@ -33,7 +33,7 @@ def test_the_own_suite_can_be_read() -> None:
         ([HEAD], "s:1: the suite holds no scenario"),
         ([SCENARIO], "s:1: the suite does not begin with its head"),
         ([HEAD, HEAD], "s:2: a second line of kind suite"),
-        ([HEAD, FACT], "s:2: a fact before any scenario"),
+        ([HEAD, FACT], "s:2: fact before any scenario"),
         ([HEAD, SCENARIO, '{"kind": "fact"'], "s:3:1:16: is not JSON"),
         ([HEAD, SCENARIO, "[]"], "s:3: the whole: is a list"),
         ([HEAD, SCENARIO, {"kind": "fcat"}], "s:3: the whole: kind is 'fcat'"),

@@ -112,8 +112,8 @@ def test_a_listener_that_fails_is_not_taken_for_the_provider(take: Take) -> None
 @pytest.mark.parametrize(
     ("chunk", "told"),
     [
-        ("hi", "it yielded a str, not a CompletionChunk"),
-        (CompletionChunk("hi", result="hi"), "a chunk's result is a str, not a CompletionResult"),
+        ("hi", "it yielded str, not a CompletionChunk"),
+        (CompletionChunk("hi", result="hi"), "a chunk's result is str, not a CompletionResult"),
     ],
 )
 def test_a_provider_that_yields_something_else_ends_the_turn_with_a_reason(take: Take, chunk: Any, told: str) -> None:
