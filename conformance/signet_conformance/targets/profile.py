@@ -265,7 +265,7 @@ _IN_COMMAND = (*_FILLED_IN, "port", "runtime", "module")
 
 def demand_placeholders(profile: Profile, where: str) -> None:
     """Raise TargetError for a misspelt placeholder: the program would get it as text."""
-    words = [("the command", word, _IN_COMMAND) for word in profile.command]
+    words: list[tuple[str, str, Sequence[str]]] = [("the command", word, _IN_COMMAND) for word in profile.command]
     words += [(f"env.{name}", value, _FILLED_IN) for name, value in profile.env.items()]
     for place, word, known in words:
         for name in re.findall(r"(?<!\$)\{(\w+)\}", word):
