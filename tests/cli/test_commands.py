@@ -102,6 +102,20 @@ def test_a_failure_of_the_kit_is_one_line_and_exits_4(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [("targets",), ("run", "reference")])
+def test_a_folder_that_was_deleted_is_no_failure_of_the_kit(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A shell may still be in it."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = invoke(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "error: the current folder no longer exists\ntry: change to one that does, such as: cd ~\n"
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_too_few_open_files_are_no_failure_of_the_kit(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int

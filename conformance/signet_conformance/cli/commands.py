@@ -144,7 +144,11 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
             return EXIT_INTERRUPTED
         crash: Exception = ended.__cause__
     except OSError as failure:
-        if failure.errno not in _USER_ERRORS or (failure.errno == errno.ENOENT and failure.filename is None):
+        nameless = failure.errno == errno.ENOENT and failure.filename is None
+        if nameless and _has_no_folder():
+            tell(UsageError("the current folder no longer exists", remedy="change to one that does, such as: cd ~"))
+            return UsageError.exit_status
+        if failure.errno not in _USER_ERRORS or nameless:
             crash = failure
         elif os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -162,6 +166,15 @@ def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
         raise crash
     _tell_crash(crash)
     return KitError.exit_status
+
+
+def _has_no_folder() -> bool:
+    """Whether the folder in which the program runs was deleted."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _discard(stream: TextIO) -> None:
