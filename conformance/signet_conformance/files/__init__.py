@@ -99,14 +99,15 @@ def parse_file(path: Path, most_bytes: int = MOST_BYTES) -> Any:
 def _read(path: Path, most_bytes: int) -> bytearray | None:
     """The content of a file, or None if it is larger than the limit.
 
-    Raises OSError and ValueError as opening does, and ValueError for a named pipe, whose writer may never come.
+    Raises OSError and ValueError as opening does, and ValueError for a named pipe or a device, which may never end.
     """
-    if path.is_fifo() and not str(path).startswith(_OPENED):
-        raise ValueError("it is a named pipe, and reading it might wait for ever")
+    if is_special(str(path)):
+        kind = "named pipe" if path.is_fifo() else "device"
+        raise ValueError(f"it is a {kind}, and reading it might never end")
     if path.stat().st_size > most_bytes:
         return None
     raw = bytearray()
-    # A device or a pipe has no size beforehand, and some never end.
+    # A pipe that a shell opened has no size beforehand.
     with path.open("rb") as stream:
         while len(raw) <= most_bytes and (chunk := stream.read(_CHUNK_BYTES)):
             raw += chunk

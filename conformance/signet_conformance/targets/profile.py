@@ -278,7 +278,7 @@ def demand_placeholders(profile: Profile, where: str) -> None:
                 )
 
 
-def _shown(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return printable(json.dumps(value, ensure_ascii=False), 80)
 
 
@@ -287,7 +287,7 @@ def demand_one_place(own: Mapping[str, Any], where: str) -> None:
     for name, value in own.get("declared", {}).items():
         if own.get(name, value) != value:
             raise TargetError(
-                f"{name} is {_shown(own[name])}, and declared.{name} is {_shown(value)}",
+                f"{name} is {_as_json(own[name])}, and declared.{name} is {_as_json(value)}",
                 where=where,
                 remedy=f"keep one of the two: {name}, or declared.{name}",
             )
