@@ -263,8 +263,8 @@ class _Run:
     def _lines(self, performance: DrivenPerformance, baseline: str | None = None) -> Iterator[str]:
         from signet_conformance.cli.run_lines import run_lines
 
-        shown = self._display
-        return run_lines(performance, baseline, summary=shown.summary, coverage=shown.coverage, verbose=shown.verbose)
+        show = self._display
+        return run_lines(performance, baseline, summary=show.summary, coverage=show.coverage, verbose=show.verbose)
 
     def _watch(self, reload: Callable[[], targets.Target]) -> int:
         from signet_conformance.children.forks import warmed
@@ -285,8 +285,8 @@ class _Run:
                 show_loop(loop, self._lines, brief=self._display.summary)
         except KeyboardInterrupt:
             self._keeps_traces = loop.is_broken
-            kept = f"; traces: {printable(self._request.folder, 1000)}" if loop.is_broken else ""
-            print(f"interrupted{kept}", file=sys.stderr)
+            traces = f"; traces: {printable(self._request.folder, 1000)}" if loop.is_broken else ""
+            print(f"interrupted{traces}", file=sys.stderr)
         return EXIT_INTERRUPTED
 
     def _drive(self) -> None:

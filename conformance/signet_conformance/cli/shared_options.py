@@ -168,8 +168,8 @@ def report_options(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def with_reports(*, output: str | None, selftest_file: str | None, **options: Any) -> int:
-        asked = {name: options.pop(_variable(name)) for name in FORMATS}
-        return command(reports=ReportFiles.parse(asked, output, selftest_file), **options)
+        values = {name: options.pop(_variable(name)) for name in FORMATS}
+        return command(reports=ReportFiles.parse(values, output, selftest_file), **options)
 
     return _with_options(
         with_reports,
@@ -209,9 +209,9 @@ class ReportFiles(Struct, frozen=True):
     selftest_file: str | None
 
     @classmethod
-    def parse(cls, asked: Mapping[str, Any], output: str | None, selftest: str | None) -> ReportFiles:
-        """Read the options, `asked` by the names of formats. Raises UsageError when they do not go together."""
-        kinds = [kind for name, kind in FORMATS.items() if asked[name] not in (None, False)]
+    def parse(cls, values: Mapping[str, Any], output: str | None, selftest: str | None) -> ReportFiles:
+        """Read the options; `values` are by name of format. Raises UsageError if they do not go together."""
+        kinds = [kind for name, kind in FORMATS.items() if values[name] not in (None, False)]
         instead = [kind for kind in kinds if kind.in_place_of_text]
         if len(instead) > 1:
             raise UsageError(
@@ -219,7 +219,7 @@ class ReportFiles(Struct, frozen=True):
                 where=", ".join(f"--{kind.name}" for kind in instead),
                 remedy=f"leave --{instead[1].name} out",
             )
-        beside = {kind: asked[kind.name] for kind in kinds if not kind.in_place_of_text}
+        beside = {kind: values[kind.name] for kind in kinds if not kind.in_place_of_text}
         matrix = None
         if selftest is not None:
             if not any("selftest" in kind.shows for kind in kinds):

@@ -172,14 +172,14 @@ class RecordingWatcher:
 
     def _judge_anew(self) -> bool:
         """Judge the recordings that have grown; return whether any had."""
-        given = trace_files(self._names)
+        recordings = trace_files(self._names)
         changed = False
-        for failure in given.complaints:
+        for failure in recordings.complaints:
             self._complain(failure.headline)
-        for gone in [file for file in self._judged if file not in given.files]:
+        for gone in [file for file in self._judged if file not in recordings.files]:
             del self._judged[gone]
             changed = True
-        for file in given.files:
+        for file in recordings.files:
             try:
                 status = os.stat(file)  # noqa: PTH116 - thousands of files, four times a second
                 known = (status.st_mtime_ns, status.st_size)

@@ -42,7 +42,7 @@ class LaneRun(Struct, frozen=True):
 
 def options(inputs: Inputs) -> Mapping[str, str]:
     """The options of `run` that correspond to the inputs, with paths relative to the connector's folder."""
-    given = {
+    values = {
         "face": inputs.face,
         "harness": inputs.harness.harness,
         "harness-version": inputs.harness.release,
@@ -53,7 +53,7 @@ def options(inputs: Inputs) -> Mapping[str, str]:
         "baseline": None if inputs.baseline is None else os.path.relpath(inputs.baseline, inputs.folder),
         "report": os.path.relpath(inputs.report, inputs.folder),
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def invocation(inputs: Inputs, driven_request: DrivenRequest | None = None) -> Invocation:
@@ -85,7 +85,7 @@ def perform(inputs: Inputs, tell: Tell) -> LaneRun:
 def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
     words = options(inputs)
     known = None if inputs.baseline is None else str(inputs.baseline)
-    given = RunOptions(
+    chosen = RunOptions(
         daemon=words["daemon"],
         allow_writes=inputs.allow_writes,
         allow_default_port=inputs.allow_default_port,
@@ -97,7 +97,7 @@ def _requests(inputs: Inputs) -> Sequence[DrivenRequest]:
         known=KnownFailures.parse(KnownOptions(baseline=known)),
         harness=inputs.harness,
     )
-    return request.read_requests(given, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
+    return request.read_requests(chosen, targets.load(inputs.target, option=variable("target")), inputs.face, variable)
 
 
 @contextlib.contextmanager

@@ -65,36 +65,36 @@ def read_inputs(environment: Mapping[str, str], here: Path) -> Inputs:
 
     Raises UsageError naming the variable whose value has another shape, or whose path leads out of the workspace.
     """
-    given = {field.name: _value(field, environment) for field in FIELDS}
+    values = {field.name: _value(field, environment) for field in FIELDS}
     variables = {_INTERPRETER, *(field.variable for field in FIELDS)}
     unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in variables)
     if unknown:
         raise UsageError("is not an input of the lane", where=unknown[0], remedy="signet-conformance lane --help")
     workspace = Path(environment.get("GITHUB_WORKSPACE") or here).resolve()
-    folder = _inside(workspace, workspace, given["working-directory"], "working-directory")
+    folder = _inside(workspace, workspace, values["working-directory"], "working-directory")
     if not folder.is_dir():
         raise UsageError(
             "is not a folder", where=_where("working-directory", folder), remedy="name one of the workspace"
         )
-    baseline = _inside(workspace, folder, given["baseline"], "baseline") if given["baseline"] else None
+    baseline = _inside(workspace, folder, values["baseline"], "baseline") if values["baseline"] else None
     if baseline is not None and not baseline.is_file():
         raise UsageError(
             "is not a file", where=_where("baseline", baseline), remedy="commit the baseline, or leave the input out"
         )
     return Inputs(
-        target=given["target"],
-        face=given["face"] or None,
-        harness=_harness(given["harness"], given["harness-version"]),
-        daemon=given["daemon"],
-        allow_writes=given["allow-writes"] == "true",
-        allow_default_port=given["allow-default-port"] == "true",
-        scenarios=given["scenarios"] or None,
-        seed=given["seed"],
-        contract=given["contract"] or None,
-        strict=given["strict"] == "true",
+        target=values["target"],
+        face=values["face"] or None,
+        harness=_harness(values["harness"], values["harness-version"]),
+        daemon=values["daemon"],
+        allow_writes=values["allow-writes"] == "true",
+        allow_default_port=values["allow-default-port"] == "true",
+        scenarios=values["scenarios"] or None,
+        seed=values["seed"],
+        contract=values["contract"] or None,
+        strict=values["strict"] == "true",
         baseline=baseline,
-        report=_inside(workspace, folder, given["report"], "report"),
-        artifact=given["artifact"],
+        report=_inside(workspace, folder, values["report"], "report"),
+        artifact=values["artifact"],
         folder=folder,
         workspace=workspace,
     )
@@ -125,16 +125,16 @@ def _holds_something(report: Path) -> bool:
 
 
 def _value(field: Field, environment: Mapping[str, str]) -> str:
-    given = environment.get(field.variable, "").strip() or field.default
-    if not given and field.name == "target":
+    value = environment.get(field.variable, "").strip() or field.default
+    if not value and field.name == "target":
         raise UsageError("is not set", where=field.variable, remedy="name a target: signet-conformance targets")
-    if re.fullmatch(field.pattern, given, re.ASCII) is None:
+    if re.fullmatch(field.pattern, value, re.ASCII) is None:
         raise UsageError(
-            f"{printable(given, 80)!r} does not fit: {field.name} is {field.meaning}",
+            f"{printable(value, 80)!r} does not fit: {field.name} is {field.meaning}",
             where=field.variable,
             remedy=f"write it like {field.variable}={field.example}",
         )
-    return given
+    return value
 
 
 def _inside(workspace: Path, folder: Path, path: str, name: str) -> Path:

@@ -61,9 +61,9 @@ class Workflow(Struct, frozen=True):
 
     def _lane(self, inputs: Mapping[str, str]) -> Iterator[str]:
         if self.pin is None:
-            given = "\n".join(f'          {variable(name)}: "{value}"' for name, value in inputs.items())
+            lines = "\n".join(f'          {variable(name)}: "{value}"' for name, value in inputs.items())
             index = template("workflow.index.yml.tmpl").rstrip()
-            yield index.format(version=__version__, inputs=given, upload=UPLOAD)
+            yield index.format(version=__version__, inputs=lines, upload=UPLOAD)
             return
         repository, _, commit = self.pin.partition("@")
         yield f"      - uses: {repository}/ci/action@{commit} # signet-conformance {__version__}"
@@ -161,11 +161,11 @@ class ConnectorFolder(Struct, frozen=True):
     root: Path
 
     @classmethod
-    def find(cls, given: str) -> ConnectorFolder:
-        """The connector's folder, as the user gave it. Raises UsageError when it is not a folder."""
-        folder = real_path(given)
+    def find(cls, path: str) -> ConnectorFolder:
+        """The connector's folder at `path`. Raises UsageError when it is not a folder."""
+        folder = real_path(path)
         if not folder.is_dir():
-            raise UsageError("is not a folder", where=given, remedy="name the folder of the connector")
+            raise UsageError("is not a folder", where=path, remedy="name the folder of the connector")
         return cls(folder, next((p for p in (folder, *folder.parents) if (p / ".git").exists()), folder))
 
     @property
@@ -176,9 +176,9 @@ class ConnectorFolder(Struct, frozen=True):
     def inputs(self, target: str, scenarios: str | None) -> Inputs:
         """Return the inputs of the lane. Raises UsageError in terms of the options of `init`."""
         known = BASELINE if (self.folder / BASELINE).is_file() else ""
-        given = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
-        given |= {"baseline": known, "strict": "true"}
-        variables = {field.variable: given.get(field.name, "") for field in FIELDS}
+        values = {"target": target, "working-directory": self.directory, "scenarios": scenarios or ""}
+        values |= {"baseline": known, "strict": "true"}
+        variables = {field.variable: values.get(field.name, "") for field in FIELDS}
         try:
             return read_inputs({**variables, "GITHUB_WORKSPACE": str(self.root)}, self.root)
         except UsageError as failure:

@@ -292,11 +292,11 @@ def f1_score(answer: str, expected: str | None, category: str | None) -> float:
 
 
 def _overlap(answer: str, expected: str) -> float:
-    given, wanted = Counter(_stems(answer)), Counter(_stems(expected))
-    common = sum((given & wanted).values())
+    words, expected_words = Counter(_stems(answer)), Counter(_stems(expected))
+    common = sum((words & expected_words).values())
     if not common:
         return 0.0
-    precision, recall = common / given.total(), common / wanted.total()
+    precision, recall = common / words.total(), common / expected_words.total()
     return 2 * precision * recall / (precision + recall)
 
 

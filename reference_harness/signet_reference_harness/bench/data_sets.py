@@ -126,13 +126,13 @@ def locomo(source: PublishedFile, *, captions: bool) -> Iterator[dict[str, Any]]
         for order, asked in enumerate(sample.qa, 1):
             named = asked.evidence or []
             evidence = list(dict.fromkeys(f"D{a}:{b}" for each in named for a, b in TURN.findall(each)))
-            kept = [each for each in evidence if each in known]
+            existing = [each for each in evidence if each in known]
             malformed += sum(each not in known for each in named)
-            unknown += len(evidence) - len(kept)
-            without += not kept
+            unknown += len(evidence) - len(existing)
+            without += not existing
             expected = None if asked.category == 5 else asked.answer
             category = CATEGORIES.get(asked.category, str(asked.category))
-            scenarios.append(_query(f"q{order}", asked.question, kept, category, expected))
+            scenarios.append(_query(f"q{order}", asked.question, existing, category, expected))
     yield {
         **_head("locomo", source, malformed=malformed, unknown=unknown, without=without),
         "name": "locomo-captions" if captions else "locomo",

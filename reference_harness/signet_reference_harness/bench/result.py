@@ -145,8 +145,8 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, loaded: BenchLog)
     """The figures of a complete run."""
     records = [record for database in suite.databases for record in loaded.records[database]]
     records.sort(key=lambda record: record["line"])
-    asked = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
-    measured = {key: record for key, record in asked.items() if record["evidence"]}
+    records_by_key = {f"{r['scenario']}\0{r['line']}": r for r in records if r["kind"] == "question"}
+    measured = {key: record for key, record in records_by_key.items() if record["evidence"]}
     figures_of = figures.of_questions(
         {key: (record["evidence"], [row[0] for row in record["rows"]]) for key, record in measured.items()}
     )
@@ -171,7 +171,7 @@ def result_of(suite: Suite, plan: Mapping[str, Any], run: str, loaded: BenchLog)
         questions=questions,
         questions_without_evidence=tuple(
             UnmeasuredQuestion(**_members_of(record, *AboutQuestion.model_fields), rows=_rows(record["rows"]))
-            for record in asked.values()
+            for record in records_by_key.values()
             if not record["evidence"]
         ),
         failed_assertions=tuple(

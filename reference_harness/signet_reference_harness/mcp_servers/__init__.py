@@ -226,9 +226,9 @@ class ConnectedServer:
         self._offers, left_out = offers.offers(self.label, listed)
         if left_out and self._offers != before:
             self._tell(f"Of the MCP server {self.label} these are left out: {'; '.join(left_out)[:LONGEST_REASON]}.")
-        kept = {name: tool for name, tool in self.tools.items() if self._offers.get(name) == before.get(name)}
+        unchanged = {name: tool for name, tool in self.tools.items() if self._offers.get(name) == before.get(name)}
         self.tools = {
-            name: kept.get(name) or ServedTool(definition, partial(self.call, original), self.settings.timeout_s)
+            name: unchanged.get(name) or ServedTool(definition, partial(self.call, original), self.settings.timeout_s)
             for name, (original, definition) in self._offers.items()
         }
 

@@ -38,16 +38,16 @@ def tool_name(server: str, tool: str) -> str:
     return f"{PREFIX}{server}__{_fitting(tool, re.sub(r'[^A-Za-z0-9_-]', '_', tool), TOOL_ROOM)}"
 
 
-def _fitting(name: str, made: str, room: int) -> str:
-    if made == name and len(made) <= room:
-        return made
+def _fitting(name: str, plain: str, room: int) -> str:
+    if plain == name and len(plain) <= room:
+        return plain
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_HASH]
-    return f"{made[: room - _HASH - 1]}-{digest}"
+    return f"{plain[: room - _HASH - 1]}-{digest}"
 
 
 def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Offer], list[str]]:
     """The tools that a server listed, by their names for the model, and the tools left out, with the reasons."""
-    made: dict[str, Offer] = {}
+    by_name: dict[str, Offer] = {}
     left_out: list[str] = []
     for number, tool in enumerate(listed):
         if number == MOST_TOOLS:
@@ -56,15 +56,15 @@ def offers(server: str, listed: Iterable[Mapping[str, Any]]) -> tuple[dict[str, 
         original = str(tool.get("name") or "")
         name = tool_name(server, original)
         schema = _schema(tool.get("inputSchema"))
-        if not original or name in made:
+        if not original or name in by_name:
             left_out.append(f"a second tool {name}" if original else "a tool without a name")
         elif schema is None:
             left_out.append(f"{name}, whose schema is larger than {LARGEST_SCHEMA} bytes, or is not JSON")
         else:
             text = as_shown(str(tool.get("description") or tool.get("title") or ""), LONGEST_DESCRIPTION)
             description = f"[of the MCP server {server}] {text}".strip()
-            made[name] = original, ToolDefinition(name, description, schema)
-    return made, left_out
+            by_name[name] = original, ToolDefinition(name, description, schema)
+    return by_name, left_out
 
 
 def _schema(schema: Any) -> dict[str, Any] | None:

@@ -104,8 +104,8 @@ def _read_entry(
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ConfigError(f"{where}: cannot name a server", remedy=f"name it with up to {LONGEST_NAME} characters")
     if (part.command is None) == (part.url is None):
-        given = "neither a command nor a url" if part.command is None else "both a command and a url"
-        raise ConfigError(f"{where}: has {given}", remedy="give one of them: command for a program, url for HTTP")
+        mistake = "neither a command nor a url" if part.command is None else "both a command and a url"
+        raise ConfigError(f"{where}: has {mistake}", remedy="give one of them: command for a program, url for HTTP")
     if part.url is not None and (problem := url_problem(part.url)):
         raise ConfigError(f"{where}/url: {problem}", remedy="write it such as http://127.0.0.1:8000/mcp")
     if any("\0" in text for text in (part.command or "", *part.args)):
@@ -147,8 +147,8 @@ def _expand_variables(
     if environ is None:
         return {name: Secret(text) for name, text in texts.items()}, set()
     names = {name for text in texts.values() for name in _VARIABLE.findall(text)}
-    made = {name: Secret(_VARIABLE.sub(lambda match: environ.get(match[1], ""), text)) for name, text in texts.items()}
-    return made, {name for name in names if not environ.get(name)}
+    secrets = {name: Secret(_VARIABLE.sub(lambda m: environ.get(m[1], ""), text)) for name, text in texts.items()}
+    return secrets, {name for name in names if not environ.get(name)}
 
 
 def _check_headers(headers: Secrets, where: str) -> None:
@@ -168,11 +168,11 @@ def read_registry(reply: Reply, origin: str) -> ServerList:
     rows = [row for row in objects(reply.body.get("servers")) if row.get("enabled") is True]
     for row in rows[:MOST_SERVERS]:
         name = printable(str(row.get("id") or row.get("name") or "")).replace("\n", " ")[:LONGEST_NAME].strip()
-        made = _read_registry_row(name, row.get("config"), local=is_local(origin))
-        if isinstance(made, ServerSettings):
-            servers.append(made)
+        server = _read_registry_row(name, row.get("config"), local=is_local(origin))
+        if isinstance(server, ServerSettings):
+            servers.append(server)
         else:
-            notices.append(f"The MCP server {name or '(without a name)'} of {REGISTRY} is not used: {made}.")
+            notices.append(f"The MCP server {name or '(without a name)'} of {REGISTRY} is not used: {server}.")
     if len(rows) > MOST_SERVERS:
         notices.append(f"{len(rows) - MOST_SERVERS} further MCP servers of {REGISTRY} are not used.")
     return ServerList(tuple(servers), tuple(notices))

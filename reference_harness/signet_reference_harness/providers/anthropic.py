@@ -66,8 +66,8 @@ class AnthropicProvider(HttpProvider):
                 yield answer.add_text(block["text"])
         elif kind == "content_block_stop" and event["index"] in answer.unfinished:
             block = answer.unfinished.pop(event["index"])
-            kept = {name: value for name, value in block.items() if value is not None}
-            answer.thinking.append(Thinking(kept.get("thinking") or "", self.id, kept))
+            raw = {name: value for name, value in block.items() if value is not None}
+            answer.thinking.append(Thinking(raw.get("thinking") or "", self.id, raw))
         elif kind == "message_start":
             _count(answer, event["message"].get("usage"))
         elif kind == "message_delta":

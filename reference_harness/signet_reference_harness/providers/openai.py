@@ -94,8 +94,8 @@ class OpenAIResponsesProvider(HttpProvider):
             answer.add_arguments(place, item.get("arguments") or "")
         elif item["type"] == "reasoning":
             thought = "".join(part["text"] for part in item.get("summary") or ())
-            kept = {name: value for name, value in item.items() if value is not None}
-            answer.thinking.append(Thinking(thought, self.id, kept))
+            raw = {name: value for name, value in item.items() if value is not None}
+            answer.thinking.append(Thinking(thought, self.id, raw))
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -119,17 +119,17 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
     provider, provider_source = _provider(by_flag, by_variable, by_file)
     is_built_in, kind = provider in KINDS, KINDS.get(provider, ProviderKind())
     file_counts = _same_vendor(provider, _own_provider(by_file) or DEFAULT)
-    given = ChainMap(
+    layers = ChainMap(
         by_flag,
         by_variable if _same_vendor(provider, _own_provider(by_variable)) else {},
         _variables(environ, {"api_key": kind.key_variable, "base_url": kind.base_url_variable}),
         by_file if file_counts else {},
     )
-    api = _api(given, provider, kind)
-    base_url = _base_url(given, api) or kind.base_url
+    api = _api(layers, provider, kind)
+    base_url = _base_url(layers, api) or kind.base_url
     if is_built_in and base_url is None:
         raise _missing("base_url", f"the provider {provider!r} has no address", file, "http://127.0.0.1:8000/v1")
-    model, key = given.get("model"), given.get("api_key")
+    model, key = layers.get("model"), layers.get("api_key")
     if is_built_in and model is None:
         raise _missing("model", f"no model is named for the provider {provider!r}", file, "NAME")
     at_vendor = is_built_in and base_url == kind.base_url
@@ -158,13 +158,13 @@ def load(flags: Mapping[str, str | None], environ: Mapping[str, str], workspace:
 
 def _variables(environ: Mapping[str, str], names: Mapping[str, str | None]) -> _Layer:
     """Read the variables; a blank one counts as absent."""
-    given = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items() if variable)
-    return {name: _Value(text, variable) for name, variable, text in given if text}
+    values = ((name, variable, environ.get(variable, "").strip()) for name, variable in names.items() if variable)
+    return {name: _Value(text, variable) for name, variable, text in values if text}
 
 
 def _file_layer(file: agent_file.AgentFile, environ: Mapping[str, str]) -> _Layer:
-    given: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
-    layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in given.items()}
+    part: dict[str, Any] = file.runtime.model_dump(include={"provider", "api", "model", "base_url"}, exclude_none=True)
+    layer = {name: _Value(text, f"runtime.{name} in {file.path}") for name, text in part.items()}
     variable = file.runtime.api_key_env
     if file.api_key is not None:
         layer["api_key"] = _Value(file.api_key, f"runtime.api_key in {file.path}")
@@ -196,9 +196,9 @@ def _same_vendor(provider: str, other: str | None) -> bool:
     return kinds[0] is not None and kinds[1] is not None and None is not kinds[0].base_url == kinds[1].base_url
 
 
-def _api(given: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api | None:
+def _api(layers: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api | None:
     """The API: the given one, else the provider's own. A vendor's own address offers no other vendor's API."""
-    named = given.get("api")
+    named = layers.get("api")
     if named is None:
         return kind.api
     api = next((each for each in APIS if each == named.text), None)
@@ -207,7 +207,7 @@ def _api(given: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api
             f"the API {named.text[:80]!r} ({named.source}) is unknown", remedy=f"name one of {', '.join(APIS)}"
         )
     spoken = {each.api for each in KINDS.values() if each.base_url == kind.base_url}
-    if provider in KINDS and api not in spoken and "base_url" not in given:
+    if provider in KINDS and api not in spoken and "base_url" not in layers:
         raise ConfigError(
             f"the provider {provider!r} does not speak {api} ({named.source})",
             remedy=f"name --provider {OF_API[api]}, or by --base-url a server that speaks it",
@@ -215,8 +215,8 @@ def _api(given: ChainMap[str, _Value], provider: str, kind: ProviderKind) -> Api
     return api
 
 
-def _base_url(given: ChainMap[str, _Value], api: Api | None) -> str | None:
-    named = given.get("base_url")
+def _base_url(layers: ChainMap[str, _Value], api: Api | None) -> str | None:
+    named = layers.get("base_url")
     if named is None:
         return None
     url = named.text.rstrip("/")

@@ -32,8 +32,8 @@ def parse(body: Mapping[str, Any]) -> ScriptedRequest:
     """Read the request."""
     instructions = body.get("instructions")
     messages = [RequestMessage("system", instructions)] if isinstance(instructions, str) and instructions else []
-    given = body.get("input")
-    messages += [RequestMessage("user", given)] if isinstance(given, str) else map(_message, objects(given))
+    items = body.get("input")
+    messages += [RequestMessage("user", items)] if isinstance(items, str) else map(_message, objects(items))
     tools = names(name for tool in objects(body.get("tools")) for name in _names_of(tool))
     return ScriptedRequest(NAME, str(body.get("model") or ""), body.get("stream") is True, tuple(messages), tools)
 
