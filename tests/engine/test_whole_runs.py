@@ -80,6 +80,13 @@ def test_what_was_declared_and_never_done_fails() -> None:
     assert run.together[COVERAGE].message == "declared but never seen: session-end"
 
 
+def test_a_run_in_which_no_operation_was_seen_says_so() -> None:
+    """The finding names what was declared, and that nothing of the contract was received."""
+    unknown = _performed("/api/hooks/session-edn")
+    (finding,) = _run(unknown, unknown, capabilities=("session-end",)).together[COVERAGE].findings
+    assert (finding.expected, finding.received) == ("session-end", "no operation")
+
+
 def test_reason_that_traces_share_is_told_once() -> None:
     """Of two traces, one of which has another reason beside the shared one, each reason stands once."""
     one, two = (Finding(Verdict.INCONCLUSIVE, (1,), text) for text in ("one", "two"))
