@@ -65,6 +65,41 @@ def test_a_declared_bound_of_no_known_call_is_named() -> None:
     assert notes == ["declared, and no bound of the kit: session-start; it knows start, prompt, tool, compact, end"]
 
 
+SENDING = {"mark": "sent", "data": {"index": 0, "requests": [["GET", "/health", "index.mjs:3:5"]]}}
+PROBE = {"request": {"method": "GET", "path": "/health"}, "response": {"status": 200, "body": {"status": "healthy"}}}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [SENDING],
+        [{**PROBE, "error": {"kind": "client_closed"}}, SENDING],
+        [SENDING, {"mark": "fault", "data": ON[1]}],
+    ],
+    ids=["never arrived", "given up", "before a fault"],
+)
+def test_a_probe_that_got_no_answer_in_time_is_noted(items: Sequence[Mapping[str, Any]], tmp_path: Path) -> None:
+    """A connector that takes the daemon for absent leaves hooks out, and whatever it still does may pass."""
+    (note,) = remarks([build(tmp_path / "lost.jsonl", items)])
+    assert note.startswith("no fault was on, and GET /health was sent and got no answer: the machine may be too slow")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [PROBE, SENDING],
+        [{"mark": "fault", "data": ON[1]}, SENDING],
+        [{"mark": "outage", "data": {"on": True}}, SENDING],
+        [{"mark": "stray", "data": {"method": "GET", "path": "/health"}}, SENDING],
+        [{**PROBE, "error": {"kind": "client_closed"}}],
+    ],
+    ids=["answered", "fault", "outage", "another address", "not seen by a driver"],
+)
+def test_a_probe_that_is_explained_is_not_noted(items: Sequence[Mapping[str, Any]], tmp_path: Path) -> None:
+    """Nothing was lost, or the kit itself took the daemon away, or another note says where the request went."""
+    assert not [note for note in remarks([build(tmp_path / "one.jsonl", items)]) if "too slow" in note]
+
+
 def test_an_error_of_no_known_kind_is_named(tmp_path: Path) -> None:
     """It says nothing of an outage, so what it was meant to show is not tested."""
     asked = {"request": {"method": "GET", "path": "/health"}, "response": None}

@@ -158,6 +158,20 @@ FACTS: Mapping[str, tuple[str, str, Sequence[Item], list[tuple[int, ...]]]] = {
     "a probe that was sent first and did not arrive may be the machine's": (
         "SIG-HEALTH-001", "INCONCLUSIVE", [step("start", "s1"), INJECTING, sent("/health", STARTED)], [],
     ),
+    "a probe that the connector gave up though nothing disturbed it may be the machine's": (
+        "SIG-HEALTH-001", "INCONCLUSIVE",
+        [step("start", "s1"), {**PROBE, "error": {"kind": "client_closed"}}, INJECTING, sent("/health", STARTED)], [],
+    ),
+    "a probe that the connector gave up in a fault": (
+        "SIG-HEALTH-001", "WARN",
+        [step("start", "s1"), {**PROBE, "error": {"kind": "client_closed"}, "fault": {"kind": "delay"}}, INJECTING,
+         sent("/health", STARTED)], [(3,)],
+    ),
+    "a probe that no daemon answered": (
+        "SIG-HEALTH-001", "WARN",
+        [step("start", "s1"), {**PROBE, "response": None, "error": {"kind": "upstream_refused"}}, INJECTING,
+         sent("/health", STARTED)], [(3,)],
+    ),
     "a probe that was sent first and arrived late": (
         "SIG-HEALTH-001", "WARN", [step("start", "s1"), INJECTING, PROBE, sent("/health", STARTED)], [(2,)],
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from signet_conformance.trace.marks import marks_of
 from signet_conformance.trace.model import NOT_CARRIED
 
 _MOST_ORIGINS = 3
+_DISTURBANCES = (marks.FaultMark.NAME, marks.OutageMark.NAME)
 
 
 class WholeRun(Struct, frozen=True):
@@ -79,13 +81,11 @@ class WholeRun(Struct, frozen=True):
         routes = routes_of(self.daemon_version)
         lost: dict[str, str] = {}
         for trace in self.traces:
-            kept_out = {mark.path for mark in marks_of(trace, marks.StrayMark)}
-            kept_out |= {mark.path for mark in marks_of(trace, marks.RefusedMark)}
-            sent = [(*request[:2], "was sent") for mark in marks_of(trace, marks.SentMark) for request in mark.requests]
+            sent = ((*request, "was sent") for request in _sent_requests(trace))
             arrived = (each for each in trace.exchanges if each.error == NOT_CARRIED)
-            dropped = [(each.request.method, each.request.path, "was not carried") for each in arrived]
+            dropped = ((each.request.method, each.request.path, "was not carried") for each in arrived)
             for method, path, how in (*sent, *dropped):
-                route = None if path in kept_out else routes.find(method, path)
+                route = routes.find(method, path)
                 if route is not None and route.operation in absent:
                     lost.setdefault(str(route.operation), f"{method} {printable(path, 80)} {how}")
         return lost
@@ -101,6 +101,34 @@ class WholeRun(Struct, frozen=True):
         handled = (each for trace in self.traces for each in trace.exchanges if not each.is_unhandled)
         served = (routes.find(exchange.request.method, exchange.request.path) for exchange in handled)
         return frozenset(route.operation for route in served if route is not None and route.operation is not None)
+
+
+def unanswerable(trace: Trace) -> Counter[tuple[str, str]]:
+    """Count, by method and path, the requests that the driver saw sent and that no daemon could answer.
+
+    They never arrived, or were a GET /health that its client gave up. What comes after the first fault or outage does
+    not count.
+    """
+    until = min((mark.seq for mark in trace.marks if mark.name in _DISTURBANCES), default=inf)
+    sent = Counter(_sent_requests(trace, until))
+    if not sent:
+        return sent
+    arrived = (
+        (each.request.method, each.request.path)
+        for each in trace.exchanges
+        if each.seq < until and (each.request.path != "/health" or each.error != "client_closed")
+    )
+    return sent - Counter(arrived)
+
+
+def _sent_requests(trace: Trace, until: float = inf) -> Iterator[tuple[str, str]]:
+    """Method and path of the requests that were sent to the daemon, not elsewhere or as a web page's."""
+    kept_out = {mark.path for mark in marks_of(trace, marks.StrayMark)}
+    kept_out |= {mark.path for mark in marks_of(trace, marks.RefusedMark)}
+    for mark in marks_of(trace, marks.SentMark):
+        for method, path, *_ in mark.requests if mark.seq < until else ():
+            if path not in kept_out:
+                yield method, path
 
 
 _NUMBERS = ("handlers", "tools", "others", "refused")

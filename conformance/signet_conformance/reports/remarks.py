@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from signet_conformance.contract import document
 from signet_conformance.errors import counted, first_of, printable
-from signet_conformance.facts.whole_run import refusals
+from signet_conformance.facts.whole_run import refusals, unanswerable
 from signet_conformance.trace import BOUNDS, Gap, Trace, marks
 from signet_conformance.trace.marks import kit_marks, marks_of
 from signet_conformance.trace.model import ERRORS, NOT_CAPTURED, NOT_WRITTEN, OVER_LIMIT
@@ -54,6 +54,7 @@ def remarks(traces: Iterable[Trace]) -> Sequence[str]:
         *_unknown_operations(given),
         *_unknown_errors(given),
         *refused,
+        *_unanswerable(given),
         *registrations(given),
         *installed,
         *_default_port_notes(given),
@@ -86,6 +87,18 @@ def _unknown_errors(traces: Iterable[Trace]) -> Iterator[str]:
     for kind in [each for each in first if each not in ERRORS][:MAX_KINDS]:
         known = f"the kit knows {', '.join(ERRORS)}"
         yield f"exchange {first[kind]}: error.kind is {printable(kind, 40)}, which decides nothing: {known}"
+
+
+def _unanswerable(traces: Iterable[Trace]) -> Iterator[str]:
+    """That requests never arrived although nothing disturbed them: less is tested than the verdicts suggest."""
+    in_memory = (trace for trace in traces if isinstance(trace.exchanges, tuple))
+    lost = dict.fromkeys(chain.from_iterable(map(unanswerable, in_memory)))
+    if lost:
+        names = (printable(" ".join(request), 80) for request in lost)
+        yield (
+            f"no fault was on, and {first_of(names, MAX_NAMED)} was sent and got no answer: the machine may be too slow"
+            " for the connector, which may then leave hooks out; run again while less else runs"
+        )
 
 
 def registrations(traces: Iterable[Trace]) -> Sequence[str]:

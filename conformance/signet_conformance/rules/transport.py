@@ -154,7 +154,8 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
     elif _is_asked_by_a_program_beside(recording, first, probes):
         yield undecided(first, message="the connector's programs ran side by side: the order of their calls is random")
     elif _probe_was_lost(recording, first, probes):
-        yield undecided(first, message="a GET /health was sent before and did not arrive: the machine may be too slow")
+        lost = "did not arrive, or was given up before it was answered"
+        yield undecided(first, message=f"a GET /health was sent before and {lost}: the machine may be too slow")
     else:
         spoilt = next((probe.fault for probe in before if probe.fault is not None), None)
         kind = "spoilt" if spoilt is not None else "not awaited" if probes else "not asked"
@@ -162,7 +163,7 @@ def health_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -> bool:
-    """Whether the driver saw more probes sent before a call than the recorder received by the end of its step."""
+    """Whether the driver saw more probes sent before a call than the daemon could answer by the end of its step."""
     now = recording.timeline.step_at(first.seq)
     if now is None:
         return False
@@ -175,7 +176,8 @@ def _probe_was_lost(recording: Recording, first: Call, probes: Sequence[Call]) -
         if step.seq == now.seq and (first.method, first.path) in routes:
             routes = routes[: routes.index((first.method, first.path))]
         sent += routes.count(("GET", "/health"))
-    return sent > sum(probe.seq < recording.timeline.end_of(now) for probe in probes)
+    answerable = [probe for probe in probes if probe.error != "client_closed" or probe.fault is not None]
+    return sent > sum(probe.seq < recording.timeline.end_of(now) for probe in answerable)
 
 
 def _is_unread(call: Call) -> bool:
