@@ -144,16 +144,16 @@ def tutorials(session: nox.Session) -> None:
 def walks(session: nox.Session) -> None:
     """Play the first hour of three newcomers in empty folders, with their installations; print their times."""
     session.install("-e", ".[dev]")
-    alone = ("-n", "0", "-p", "no:randomly")
-    session.run("pytest", "tests/examples/test_first_hour.py", *alone, *session.posargs, env={"SIGNET_WALKS": "1"})
+    serial = ("-n", "0", "-p", "no:randomly")
+    session.run("pytest", "tests/examples/test_first_hour.py", *serial, *session.posargs, env={"SIGNET_WALKS": "1"})
 
 
 @nox.session
 def probes(session: nox.Session) -> None:
     """Drive each installed real program with a probe connector, and compare it with its face; minutes each."""
     session.install("-e", ".[dev]")
-    alone = ("-n", "0", "-p", "no:randomly")
-    session.run("pytest", "tests/drivers/real/test_probes.py", *alone, *session.posargs, env={"SIGNET_PROBES": "1"})
+    serial = ("-n", "0", "-p", "no:randomly")
+    session.run("pytest", "tests/drivers/real/test_probes.py", *serial, *session.posargs, env={"SIGNET_PROBES": "1"})
 
 
 @nox.session
@@ -251,18 +251,18 @@ def connectors(session: nox.Session) -> None:
     checkout, *targets = session.posargs
     pages = Path("docs", "connectors").glob("*.md")
     folder = Path(session.create_tmp()).resolve()
-    driven, left = [], []
+    driven, skipped = [], []
     for target in targets or sorted(page.stem for page in pages if "\n## Parity\n" in page.read_text("utf-8")):
         report = folder / target
         shutil.rmtree(report, ignore_errors=True)
         command = ("signet-conformance", "run", target, "--scenarios=0", "--summary", "--report", str(report))
         with session.chdir(Path(session.invoked_from, checkout)):
             session.run(*command, success_codes=range(5))
-        (driven if (report / "report.json").is_file() else left).append(str(report))
+        (driven if (report / "report.json").is_file() else skipped).append(str(report))
     if driven:
         session.run("python", "ci/tools/connector_pages.py", *driven)
-    if left:
-        session.warn(f"not driven, so their pages were not changed: {', '.join(Path(name).name for name in left)}")
+    if skipped:
+        session.warn(f"not driven, so their pages were not changed: {', '.join(Path(name).name for name in skipped)}")
 
 
 @nox.session
