@@ -116,6 +116,27 @@ def test_a_folder_that_was_deleted_is_no_failure_of_the_kit(
     assert done.stderr == "error: the current folder no longer exists\ntry: change to one that does, such as: cd ~\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("init", ""), "[FOLDER]..."),
+        (("record", "--out", "", "--", "true"), "--out"),
+        (("record", "--target", "", "--", "true"), "--target"),
+        (("daemon", "--workspace", ""), "--workspace"),
+        (("compare", "", "new"), "OLD"),
+        (("compare", "old", ""), "NEW"),
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(
+    invoke: Invoke, tmp_path: Path, words: tuple[str, ...], where: str
+) -> None:
+    """A shell leaves one for an unset variable; nothing may be written because of it."""
+    done = invoke(*words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"error: {where}: is empty\ntry: give it a value, or leave it out\n"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_too_few_open_files_are_no_failure_of_the_kit(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int

@@ -117,6 +117,14 @@ class CommandTable(click.Group):
         sys.exit(guarded(lambda: run(args, **{**extra, "prog_name": PROGRAM, "standalone_mode": False}), named))
 
 
+def refuse_empty(_context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Raise UsageError for an empty value, which an unset variable of a shell leaves: it would be read as `.`."""
+    if value == "" or (isinstance(value, tuple) and "" in value):
+        where = parameter.human_readable_name if isinstance(parameter, click.Argument) else parameter.opts[0]
+        raise UsageError("is empty", where=where, remedy="give it a value, or leave it out")
+    return value
+
+
 def guarded(run: Callable[[], Any], command: str = PROGRAM) -> int:
     """Return the exit status of `run()`. Report a failure on stderr, with the help of `command`; return its status."""
     try:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import click
 
-from signet_conformance.cli.commands import WHICH, epilog_of
+from signet_conformance.cli.commands import WHICH, epilog_of, refuse_empty
 from signet_conformance.cli.output import demand_distinct_files, report_stream
 from signet_conformance.cli.report_files import FILE, report_of_run
 from signet_conformance.errors import printable
@@ -36,8 +36,8 @@ from signet_conformance.errors import printable
     help="List what is new, fixed or still broken between two reports, OLD and NEW, and which requests changed.",
     epilog=epilog_of(__doc__, WHICH),
 )
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
+@click.argument("old", metavar="OLD", callback=refuse_empty)
+@click.argument("new", metavar="NEW", callback=refuse_empty)
 @click.option("--markdown", "comment", metavar="FILE", help="Write a comment for a pull request: only what is new.")
 @click.option("--strict", is_flag=True, help="Let a new WARN fail too (exit 1).")
 @click.option("--force", is_flag=True, help="Let --markdown replace a file.")

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from signet_conformance.cli.commands import epilog_of
+from signet_conformance.cli.commands import epilog_of, refuse_empty
 from signet_conformance.daemon.behaviour import VERSIONS
 from signet_conformance.daemon.http import DaemonSettings, serve
 from signet_conformance.daemon.js import read_moment
@@ -34,7 +34,12 @@ from signet_conformance.errors import UsageError
 )
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Where to listen.")
 @click.option("--allow-remote", is_flag=True, help="Allow a --host that other machines can reach.")
-@click.option("--workspace", metavar="DIR", help="Keep the daemon's data in this folder (default: a temporary one).")
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    callback=refuse_empty,
+    help="Keep the daemon's data in this folder (default: a temporary one).",
+)
 @click.option(
     "--daemon-version",
     "version",

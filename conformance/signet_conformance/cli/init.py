@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signet_conformance import targets
-from signet_conformance.cli.commands import PROGRAM, epilog_of, tell
+from signet_conformance.cli.commands import PROGRAM, epilog_of, refuse_empty, tell
 from signet_conformance.cli.run_lines import run_lines
 from signet_conformance.errors import EXIT_INTERRUPTED, NothingTestedError, UsageError, counted, os_errors, printable
 from signet_conformance.files import create_file, real_path
@@ -101,7 +101,7 @@ class _SetUp(Struct):
     help="Write the lane, settings and a baseline into the repository around each FOLDER (here), and run once.",
     epilog=epilog_of(__doc__),
 )
-@click.argument("folders", nargs=-1, metavar="[FOLDER]...")
+@click.argument("folders", nargs=-1, metavar="[FOLDER]...", callback=refuse_empty)
 @click.option("--target", metavar="NAME", help="The connector, if the folder does not show which it is.")
 @click.option("--all", "every", is_flag=True, help="Each connector of a folder that holds several.")
 @click.option("--kit", metavar="OWNER/REPOSITORY@COMMIT", help="The kit's action that the lane uses.")

@@ -39,7 +39,7 @@ from msgspec.structs import replace
 from signet_conformance import targets
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.cli.commands import PROGRAM, command_named, epilog_of
+from signet_conformance.cli.commands import PROGRAM, command_named, epilog_of, refuse_empty
 from signet_conformance.cli.shared_options import declared_options, parse_declared
 from signet_conformance.errors import EXIT_INTERRUPTED, KitError, NothingTestedError, UsageError, counted, printable
 from signet_conformance.outcome.options import merge_declared, words as declared_words
@@ -79,7 +79,12 @@ def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bo
     help="The daemon for COMMAND: embedded (the default; embedded:VERSION), the URL of a running one, or a command"
     " that starts one.",
 )
-@click.option("--out", metavar="FILE", help="The trace to write; it must not exist (default with COMMAND: a new one).")
+@click.option(
+    "--out",
+    metavar="FILE",
+    callback=refuse_empty,
+    help="The trace to write; it must not exist (default with COMMAND: a new one).",
+)
 @click.option("--no-check", is_flag=True, help="Do not judge the recording when COMMAND has ended.")
 @click.option("--host", metavar="ADDRESS", help="Where to listen (default: 127.0.0.1).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen (default: a free port).")
@@ -96,6 +101,7 @@ def _print_addon(context: click.Context, _parameter: click.Parameter, wanted: bo
 @click.option(
     "--target",
     metavar="NAME",
+    callback=refuse_empty,
     help="Name of the connector, for the header; of a known target the profile is declared too.",
 )
 @click.option("--connector-release", metavar="RELEASE", help="Release of the connector, for the header.")
