@@ -15,9 +15,11 @@ from signet_recording_proxy.redaction.keyword_search import KeywordSearch
 from signet_recording_proxy.redaction.suspects import HIDDEN
 
 OPTIONS = " -p x1 -u a:b2c3 -P abcd1 --password-stdin | auth= "
+# Of the programs that one pattern names, one: the others are branches of the same alternation.
+STEMS = sorted({command.stems[0] for command in arguments.TABLE})
 TEXTS = [
-    *(f"{stem}{OPTIONS}" for stem in arguments.STEMS),
-    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in arguments.STEMS),
+    *(f"{stem}{OPTIONS}" for stem in STEMS),
+    *(json.dumps({"command": f"{stem} -p 'x1' -u", "password": ""}) for stem in STEMS),
 ]
 COUNT = 40
 
