@@ -16,6 +16,7 @@ import signet_conformance
 from signet_conformance import errors
 from signet_conformance.contract import schemas_folder
 from signet_reference_harness import errors as harness_errors
+from tests.support.drives import PLAIN
 
 
 class Installed(metadata.Distribution):
@@ -71,7 +72,8 @@ def test_a_damaged_installation_is_named_with_its_remedy(tmp_path: Path, damaged
         shutil.copytree(schemas_folder(), package / "_schemas")
         (package / "_schemas" / damaged).write_bytes(b"{")
     program = "import sys; from signet_conformance.cli import main; sys.exit(main())"
-    words = ["run", "reference", "--scenarios", "0"]
+    (tmp_path / "plain.json").write_text(json.dumps(PLAIN))
+    words = ["run", "reference", "--scenario", "plain.json"]
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", program, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
