@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -73,9 +74,9 @@ def _searched() -> Iterator[None]:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """Nothing is left out of the last search, that of the interpreter's end: libraries would tell it as a leak."""
-    gc.unfreeze()
+# Nothing is left out of the last search, that of the interpreter's end: libraries would tell it as a leak. Those that
+# pytest makes at its own end leave it out too.
+atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session", autouse=True)
