@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -13,7 +14,9 @@ import pytest
 from msgspec import structs
 
 from signet_conformance import engine, trace
+from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.answers import handler_marks
+from signet_conformance.drivers.hosts.mcp_server import McpServer
 from signet_conformance.errors import TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
@@ -177,6 +180,12 @@ def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None
     assert len(results) == 2
     for result in results:
         assert "has no memory server: the MCP server ended with status 1" in result["skipped"]
+
+
+def test_memory_server_whose_program_is_not_there(tmp_path: Path) -> None:
+    """What the connector installed is no defect of the kit: the session goes on without the server."""
+    with pytest.raises(ChildEndedError, match="cannot be started: there is no program signet_mcp"):
+        McpServer(["signet_mcp"], {"PATH": os.environ["PATH"]}, str(tmp_path), "gemini")
 
 
 def test_memory_server_that_ends_in_a_call(made: Made, recorded: Recorded) -> None:

@@ -12,6 +12,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
@@ -50,6 +52,11 @@ class McpServer:
         self._is_reported = False
         self._has_ended = False
         self._failures: list[Mapping[str, Any]] = []
+        name = next(iter(command), "")
+        if which(Path(cwd, name) if os.sep in name else name, path=env.get("PATH")) is None:
+            # The connector named it: the session goes on as with a server that ends at once.
+            said = f"the MCP server cannot be started: there is no program {printable(name, 100)}"
+            raise ChildEndedError(said, where=cwd, remedy="name one that is installed and on PATH")
         self._process = LineProcess("the MCP server", command, env=env, cwd=cwd, passed_over=self._pass_over)
         try:
             about = {"name": client, "version": "1.0.0"}
