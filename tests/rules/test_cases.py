@@ -48,6 +48,8 @@ def differences(case: dict[str, Any], judgement: Judgement) -> Iterator[str]:
         said = [getattr(finding, name) for finding in judgement.findings]
         if name in case and case[name] not in said:
             yield f"{name} is {said}, not {case[name]!r}"
+    if judgement.subjects != case.get("subjects", judgement.subjects):
+        yield f"{judgement.subjects} subjects, not {case['subjects']}"
     if case.get("says", "") not in judgement.message:
         yield f"says {judgement.message!r}, not {case['says']!r}"
 
@@ -57,7 +59,7 @@ def test_cases_have_their_verdicts(requirement: str, tmp_path: Path) -> None:
     """The requirement has exactly the verdict of each case, and its findings name the exchanges that breach it first.
 
     Where the case says so, a finding also points `at` a place in the first of them and shows what was `expected`,
-    what was `received` and by what repeats `fold`, and the message `says` a text.
+    what was `received` and by what repeats `fold`, the message `says` a text, and the `subjects` are that many.
     """
     differing = {}
     for case in CASES_OF[requirement]:

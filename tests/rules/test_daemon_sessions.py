@@ -15,6 +15,7 @@ from signet_conformance.finding import Verdict
 from tests.support.daemon_items import (
     CLAIMED,
     DROPPED,
+    ENDED,
     EXEC,
     EXEC_BODY,
     FULL,
@@ -191,6 +192,12 @@ JOBS: Mapping[str, tuple[str, Sequence[Item]]] = {
     ),
     "another id shows another job": ("FAIL", [EXEC, poll({**JOB, "id": "job-0"})]),
     "an answer that is no object shows nothing": ("FAIL", [EXEC, poll([], 200)]),
+    "a look that is answered 202 orders nothing": ("FAIL", [EXEC, poll(JOB, 202)]),
+    "a refused order is no job": ("NOT-APPLICABLE", [call("POST", "/api/secrets/exec", EXEC_BODY, 403, JOB), GONE]),
+    "another request that is accepted with 202 is no job": (
+        "NOT-APPLICABLE",
+        [call("POST", "/api/secrets/exec", EXEC_BODY, 202, SECOND), hook("remember", {"id": "job-1"}, 202), GONE],
+    ),
 }  # fmt: skip
 
 KNOWN: Mapping[str, tuple[str, Sequence[Item]]] = {
@@ -280,6 +287,7 @@ def test_an_end_is_remembered_for_thirty_minutes(seconds: float, subjects: int, 
         ("003", [start(), prompt(**LEGACY)], "200 skipped, claimedBy plugin", 200),
         ("003", [start(), start(**LEGACY)], "409", 200),
         ("004", [start(), start()], "the stub: no memories, inject beginning with [memory active", "[memory] Friday"),
+        ("005", [end(), end()], "skipped and duplicateSessionEnd", ENDED),
         ("010", [EXEC, GONE], "200 with id job-1", 404),
         ("011", [start(), prompt(UNKNOWN)], "true", False),
     ],
