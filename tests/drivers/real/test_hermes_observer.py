@@ -156,6 +156,45 @@ def test_a_provider_is_at_work_in_whatever_thread_it_asks(
     wait_until(lambda: not is_busy(tmp_path), "the provider has come to rest")
 
 
+class Beginning(Asking):
+    """A thread that another one is starting, and that begins when the test lets it."""
+
+    may_begin = threading.Event()
+
+    def _bootstrap(self) -> None:
+        self.may_begin.wait(TOLD_S)
+        super()._bootstrap()  # type: ignore[misc]
+
+
+class Delegating(Provider):
+    """A provider that has its worker start a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worker = ThreadPoolExecutor(1)
+        self._worker.submit(lambda: None).result()
+
+    def sync_turn(self, _user: str) -> None:
+        """Return while the worker is starting the thread."""
+        asking = Beginning(self.may_answer)
+        self._worker.submit(asking.start)
+        wait_until(lambda: asking in threading.enumerate(), "the thread is being started")
+
+
+def test_a_thread_that_is_being_started_is_waited_for_too(
+    observed: Callable[[Provider], Manager], tmp_path: Path
+) -> None:
+    """Python lists it before it can be joined."""
+    provider = Delegating()
+    observed(provider)
+    provider.sync_turn("Which database?")
+    assert is_busy(tmp_path)
+    Beginning.may_begin.set()
+    assert is_busy(tmp_path)
+    provider.may_answer.set()
+    wait_until(lambda: not is_busy(tmp_path), "the provider has come to rest")
+
+
 class Fixed:
     """A provider that takes no attributes, and fails."""
 

@@ -150,7 +150,10 @@ def _runs(thread: threading.Thread, package: str) -> bool:
 def _join(threads: Iterable[threading.Thread]) -> None:
     until = time.monotonic() + _LONGEST_S
     for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
+        # A thread that is being started is listed, but `join` refuses it until it runs.
+        while thread in threading.enumerate() and time.monotonic() < until:
+            with suppress(RuntimeError):
+                thread.join(max(0.0, until - time.monotonic()))
 
 
 def _hold() -> int | None:
