@@ -1091,7 +1091,6 @@ export interface SwitchFaultOn {
    * a text: the name by which later steps refer to the result
    */
   as?: string;
-  [k: string]: unknown;
 }
 /**
  * The recorder switches every fault off.
@@ -1148,7 +1147,6 @@ export interface SwitchFaultsOff {
    * a text: the name by which later steps refer to the result
    */
   as?: string;
-  [k: string]: unknown;
 }
 /**
  * The kit ends the daemon and starts it again.
@@ -1209,5 +1207,4 @@ export interface RestartDaemon {
    * true: the daemon was away so long that it no longer knows any session, as after a night; a daemon other than the embedded one is only restarted
    */
   claims_expire?: boolean;
-  [k: string]: unknown;
 }

@@ -100,7 +100,7 @@ export interface OwnTarget {
     [k: string]: string;
   };
   /**
-   * a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment
+   * a table of texts such as {SIGNET_ENABLED = "true"}: variables that are added to the connector's environment; {root} is replaced by the folder of the settings, {python} by the interpreter that runs the kit
    */
   env?: {
     [k: string]: string;
