@@ -17,6 +17,7 @@ IDENTITY = "You are Rig, the careful agent of the Atlas team.\nAnswer in short s
 OWN_PROMPT = "You code. List files (ls, find, ...) and name what was truncated."
 NEXT, LATER = "And who approves refunds?", "And who pays them?"
 MANY = [f"Memory {word} is about the billing service." for word in ("one", "two", "three", "four", "five")]
+MORE = [f"Memory {word} is about the ledger service." for word in ("six", "seven")]
 SUMMARY = "Decided that Atlas deploys on Fridays only, after a dry run."
 ROWS = [{"content": MEMORY}]
 WARM_UP: Item = anthropic("Warmup", IDENTITY)
@@ -30,6 +31,13 @@ def summed_up(summary: str = SUMMARY) -> Item:
 def reminded(text: str, system: str = OWN_PROMPT) -> Item:
     """A request with a text in a message of its own, beside the program's own prompt."""
     return asks(system, messages=[{"role": "user", "content": text}, {"role": "user", "content": ASKED}])
+
+
+def answered_with(inject: str, **members: Any) -> Item:
+    """A session-start whose answer has other members beside the text."""
+    asked = start(inject)
+    answer = asked["response"]
+    return {**asked, "response": {**answer, "body": {**answer["body"], **members}}}
 
 
 def two_sessions(first: str, second: str, own: str = IDENTITY) -> list[Item]:
@@ -123,6 +131,17 @@ STARTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
         [said(NEXT), asks(IDENTITY, NEXT), step("resume"),
          start(f"{IDENTITY}\nIt is three o'clock in Berlin.", memories=[]), said(), asks(IDENTITY)], [OPEN],
     ),
+    "a part of it that also names a member of another part of the answer": (
+        [step("start"), answered_with("\n".join(MANY), seen={MANY[0]: 1}), said(), reminded(MANY[0])], [OPEN]
+    ),
+    "two lines of three, of which one stood there before it": (
+        [said(NEXT), asks(MANY[0], NEXT), step("resume"), start("\n".join(MANY[:3]), memories=[]), said(),
+         asks(MANY[0])], [WARN],
+    ),
+    "three lines of seven, of which four stood there before it": (
+        [said(NEXT), asks("\n".join(MANY[:4]), NEXT), step("resume"),
+         start("\n".join([*MANY, *MORE]), memories=[]), said(), asks("\n".join(MANY[:4]))], [OPEN],
+    ),
 }  # fmt: skip
 
 
@@ -163,6 +182,12 @@ def test_an_answer_that_came_in_time_was_given(more: Mapping[str, Any], expected
     assert verdicts(tmp_path, 1, [step("start"), start(**more), said(), asks()]) == expected
 
 
+def test_it_is_told_how_long_an_answer_was_awaited_that_was_given_up(tmp_path: Path) -> None:
+    """From the request until the connector left."""
+    items = [step("start"), start(**HELD_BACK, t0=1.5, t1=3.9), said(), asks()]
+    assert "the connector gave it up after 2.4 s, before its bound" in only(tmp_path, 1, items).message
+
+
 @pytest.mark.parametrize(("t1", "expected"), [(17.5, []), (14.5, [WARN])])
 def test_an_answer_that_is_read_beyond_its_bound_was_not_given(
     t1: float, expected: list[object], tmp_path: Path
@@ -201,6 +226,10 @@ PROMPTED: Mapping[str, tuple[Sequence[Item], list[object]]] = {
     ),
     "a title before the hook that holds it": (
         [said(), asks(f"{FACT}", "A title", tools=False), hook(FACT), asks(FACT)], []
+    ),
+    "most of it, without the rows that its answer lists": (
+        [said(), {**hook(f"{IDENTITY}\n{FACT}"), "response": {"status": 200, "body": {
+            "inject": f"{IDENTITY}\n{FACT}", "memories": [{"content": FACT}]}}}, asks(IDENTITY)], [PASS],
     ),
 }  # fmt: skip
 

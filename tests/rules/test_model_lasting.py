@@ -101,6 +101,13 @@ def test_a_text_stands_through_its_turn(case: str, tmp_path: Path) -> None:
     assert judged(tmp_path, items, **header).harness["SIG-MODEL-011"].verdict is expected
 
 
+def test_the_first_request_that_lacks_a_text_is_told(tmp_path: Path) -> None:
+    """And what it holds in the place of the text."""
+    items = [*ASKING, WHOLE, TOOL, later(MEMORY), TOOL, later(f"{MEMORY}\n{MORE}")]
+    (finding,) = judged(tmp_path, items, **STAYS).harness["SIG-MODEL-011"].findings
+    assert (finding.model, finding.received) == ((5, 7), f"{MEMORY} | {ASKED}")
+
+
 STOPPED = [step("start"), start(), said(NEXT, stopped=True), hook(FACT, NEXT)]
 AGAIN: Mapping[str, tuple[Sequence[Item], Verdict]] = {
     "in the next turn's system text": ([*STOPPED, said(), hook(), asks(f"{MEMORY}\n{FACT}")], WARN),
@@ -126,6 +133,16 @@ AGAIN: Mapping[str, tuple[Sequence[Item], Verdict]] = {
     ),
     "in the turn after the next": (
         [*STOPPED, said(), hook(), asks(MEMORY), said("Go on, please."), asks(FACT, "Go on, please.")], PASS
+    ),
+    "in the first request of the next turn only": (
+        [*STOPPED, said(), hook(), asks(f"{MEMORY}\n{FACT}"), TOOL, later(MEMORY)], WARN
+    ),
+    "given anew after the first request of the next turn": (
+        [*STOPPED, said(), asks(f"{MEMORY}\n{FACT}"), hook(FACT), TOOL, later(MEMORY)], WARN
+    ),
+    "in the turn before": (
+        [step("start"), start(), said("Go on, please."), asks(FACT, "Go on, please."), *STOPPED[2:], said(), hook(),
+         asks(MEMORY)], PASS,
     ),
     "in another session's turn": ([*STOPPED, step("start", "s2"), said(session="s2"), asks(FACT)], NONE),
     "the last turn": (STOPPED, NONE),

@@ -154,6 +154,19 @@ def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
     assert of(tmp_path, 7, using("memory_tool", {"id": ROW, **(body or {})}, call, result)).verdict is verdict
 
 
+@pytest.mark.parametrize(("method", "answer", "done"), [("DELETE", DELETED, "forgot"), ("PATCH", CHANGED, "changed")])
+def test_it_is_told_what_was_done_in_spite_of_what_the_model_is_told(
+    method: str, answer: Any, done: str, tmp_path: Path
+) -> None:
+    """Forgetting is told as that."""
+    call = {
+        "request": {"method": method, "path": f"/api/memory/{ROW}", "body": None},
+        "response": {"status": 200, "body": answer},
+    }
+    (finding,) = of(tmp_path, 7, using("memory_tool", {"id": ROW}, call, "It failed.")).findings
+    assert finding.message == f"the daemon {done} it, but the model is told that it failed"
+
+
 @pytest.mark.parametrize(("result", "verdict"), [("No memories found.", Verdict.WARN), ("Error 503", Verdict.PASS)])
 def test_tools_are_judged_after_another_step_than_a_prompt(result: str, verdict: Verdict, tmp_path: Path) -> None:
     """The model goes on by itself after a compaction, and calls tools; the request may hold no word of the user's."""

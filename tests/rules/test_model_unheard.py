@@ -90,6 +90,10 @@ CASES: Mapping[str, tuple[Sequence[Item], Verdict]] = {
         [*TOLD, step("start", "s3"), start(PIRATE, "k3", also={"agentId": "beacon-agent"}), said(NEXT, "s3"),
          asks(PIRATE, NEXT), *begun(GONE, f"{OFFLINE}\n\n{PIRATE}")], WARN,
     ),
+    "the identity of an agent that sorts before": (
+        [*TOLD, step("start", "s3"), start(PIRATE, "k3", also={"agentId": "a-agent"}), said(NEXT, "s3"),
+         asks(PIRATE, NEXT), *begun(GONE, f"{OFFLINE}\n\n{PIRATE}")], WARN,
+    ),
     "told in the turn after the next": (
         [*begun(start(**DELAY), "You code."), said(NEXT), asks(OFFLINE, NEXT)], PASS
     ),
