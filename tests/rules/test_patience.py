@@ -24,7 +24,7 @@ PASS, WARN, OPEN, NONE = "PASS", "WARN", "INCONCLUSIVE", "NOT-APPLICABLE"
 def slow(kind: str, asked_s: float, lasted_s: float, delay_s: float, **more: Any) -> list[Item]:
     """A step of the user, and its hook: sent so long after the step began, and over after so long."""
     operation = {"start": "session-start", "prompt": "user-prompt-submit"}[kind]
-    times = {"t0": 1 + asked_s, "t1": 1 + asked_s + lasted_s}
+    times: Item = {"t0": 1 + asked_s, "t1": 1 + asked_s + lasted_s}
     return [step(kind, index=0), hook(operation, fault={"kind": "delay", "delay_s": delay_s}, **times, **more)]
 
 
