@@ -14,9 +14,9 @@ import pytest
 from msgspec import structs
 
 from signet_conformance import engine, trace
-from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.answers import handler_marks
 from signet_conformance.drivers.hosts.mcp_server import McpServer
+from signet_conformance.drivers.hosts.protocol import Skipped
 from signet_conformance.errors import TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import Finding, Verdict
@@ -182,9 +182,22 @@ def test_memory_server_that_does_not_come_up(made: Made, tmp_path: Path) -> None
         assert "has no memory server: the MCP server ended with status 1" in result["skipped"]
 
 
+@pytest.mark.parametrize(("scenario", "verdict"), [("plain", Verdict.FAIL), ("daemon-away-at-start", None)])
+def test_memory_server_that_never_comes_up_is_not_loaded(
+    scenario: str, verdict: Verdict | None, made: Made, recorded: Recorded
+) -> None:
+    """SIG-LOAD-001 fails, with what the server printed; while the daemon is away, it may end for that reason."""
+    target = made("mcp", mode="gives-up", module=str(FIXTURES / "mcp_server.py"), runtime=sys.executable)
+    (path,) = recorded(target, [scenario])
+    found = engine.judge(trace.read(path)).judgements["SIG-LOAD-001"].findings
+    failed = [str(finding.message) for finding in found if finding.verdict is Verdict.FAIL]
+    assert bool(failed) is (verdict is Verdict.FAIL)
+    assert all("cannot be loaded by mcp 2025-06-18: the MCP server ended with status 1" in words for words in failed)
+
+
 def test_memory_server_whose_program_is_not_there(tmp_path: Path) -> None:
-    """What the connector installed is no defect of the kit: the session goes on without the server."""
-    with pytest.raises(ChildEndedError, match="cannot be started: there is no program signet_mcp"):
+    """It may be missing on this machine: that blames neither the kit nor the connector, and the session goes on."""
+    with pytest.raises(Skipped, match="the MCP server's program signet_mcp is not there: install it"):
         McpServer(["signet_mcp"], {"PATH": os.environ["PATH"]}, str(tmp_path), "gemini")
 
 

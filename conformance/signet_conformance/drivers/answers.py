@@ -27,7 +27,7 @@ _ABSENT = (404, 405, 501)
 _ERROR = re.compile(r"(?:Uncaught )?[\w.$]*(?:Error|Exception)\b")
 
 
-_LATER = frozenset({"installed", "reinstalled", "registered", "observed"})
+_LATER = frozenset({"installed", "reinstalled", "registered", "observed", "unloaded"})
 """Members about a connector that may be reported after it was loaded."""
 
 
@@ -36,6 +36,8 @@ def loaded_marks(about: Mapping[str, Any], played: Mapping[str, Any]) -> Iterato
     if about.keys() - _LATER:
         awaits = {"awaits_compaction": True} if about.get("awaits_compaction") is True else {}
         yield marks.LoadedMark(ok=True, **{**played, **awaits})
+    if (words := about.get("unloaded")) is not None:
+        yield marks.LoadedMark(ok=False, words=str(words)[:600], **played)
     host = {name: played[name] for name in ("host", "release") if name in played}
     installed = (row for row in objects_in(about.get("installed")) if isinstance(row.get("accepted"), bool))
     yield from (_installed(row, host) for row in installed)

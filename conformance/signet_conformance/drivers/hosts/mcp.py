@@ -84,6 +84,7 @@ class McpHarness:
             except ChildEndedError as ended:
                 # A harness goes on without a server that did not start.
                 self._failures[name] = " ".join(f"{ended.message}; {ended.remedy}".split())[:LONGEST_MESSAGE]
+                self._peer.tell_about({"unloaded": ended.message})
             except Skipped as reason:
                 self._failures[name] = str(reason)
             else:

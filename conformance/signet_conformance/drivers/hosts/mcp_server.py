@@ -17,7 +17,7 @@ from shutil import which
 from typing import TYPE_CHECKING, Any
 
 from signet_conformance.children.processes import ChildEndedError, LineProcess
-from signet_conformance.drivers.hosts.protocol import Peer, StepError
+from signet_conformance.drivers.hosts.protocol import Peer, Skipped, StepError
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.errors import printable
 from signet_conformance.files.json_values import json_in_utf8, object_in, objects_in
@@ -54,9 +54,8 @@ class McpServer:
         self._failures: list[Mapping[str, Any]] = []
         name = next(iter(command), "")
         if which(Path(cwd, name) if os.sep in name else name, path=env.get("PATH")) is None:
-            # The connector named it: the session goes on as with a server that ends at once.
-            said = f"the MCP server cannot be started: there is no program {printable(name, 100)}"
-            raise ChildEndedError(said, where=cwd, remedy="name one that is installed and on PATH")
+            # Perhaps the connector named a wrong one, or it is not on this machine: the session goes on without it.
+            raise Skipped(f"the MCP server's program {printable(name, 100)} is not there: install it, or name another")
         self._process = LineProcess("the MCP server", command, env=env, cwd=cwd, passed_over=self._pass_over)
         try:
             about = {"name": client, "version": "1.0.0"}
