@@ -90,6 +90,14 @@ def test_refused_save_after_which_nothing_is_known_is_not_called_done(tmp_path: 
     assert finding.message == "the daemon answered 503, but the model is told that nothing is known"
 
 
+def test_answer_that_denies_what_was_asked_is_called_useless(tmp_path: Path) -> None:
+    """The daemon answered, and nothing was saved."""
+    items = saving(200, "Saved to memory")
+    items[-2]["response"]["body"] = {"success": False}
+    (finding,) = of(tmp_path, 7, items).findings
+    assert finding.message == "the daemon answered 200 with nothing of use, but the model is told that it was done"
+
+
 def test_answer_that_came_too_late_is_not_called_useless(tmp_path: Path) -> None:
     """The connector had given up before it came."""
     items = saving(200, "No memories found.")
