@@ -113,7 +113,7 @@ def test_a_missing_target_is_told(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_variable_is_refused(tmp_path: Path) -> None:
-    """A variable with the lane's prefix that is no input is an error."""
+    """A variable that has the lane's prefix but names no input is an error."""
     for name in ("scenario", "zeal"):
         with pytest.raises(UsageError, match="is not an input") as refused:
             read(tmp_path, python="python3", **{name: "5"})

@@ -213,10 +213,10 @@ def test_a_declaration_that_is_given_twice_is_refused(text: str, message: str, t
 @pytest.mark.parametrize("name", ["", " ", "my connector", ".mine"])
 def test_a_target_with_an_unusable_name_is_refused(name: str, tmp_path: Path) -> None:
     """The error names the file, and what a name may hold."""
-    with pytest.raises(TargetError, match=re.escape(f'"{name}" is no name of a target')) as caught:
+    with pytest.raises(TargetError, match=re.escape(f'"{name}" is not a valid target name')) as caught:
         targets.load(name, settings(tmp_path, f'[targets."{name}"]\ncommand = ["acme"]\n'))
     assert caught.value.where == str(tmp_path / "signet-conformance.toml")
-    assert caught.value.remedy == "use letters, digits, -, _ and ., as [targets.mine]"
+    assert caught.value.remedy == "use letters, digits, -, _ and . only, such as [targets.mine]"
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,7 @@ def _growing(path: str, until_idle: float | None) -> Iterator[Trace]:
         if size not in (known_size, 0):
             known_size, last_growth = size, began
             yield read_recording(path)
+        # No event announces on every system that another program has written to the file.
         time.sleep(max(_POLL_S, _PAUSE_FACTOR * (time.monotonic() - began)))
 
 

@@ -66,7 +66,8 @@ _NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 def _target_name(name: str) -> str:
     if not re.fullmatch(_NAME, name):
         raise refusal(
-            f"{shown_value(name)} is no name of a target", "use letters, digits, -, _ and ., as [targets.mine]"
+            f"{shown_value(name)} is not a valid target name",
+            "use letters, digits, -, _ and . only, such as [targets.mine]",
         )
     return name
 

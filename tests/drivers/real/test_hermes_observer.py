@@ -162,6 +162,7 @@ class Beginning(Asking):
     may_begin = threading.Event()
 
     def _bootstrap(self) -> None:
+        # No public method runs before a thread counts as started; the types of the standard library leave this one out.
         self.may_begin.wait(TOLD_S)
         super()._bootstrap()  # type: ignore[misc]
 

@@ -67,7 +67,7 @@ def test_what_is_refused_is_asked_once(serve: Serve, api: str, status: int) -> N
 @each_api
 @pytest.mark.parametrize("too_long", ["deferred", "error"])
 def test_a_longer_wait_is_not_waited_for(serve: Serve, api: str, too_long: Any) -> None:
-    """It ends as deferred with the seconds, or as an error, as configured; there is no second request."""
+    """Depending on the settings, the answer is deferred by those seconds or is an error. No second request is sent."""
     limits = [{"scope": "tokens", "limit": 9, "remaining": 0, "reset_s": 120}]
     served = serve(turns=[{**failing(429, retry_after_s=120), "rate_limits": limits}])
     asked = ask(api, served.url, retry=RetryPolicy(too_long=too_long))
@@ -112,7 +112,7 @@ def test_a_connection_lost_before_a_token_is_tried_again(serve: Serve, api: str,
 @each_api
 @streamed_or_not
 def test_an_answer_without_a_reason_is_malformed(serve: Serve, api: str, streamed: bool) -> None:
-    """A stream that closes properly, but without a reason, is no normal end."""
+    """A stream that closes properly but gives no reason for its end is an error."""
     asked = ask(api, serve(turns=[{**GOOD, "fault": {"kind": "end", "after": 9}}]).url, streamed=streamed)
     assert (asked.answer.stop_reason, asked.answer.raw_reason) == (StopReason.MALFORMED, None)
     assert "without a reason" in asked.answer.detail

@@ -74,7 +74,7 @@ def test_a_wait_that_is_too_long_is_told(requested_s: float, elapsed_s: float) -
 
 
 def test_the_last_attempt_is_the_last() -> None:
-    """There is no wait after it; only a requested wait that is too long is still reported."""
+    """The last attempt is not followed by a wait. A requested wait that is too long is still reported."""
     assert follows(attempt=3) is None
     assert follows(requested_s=5.0, attempt=3) is None
     assert not RetryPolicy().is_too_long(CallFailure(FailureKind.SERVER, "x", requested_wait_s=5.0), 0.0)

@@ -1,4 +1,4 @@
-"""Which provider, model, address and key a session uses, and the errors if there is none."""
+"""How settings choose a session's provider, model, address and key, and the errors if one is missing."""
 
 from __future__ import annotations
 
