@@ -23,6 +23,8 @@ from signet_conformance.targets.program import PLACE_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 from tests.support.stand_ins import install_stand_in, write_target
 
+pytestmark = pytest.mark.waits
+
 INTERRUPTED = 130
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not on PATH")
 

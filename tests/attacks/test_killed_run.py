@@ -15,6 +15,8 @@ import pytest
 from signet_conformance.children.watchdog import MARK_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
+pytestmark = pytest.mark.waits
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "driver-python"
 
 CLINGS = """

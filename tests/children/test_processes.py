@@ -23,6 +23,8 @@ from signet_conformance.children.watchdog import MARK_VARIABLE, marked_environme
 from signet_conformance.errors import KitError, SignetConformanceError, TargetError
 from tests.support.processes import Watched
 
+pytestmark = pytest.mark.waits
+
 LONG_S = 60.0
 SHORT_S = 0.2
 

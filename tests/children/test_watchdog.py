@@ -14,6 +14,8 @@ import pytest
 from signet_conformance.children.watchdog import MARK_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
+pytestmark = pytest.mark.waits
+
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open(PLACE, 'w').close(); time.sleep(600)"
 """Neither the end of its input nor SIGTERM ends it."""
 

@@ -12,6 +12,8 @@ from signet_conformance.probing.replay import ProbeAnswer, Row, differences, rec
 
 from .replay import replayed
 
+pytestmark = pytest.mark.waits
+
 RELEASES = ("0.58.1", "0.109.15", "0.145.7")
 GROUPS = ("local", "team")
 

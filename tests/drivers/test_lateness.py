@@ -14,6 +14,8 @@ from signet_conformance.trace.marks import SLOW, HandlerMark, marks_of
 
 from .conftest import FIXTURES, PROMPT, START, Made, Recorded, performed
 
+pytestmark = pytest.mark.waits
+
 EXTENSION = str(FIXTURES / "pi_extension.mjs")
 WORK_MS = 400
 BOUND_S, AT_ONCE_S = 0.5, 0.05

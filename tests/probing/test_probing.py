@@ -16,6 +16,8 @@ from signet_conformance.probing.replay import ProbeAnswer, Replay, differences, 
 from signet_conformance.running.daemon import DaemonUnderTest
 from tests.support.command_line import Process
 
+pytestmark = pytest.mark.waits
+
 ROWS = {row["id"]: row for row in recorded("0.145.7")}
 
 

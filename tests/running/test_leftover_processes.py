@@ -23,6 +23,8 @@ from signet_conformance.trace.marks import LeftMark
 from tests.support.processes import PATIENCE_S
 from tests.support.trace_parts import exchange, trace
 
+pytestmark = pytest.mark.waits
+
 WAITS = "import sys; print(flush=True); sys.stdin.read()"
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

@@ -17,6 +17,7 @@ from signet_conformance.selftest.trials import in_host, perform, trials
 PATIENCE_S = 180.0
 
 
+@pytest.mark.longest
 def test_mutants_are_killed_by_what_they_break(tmp_path: Path) -> None:
     """Two connectors at two contract versions and a daemon are broken, noticed, and nothing else is blamed."""
     wanted = [mutant(name) for name in ("never-starts", "captures-without-zone", "forgets-a-session", "waits-for-ever")]

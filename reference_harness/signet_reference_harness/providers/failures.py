@@ -55,7 +55,8 @@ def requested_wait(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    return float(text) if text is not None and re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text.strip()) else None
+    match = re.fullmatch(r"\s*(\d{1,12}(\.\d{1,9})?)\s*", text or "", re.ASCII)
+    return None if match is None else float(match[1])
 
 
 def _reset(text: str | None, now: float) -> float | None:

@@ -35,6 +35,8 @@ from signet_conformance.trace.marks import LoadedMark, SkippedMark, StepMark, ma
 from tests.support.processes import Watched as WatchedProcesses, descendants, wait_until
 from tests.support.stand_ins import PROGRAMS, STAND_IN, install_stand_in, write_target
 
+pytestmark = pytest.mark.waits
+
 REFUSING = ("codex", "pi")
 """Those that say what they refuse; of the others only their no request at the daemon tells."""
 WORDS = "this file has an unknown member: statusLine"
