@@ -298,6 +298,18 @@ class Vanishing:
         """There is nothing to end."""
 
 
+def test_a_program_that_owes_an_answer_is_told_by_a_signal(tmp_path: Path) -> None:
+    """It does not look at its input before it has answered: to wait for that would only keep the user waiting."""
+    told = f"open({str(tmp_path / 'told')!r}, 'w')"
+    handler = f"import os, signal; signal.signal(signal.SIGTERM, lambda *_: ({told}.write('a signal'), os._exit(0)))"
+    program = handler + ANSWERS % f"sys.stdin.readline(); {told}.write('its input')"
+    with driver(program, tmp_path, timeout_s=1.0) as driven:
+        driven.hello()
+        with pytest.raises(BrokenOffError):
+            driven.perform(START, lambda _event: None)
+    assert (tmp_path / "told").read_text() == "a signal"
+
+
 def test_what_a_run_ends_under_way_is_no_failure_of_the_kit() -> None:
     """Whatever its thread trips over then is told as the run's giving up; any other error stays what it is."""
     vanishing = Vanishing()

@@ -140,6 +140,7 @@ class DriverProcess:
         self._starting = starting
         self._timeout_s = step_timeout_s
         self._next_id = 0
+        self._owes_answer = False
         self._tells: tuple[Any, ...] = ()
         self.mark = env.get(MARK, "")
         with starting():
@@ -198,12 +199,15 @@ class DriverProcess:
 
     def close(self) -> None:
         """Let the program quit as its harness does; end it, and everything that it started."""
+        if self._owes_answer:  # it does not look at its input
+            self._process.terminate()
         # Its answer is not read: the end of input, which follows, ends it too.
         self._process.send_last({"id": self._next_id + 1, "op": "exit"})
         self._process.close()
 
     def _ask(self, request: Mapping[str, Any], timeout_s: float, on_event: OnEvent) -> Mapping[str, Any]:
         self._next_id += 1
+        self._owes_answer = True
         self._send({"id": self._next_id, **request})
         deadline = self._process.deadline(timeout_s)
         while "event" in (answer := self._receive(deadline)):
@@ -211,6 +215,7 @@ class DriverProcess:
             self._send({"op": "go"})
             if not deadline.left_s():  # events alone would otherwise keep this loop running for ever
                 raise self._broken(DriverFault.SILENT, self._process.overdue(deadline))
+        self._owes_answer = False
         if answer.get("id") != self._next_id:
             # It is not a late answer: a program is ended once a request has timed out.
             raise self._broken(DriverFault.GARBLED, self._confusion(answer))
