@@ -16,8 +16,9 @@ import pytest
 import signet_conformance
 from signet_conformance import targets
 from signet_conformance.children.environment import MARK, new_mark
-from signet_conformance.drivers import process
-from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent, WatchedDriver
+from signet_conformance.drivers import watched_driver
+from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.scenarios.scenario import Scenario
 
@@ -244,7 +245,7 @@ def test_host_that_ends_by_an_error_of_its_own_is_the_kits(
             watched.perform(START, lambda _event: None)
     scenario = Scenario.from_json({"name": "one", "steps": [START, END]}, "here")
     fault = watched.describe(scenario, "", targets.load("codex"), "").fault
-    assert fault == (process._KIT if is_the_kits else "the connector; otherwise the kit's host for it")
+    assert fault == (watched_driver._KIT if is_the_kits else "the connector; otherwise the kit's host for it")
 
 
 def test_program_that_ends_when_greeted_was_never_started(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from signet_conformance import targets, trace
 from signet_conformance.contract import document
-from signet_conformance.drivers import process
-from signet_conformance.drivers.process import WatchedDriver
+from signet_conformance.drivers import watched_driver
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.engine import judge_run
 from signet_conformance.errors import TargetError
 from signet_conformance.outcome.broken_off import BrokenOff, Shortfall
@@ -161,7 +161,7 @@ def test_user_is_told_what_a_silent_program_is_waited_for(
 ) -> None:
     """Once for each step, and when it will be given up; it is given up then."""
     monkeypatch.setattr(recorded_daemon, "STEP_MARGIN_S", -1.0)
-    monkeypatch.setattr(process, "LONG_WAIT_S", 0.5)
+    monkeypatch.setattr(watched_driver, "LONG_WAIT_S", 0.5)
     target = targets.load("mine", drive_unruly.folder)
     hanging = Scenario.from_json(scenario("hangs", "hang"), "here")
     request = DrivenRequest(folder=tmp_path / "traces", target=target, scenarios=(hanging,))

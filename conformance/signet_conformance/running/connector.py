@@ -10,7 +10,8 @@ from typing import Any
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import requirements
-from signet_conformance.drivers.process import ConnectorDriver, WatchedDriver
+from signet_conformance.drivers.process import ConnectorDriver
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.errors import NothingTestedError, SignetConformanceError
 from signet_conformance.facts import START, Recording
 from signet_conformance.outcome.time_spent import TimePart

@@ -21,7 +21,8 @@ from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
 from signet_conformance.drivers.model_process import CONTROL_VARIABLE, MODEL_VARIABLE, ModelProcess
 from signet_conformance.drivers.played_model import PlayedModel
-from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError, WatchedDriver
+from signet_conformance.drivers.process import ConnectorDriver, ConnectorNotLoadedError
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.errors import KitError, NothingTestedError, SignetConformanceError, TargetError
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import READY_TIMEOUT_S, DaemonUnderTest, ask_directly

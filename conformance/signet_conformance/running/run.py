@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from signet_conformance import engine, trace
 from signet_conformance.contract import MUST, requirements
-from signet_conformance.drivers.process import WatchedDriver
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.errors import NothingTestedError, TargetError
 from signet_conformance.facts import Recording
 from signet_conformance.finding import BREACHES, Judgement, Verdict

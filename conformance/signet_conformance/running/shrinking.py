@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from signet_conformance.contract import daemon_requirements, requirements
-from signet_conformance.drivers.process import WatchedDriver
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.finding import BREACHES, Judgement, Verdict
 from signet_conformance.outcome.broken_off import BrokenOff
 from signet_conformance.outcome.generated_summary import DaemonBreach, Failure, GeneratedBreach, VerdictCounts

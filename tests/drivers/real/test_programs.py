@@ -24,7 +24,7 @@ from signet_conformance.drivers.hosts.real.conversation import Launch, Open, Pro
 from signet_conformance.drivers.hosts.real.json_lines import ClaudeStream, PiRpc
 from signet_conformance.drivers.hosts.real.json_rpc import AcpSession, CodexAppServer, HermesAcp
 from signet_conformance.drivers.hosts.real.opencode_server import OpencodeServer
-from signet_conformance.drivers.process import WatchedDriver
+from signet_conformance.drivers.watched_driver import WatchedDriver
 from signet_conformance.finding import Verdict
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.scenarios.scenario import read_scenarios
