@@ -40,6 +40,8 @@ def test_openai_tells_durations(text: str, seconds: float | None) -> None:
         ({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0.0),
         ({"retry-after": "later"}, None),
         ({"retry-after": "-4"}, None),
+        ({"retry-after": " 7 "}, 7.0),
+        ({"retry-after": "7\x1f"}, None),
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "9s"}, 9.0),
         ({"x-ratelimit-remaining-tokens": "1", "x-ratelimit-reset-tokens": "9s"}, None),
         ({}, None),
