@@ -108,7 +108,7 @@ def _response_schema(version: str, operation: str | None) -> tuple[Mapping[str, 
 
 
 def success_has_its_shape(recording: Recording) -> Iterator[Outcome]:
-    """An answer of success has the shape that the contract gives its operation."""
+    """A successful answer has the shape that the contract gives its operation."""
     version = contract_version_of(recording.daemon_version)
     if version_key(recording.daemon_version)[:2] > version_key(reference_daemon(version))[:2]:
         # It is not known in which release between two frozen versions each member was added.
@@ -184,8 +184,8 @@ def memory_is_the_one_asked_for(recording: Recording) -> Iterator[Outcome]:
         if call.operation != facts.GET or not call.accepted or call.memory_id == "stats":
             continue
         answered = call.answer_value("id")
-        is_it = text_in(answered).lower().startswith(call.memory_id.strip().lower())
-        yield pass_if(is_it) or breach_of("SIG-DAEMON-007", "another memory", call, received=answered)
+        is_same = text_in(answered).lower().startswith(call.memory_id.strip().lower())
+        yield pass_if(is_same) or breach_of("SIG-DAEMON-007", "another memory", call, received=answered)
 
 
 def health_names_the_version(recording: Recording) -> Iterator[Outcome]:
@@ -264,7 +264,7 @@ class _Claims:
                 claims[call.agent] = (first, call)
 
 
-def conflict_is_told(recording: Recording) -> Iterator[Outcome]:
+def conflict_is_reported(recording: Recording) -> Iterator[Outcome]:
     """A hook on another runtime path than the one that claimed the session is answered as a conflict."""
     claims = _Claims(recording)
     skips = recording.at_least("0.109")
@@ -331,7 +331,7 @@ def second_end_is_dropped(recording: Recording) -> Iterator[Outcome]:
             )
 
 
-def job_can_be_looked_at(recording: Recording) -> Iterator[Outcome]:
+def job_can_be_looked_up(recording: Recording) -> Iterator[Outcome]:
     """A job that was accepted can be looked up."""
     if not recording.of(facts.EXEC, cut=True):
         return

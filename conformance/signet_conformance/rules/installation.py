@@ -40,9 +40,10 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 host=host,
                 entries=_name_first(mark.twice),
             )
-        pending = [] if mark.twice else pairs
+        # The hooks that are sent twice are the effect of one finding only.
+        unreported = [] if mark.twice else pairs
         for file, left in _by_file(mark.old).items():
-            effects = [] if file.endswith(_PROSE) else pending
+            effects = [] if file.endswith(_PROSE) else unreported
             yield breach_of(
                 "SIG-LOAD-005",
                 "old",
@@ -53,7 +54,7 @@ def nothing_stands_twice(recording: Recording) -> Iterator[Outcome]:
                 entries=_name_first(left),
                 file=file,
             )
-            pending = pending if file.endswith(_PROSE) else []
+            unreported = unreported if file.endswith(_PROSE) else []
         for file, losses in _by_file(mark.changed).items():
             what = "what the user wrote for the model is" if file.endswith(_PROSE) else "settings of others are"
             yield breach_of(
@@ -104,6 +105,7 @@ _OCCASIONS: Mapping[str, frozenset[str | None]] = {
 }
 """Operation to the steps of a recording in which a connector surely calls it."""
 _NEVER: frozenset[str | None] = frozenset({"never"})
+"""No step has this name, so it is never among the steps that were performed."""
 
 
 def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
@@ -125,7 +127,7 @@ def installed_files_are_accepted(recording: Recording) -> Iterator[Outcome]:
             why = (f": {mark.words}" if mark.words else "") + recording.host_age
             yield breach_of("SIG-LOAD-002", name, received=mark.words, mark=mark, host=host, what=what, why=why)
     yield from (PASS for mark in recording.marks(marks.RegisteredMark) if mark.refused == 0)
-    # A handler of an event that an earlier release knew keeps no other one from being called.
+    # A handler of an event that only earlier releases knew does not explain why no hook called.
     if not any(mark.accepted is False and not mark.formerly for mark in recording.marks(marks.InstalledMark)):
         yield from _silence(recording)
 
@@ -135,7 +137,7 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
     problem = f"{host} knows no event {mark.event}" + (f" ({mark.words})" if mark.words else "")
     needed = " or ".join(mark.operations)
     called = recording.of(*mark.operations, cut=True)
-    given = {step.step for step in recording.timeline.performed}
+    performed = {step.step for step in recording.timeline.performed}
     if mark.formerly and (mark.elsewhere is not None or called or not mark.operations):
         # A connector may serve several releases of its host.
         return PASS
@@ -146,7 +148,7 @@ def _unknown_event(recording: Recording, mark: marks.InstalledMark, host: str) -
     elif called or not mark.operations:
         name = "made up event" if called else "needless event"
     elif not recording.timeline.switches.any_between(-inf, inf) and any(
-        _OCCASIONS.get(name, _NEVER) <= given for name in mark.operations
+        _OCCASIONS.get(operation, _NEVER) <= performed for operation in mark.operations
     ):
         name = "unknown event"
     else:

@@ -40,7 +40,7 @@ def start_comes_first(recording: Recording) -> Iterator[Outcome]:
 
 
 def _judge_prompt_first(first: Call, following: Call | None, *, excused: bool) -> Outcome:
-    """A prompt before its start. Nothing excuses it if the daemon cannot report that it does not know the session."""
+    """Judge a prompt before its start. If `excused`, it conforms if the session was unknown and its start follows."""
     known = first.answer_value("sessionKnown") if first.accepted else None
     if known is not False:
         return undecided(first, message="a prompt comes first, and no answer says that the session was unknown")
@@ -69,13 +69,14 @@ def key_is_sent(recording: Recording) -> Iterator[Outcome]:
 
 
 def dedupe_key(call: Call) -> tuple[object, ...]:
-    """The values by which the daemon recognises an answered start of one key: agent, harness and project."""
+    """The values by which the daemon recognises a repeated start of a session key: agent, harness and project."""
     return call.agent, call.body.get("harness"), text_in(call.body.get("project"))
 
 
 def project_is_the_folder(recording: Recording) -> Iterator[Outcome]:
     """A start names the folder that the user works in, by an absolute path."""
     for outcome in check_fields("SIG-START-003")(recording):
+        # With step marks, only the loop below lets a start pass.
         if isinstance(outcome, Finding) or not recording.timeline.steps:
             yield outcome
     for call in recording.of(START) if recording.timeline.steps else ():
@@ -102,9 +103,9 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 clear = call.body.get("source") == "clear"
                 if last is None or clear:
                     yield PASS
-                elif not forgotten and _is_start_again(recording, last, call):
+                elif not forgotten and _is_repeat(recording, last, call):
                     yield breach_of("SIG-START-005", "started again", call, last, source=call.body.get("source"))
-                elif (why := _injects_again(recording, last, call)) is not None:
+                elif (why := _why_injected_again(recording, last, call)) is not None:
                     yield breach_of("SIG-START-005", "everything again", call, last, why=why)
                 else:
                     yield PASS
@@ -118,13 +119,13 @@ def start_is_not_repeated(recording: Recording) -> Iterator[Outcome]:
                 forgotten = forgotten or call.answer_value("sessionKnown") is False
 
 
-def _is_start_again(recording: Recording, last: Call, call: Call) -> bool:
+def _is_repeat(recording: Recording, last: Call, call: Call) -> bool:
     """Whether a start is answered as a repeat of the last one, and no restart of the host explains it."""
     is_repeat = call.accepted and call.is_stub and dedupe_key(last) == dedupe_key(call)
     return is_repeat and not _host_restarted(recording, last, call)
 
 
-def _injects_again(recording: Recording, last: Call, call: Call) -> str | None:
+def _why_injected_again(recording: Recording, last: Call, call: Call) -> str | None:
     """The event after which a start injects everything again into a session that goes on; None if it does not.
 
     That is a restart of the daemon, which has forgotten the start before, or a restart of the host, after which the
@@ -158,11 +159,9 @@ def restarts_after(recording: Recording, call: Call) -> Sequence[StepMark]:
 def native_agent_id_stays_apart(recording: Recording) -> Iterator[Outcome]:
     """The harness's own id of a sub-agent goes into harnessAgentId, never into agentId."""
     declared = set(recording.declared.agents)
-    calls = subjects_of(recording, "SIG-START-007")
     native = {n for c in recording.calls if (n := c.body_text("harnessAgentId")) is not None}
-    # The id of a sub-agent may be an agentId in any session.
-    recording = recording.whole if native else recording
-    for call in calls:
+    # The native id may be the agentId of a call in any session.
+    for call in subjects_of(recording.whole if native else recording, "SIG-START-007"):
         agent = call.body_text("agentId")
         foreign = agent is not None and agent not in declared
         if not call.names_sub_agent and not (foreign and agent in native):
@@ -190,10 +189,11 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
     """If a session replaces another, the old key is ended before the new one is started."""
     yield from _Switches(recording).outcomes()
-    yield from _first_starts(recording)
+    yield from _starts_after_another_end(recording)
 
 
-def _first_starts(recording: Recording) -> Iterator[Outcome]:
+def _starts_after_another_end(recording: Recording) -> Iterator[Outcome]:
+    """Yield a PASS for the first start of a key if the last hook of another key before it is an end."""
     started: set[str] = set()
     last: Call | None = None
     last_of_another: Call | None = None
@@ -242,6 +242,7 @@ class _Switches:
             if self._uses[old][-1] > start.seq or self._recording.timeline.is_session_beside(turn, start):
                 parallel = True
                 continue
+            # Only ends follow: the last other hook of the old session came before the start.
             end = next((call for call in self._recording.later(turn) if call.seq > start.seq), None)
             if end is None:
                 yield self._judge_unended(old, turn, start)
