@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from signet_conformance.contract import daemon_requirements, requirements
 from signet_conformance.engine import JudgedTrace, exit_status, fold_run, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.combined_verdict import essence
 from signet_conformance.outcome.conclusion import Terms
 from signet_conformance.outcome.coverage import Meter
 from signet_conformance.outcome.options import Declarations
+from signet_conformance.outcome.several_traces import essence
 from signet_conformance.reports.ending import ReportWriter
 from signet_conformance.reports.html.exchange_data import MAX_BODY, Budget, exchange_data
 from signet_conformance.reports.html.kill_matrix import RequirementMutants

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from signet_conformance.contract import document
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.combined_verdict import essence
+from signet_conformance.outcome.several_traces import essence
 from signet_conformance.reports.json_document import JsonReport
 from signet_conformance.trace import Header, Trace, read
 from tests.support.json_reports import json_report

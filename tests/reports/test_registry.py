@@ -15,7 +15,7 @@ import pytest
 
 from signet_conformance.engine import JudgedTrace, judge
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
-from signet_conformance.outcome.combined_verdict import essence
+from signet_conformance.outcome.several_traces import essence
 from signet_conformance.reports import FORMATS, Format, write_reports
 from signet_conformance.reports.cause_text import MAX_PROBLEMS
 from signet_conformance.trace import read

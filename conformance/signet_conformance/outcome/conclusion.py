@@ -18,7 +18,6 @@ from signet_conformance.errors import KitError, NothingTestedError, SignetConfor
 from signet_conformance.facts.steps import SkipMeter
 from signet_conformance.finding import BREACHES, COVERABLE, FOLDING_ORDER, TESTED, Finding, Judgement, Verdict
 from signet_conformance.outcome.broken_off import Shortfall, broke_off
-from signet_conformance.outcome.combined_verdict import PromptMeter, SessionMeter, essence
 from signet_conformance.outcome.coverage import Coverage, Meter
 from signet_conformance.outcome.generated_summary import GeneratedSummary, with_generated
 from signet_conformance.outcome.identity import Identity
@@ -34,6 +33,7 @@ from signet_conformance.outcome.next_contract import NewerContract, NewerJudging
 from signet_conformance.outcome.options import Declarations
 from signet_conformance.outcome.reach import ReachMeter, UnreachableParts
 from signet_conformance.outcome.recording_gaps import Lack, in_words, lacks_of
+from signet_conformance.outcome.several_traces import PromptMeter, SessionMeter, essence
 from signet_conformance.rules import run_rules
 from signet_conformance.rules.coverage import was_tested
 from signet_conformance.trace import Trace

@@ -20,11 +20,11 @@ from signet_conformance.engine.folding import MAX_FINDINGS
 from signet_conformance.errors import printable_json
 from signet_conformance.facts import Call, Recording
 from signet_conformance.finding import BREACHES, Finding, Judgement
-from signet_conformance.outcome.combined_verdict import evidence_of
 from signet_conformance.outcome.coverage import Coverage
 from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.reach import UnreachableParts
 from signet_conformance.outcome.recording_gaps import lacks_of
+from signet_conformance.outcome.several_traces import evidence_of
 from signet_conformance.outcome.time_spent import TimeSpent
 from signet_conformance.reports.causes import Cause, CauseReport
 from signet_conformance.reports.command_lines import explain_command

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.engine import judge
-from signet_conformance.outcome.combined_verdict import SessionMeter
+from signet_conformance.outcome.several_traces import SessionMeter
 from tests.support.case_traces import build
 from tests.support.daemon_items import STEP, end, prompt, start
 

@@ -1,4 +1,4 @@
-"""Several judged traces together: the verdict of each requirement over all of them, with each kind of evidence."""
+"""What verdicts over several traces need: the essence of each trace, the evidence of a verdict, and counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def essence(judged: JudgedTrace) -> JudgedTrace:
     trace = judged.trace
     first: dict[tuple[str, str, bool], Exchange] = {}
     latest: dict[tuple[str, str, bool], int] = {}
-    # By its calls: the exchanges of a large recording would be read from its file for this.
+    # Calls are in memory, while the exchanges of a large recording would have to be read from its file.
     for place, call in enumerate(judged.recording.calls):
         route = call.method, call.path, call.incomplete
         if route not in first:
@@ -37,7 +37,7 @@ def essence(judged: JudgedTrace) -> JudgedTrace:
     bare = tuple(first[route] for route in sorted(latest, key=latest.__getitem__, reverse=True)[:MAX_PATHS])
     model = trace.model
     if model is not None:
-        # Reports count them all.
+        # None is left out: reports count them.
         model = replace(model, exchanges=tuple(map(_bare, model.exchanges)))
     return replace(
         judged,
@@ -71,15 +71,15 @@ def evidence_of(judged: Sequence[JudgedTrace], judgement: Judgement) -> Iterator
     """The findings behind a judgement over all traces, each with its file: the first of each kind in each trace.
 
     Those of the judgement's verdict come first; for a breach, those of other breaches follow. If no trace shows the
-    verdict, because the run as a whole or its generated sessions decide it, only the judgement's own findings.
+    verdict, because the run as a whole or its generated sessions decide it, yield only the judgement's own findings.
     """
-    alone = [(each.trace.path, each.judgements.get(judgement.requirement)) for each in judged]
-    own = [(file, each) for file, each in alone if each is not None]
-    if min((each.verdict for _, each in own), key=FOLDING_ORDER.index, default=None) is not judgement.verdict:
+    in_traces = [(trace.trace.path, trace.judgements.get(judgement.requirement)) for trace in judged]
+    by_file = [(file, each) for file, each in in_traces if each is not None]
+    if min((each.verdict for _, each in by_file), key=FOLDING_ORDER.index, default=None) is not judgement.verdict:
         yield from ((None, finding) for finding in judgement.findings)
         return
     for verdict in dict.fromkeys((judgement.verdict, *(BREACHES if judgement.verdict in BREACHES else ()))):
-        for file, each in own:
+        for file, each in by_file:
             if each.verdict is verdict:
                 yield from ((file, finding) for finding in _kinds(each.findings))
 
@@ -102,12 +102,12 @@ class SessionMeter:
             self._touched[judgement.requirement] += len(keys & {call.key for call in calls if call is not None})
 
     def in_every_session(self) -> Sequence[str]:
-        """The requirements that are broken in each session."""
+        """The requirements with a warning in every session."""
         return [name for name, count in self._touched.items() if count and count == self._sessions]
 
 
 class PromptMeter:
-    """Counts what the user said and what was submitted, recording by recording."""
+    """Counts the turns of users until a recording shows that a prompt was submitted."""
 
     def __init__(self) -> None:
         self._turns = 0
