@@ -145,7 +145,7 @@ def recordings(
         raise UsageError("needs a baseline", where="--fail-on new", remedy="add --baseline FILE")
     if form == "parquet":
         import_extra("duckdb", "--format parquet")
-    demand_distinct_files([html, failures.written], [file.path for file in failures.files])
+    demand_distinct_files([html, failures.new_baseline], [file.path for file in failures.files])
     folder = Path(out)
     terms = AuditTerms(datasets=datasets, since=since, sample=sample, contract=contract)
     with ExitStack() as stack:

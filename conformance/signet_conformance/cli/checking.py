@@ -51,7 +51,7 @@ def check(
     **declared: Any,
 ) -> int:
     """Judge the recordings that `traces` name; the exit status is the run's."""
-    # What judges is imported while other processes look through the recordings.
+    # The rules are imported while other processes search the recordings.
     builtin_rules()
     failures = KnownFailures.parse(known)
     declarations = parse_declarations(target, **declared)
@@ -69,7 +69,7 @@ def check(
         declared=declarations,
     )
     _demand_no_report_among(traces, reports)
-    run = Files(terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest, workers=workers)
+    run = CheckRun(terms, measured=coverage or reports.shows_coverage, selftest=reports.selftest, workers=workers)
     files = list(recordings.files)
     for complaint in recordings.complaints:
         run.complain(complaint)
@@ -77,9 +77,8 @@ def check(
         run.pass_over(note)
     if not files:
         return UsageError.exit_status
-    demand_distinct_files(
-        [*reports.files, failures.written], [*files, *(file.path for file in failures.files), reports.selftest_file]
-    )
+    inputs = [*files, *(file.path for file in failures.files), reports.selftest_file]
+    demand_distinct_files([*reports.files, failures.new_baseline], inputs)
     with ExitStack() as stack:
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)
@@ -96,9 +95,9 @@ def check(
             conclusion = run.conclude()
             text.end(conclusion)
         run.close_reports(conclusion)
-    written = conclusion.write_baseline()
-    if written is not None and reports.document is None:
-        print(written)
+    baseline_line = conclusion.write_baseline()
+    if baseline_line is not None and reports.document is None:
+        print(baseline_line)
     if reports.output is not None:
         from signet_conformance.cli.check_text import closing_line
 
@@ -132,8 +131,8 @@ def _with_progress(files: Sequence[str], stack: ExitStack) -> Iterable[str]:
     return stack.enter_context(closing(with_progress(files, sys.stderr))) if is_live(sys.stderr) else files
 
 
-class Files:
-    """The files of one run of `check`. A file that cannot be judged is reported at once; the run continues."""
+class CheckRun:
+    """One run of `check` over its files. A file that cannot be judged is reported at once; the run continues."""
 
     def __init__(
         self, terms: Terms, *, measured: bool, selftest: Mapping[str, Any] | None = None, workers: int = 1
@@ -168,7 +167,7 @@ class Files:
                     self.complain(outcome)
                     continue
                 self.judging.add(outcome)
-                # A scenario that was broken off decides nothing, in a report no more than elsewhere.
+                # A scenario that was broken off decides nothing, so no report gets it.
                 if broke_off(outcome.trace) is None:
                     known = self.judging.terms.known_in(outcome)
                     for report in self.reports:
@@ -182,14 +181,15 @@ class Files:
         with closing(spread(self._in_worker, small if spreads else (), self._workers)) as results:
             for batch in batches:
                 spread_out = spreads and batch.size <= HELD_BYTES
-                yield from next(results) if spread_out else self._attempts(batch, self._workers)
+                yield from next(results) if spread_out else self._judge_batch(batch, self._workers)
 
-    def _attempts(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
+    def _judge_batch(self, batch: _Batch, workers: int) -> Sequence[Outcome]:
         read = [_read_trace(file, workers if sys.platform == "linux" else 1) for file in batch.files]
         try:
             traces = [trace for trace in read if isinstance(trace, Trace)]
             judged = iter(self.judging.judge_traces(traces, workers))
         except SignetConformanceError as failure:
+            # Of several files, it is not known which one cannot be judged.
             if len(batch.files) == 1:
                 return [failure]
             raise
@@ -197,10 +197,11 @@ class Files:
 
     def _in_worker(self, batch: _Batch) -> Sequence[Outcome]:
         """Judge in a worker. The results drop what the process that receives them can rebuild."""
-        outcomes = self._attempts(batch, 1)
+        outcomes = self._judge_batch(batch, 1)
         for each in outcomes:
             if isinstance(each, JudgedTrace):
                 forget_lines(each.trace)
+        # A copy is without the cached recording.
         return [replace(each) if isinstance(each, JudgedTrace) else each for each in outcomes]
 
     def conclude(self) -> Conclusion:

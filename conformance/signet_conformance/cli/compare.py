@@ -27,7 +27,7 @@ import click
 
 from signet_conformance.cli.commands import WHICH, epilog_of, refuse_empty
 from signet_conformance.cli.output import demand_distinct_files, report_stream
-from signet_conformance.cli.report_files import FILE, report_of_run
+from signet_conformance.cli.report_files import FILE, report_and_folder
 from signet_conformance.errors import printable
 
 
@@ -48,7 +48,7 @@ def command(*, old: str, new: str, comment: str | None, strict: bool, force: boo
     from signet_conformance.reports.terminal import terminal_width, wants_colour
 
     demand_distinct_files([comment], [old, new, *(str(Path(path, FILE)) for path in (old, new))])
-    (before, its_folder), (after, folder) = report_of_run(old), report_of_run(new)
+    (before, its_folder), (after, folder) = report_and_folder(old), report_and_folder(new)
     outcome = compare_reports(before, after, its_folder, folder)
     status = 1 if outcome.fails or (strict and outcome.of(BreachGroup.FRESH)) else outcome.unjudged
     if comment is not None:

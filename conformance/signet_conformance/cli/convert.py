@@ -64,9 +64,9 @@ def command(
             "one side must be a trace, the other a capture", remedy="convert to a .jsonl first, then from it"
         )
     if target_format == TRACE:
-        written, left_out = _into_trace(source, source_format, target, origins)
-        print(f"{counted(written.exchanges, 'exchange')} in {printable(target, 400)}")
-        for line in _left_out_notes(written, left_out):
+        counts, left_out = _into_trace(source, source_format, target, origins)
+        print(f"{counted(counts.exchanges, 'exchange')} in {printable(target, 400)}")
+        for line in _not_in_trace(counts, left_out):
             print(line)
         print("a capture declares nothing: declare what the connector does, or less can be decided")
         print(f"check it: {shell_command(['signet-conformance', 'check', target])} --agent ID --harness NAME")
@@ -76,12 +76,12 @@ def command(
         trace = read_recording(source)
         _from_trace(trace, target_format, target)
         print(f"{counted(len(trace.exchanges), 'exchange')} in {printable(target, 400)}")
-        for line in _lost_notes(trace):
+        for line in _not_in_capture(trace):
             print(line)
     return 0
 
 
-def _lost_notes(trace: Trace) -> Iterator[str]:
+def _not_in_capture(trace: Trace) -> Iterator[str]:
     """Name the parts that a capture cannot hold, and the options that restore some of them."""
     declared = trace.header.declared
     if trace.marks:
@@ -92,18 +92,18 @@ def _lost_notes(trace: Trace) -> Iterator[str]:
         yield f"  {shell_command(words)}"
 
 
-def _left_out_notes(written: ConversionCounts, left_out: Counter[str]) -> Iterator[str]:
+def _not_in_trace(counts: ConversionCounts, left_out: Counter[str]) -> Iterator[str]:
     """Name the parts of a capture that are not in the trace."""
     for why, number in left_out.most_common():
         yield f"left out: {counted(number, 'request')} with {why}"
-    if written.others:
-        named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in written.others.most_common(5))
-        rest = ", …" if len(written.others) > 5 else ""
-        kept = ", ".join(printable(name, 80) for name in written.origins)
-        count = counted(written.others.total(), "exchange")
+    if counts.others:
+        named = ", ".join(f"{printable(name, 80)} ({count})" for name, count in counts.others.most_common(5))
+        rest = ", …" if len(counts.others) > 5 else ""
+        kept = ", ".join(printable(name, 80) for name in counts.origins)
+        count = counted(counts.others.total(), "exchange")
         yield f"left out: {count} with other servers than {kept}: {named}{rest}"
-    if written.uncaptured:
-        bodies = "1 body" if written.uncaptured == 1 else f"{written.uncaptured} bodies"
+    if counts.uncaptured:
+        bodies = "1 body" if counts.uncaptured == 1 else f"{counts.uncaptured} bodies"
         yield f"unknown content: {bodies}, which the capture does not hold; they decide nothing"
 
 

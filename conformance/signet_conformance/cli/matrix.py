@@ -25,7 +25,7 @@ import click
 
 from signet_conformance.cli.commands import WHICH, epilog_of, tell
 from signet_conformance.cli.output import demand_distinct_files, report_stream
-from signet_conformance.cli.report_files import reports_in
+from signet_conformance.cli.report_files import report_paths
 from signet_conformance.errors import SignetConformanceError, UsageError, os_errors, printable, printable_json
 from signet_conformance.reports import matrix
 from signet_conformance.reports.matrix import Column, site as matrix_site
@@ -88,7 +88,7 @@ def _read_reports(reports: Sequence[str]) -> tuple[Sequence[str], list[Column], 
     status = 0
     for path in reports:
         try:
-            for file in reports_in(path):
+            for file in report_paths(path):
                 files.append(file)
                 columns += matrix.read_columns(file)
         except SignetConformanceError as failure:

@@ -23,7 +23,7 @@ import click
 
 from signet_conformance import __version__
 from signet_conformance.cli.commands import epilog_of
-from signet_conformance.cli.report_files import report_of
+from signet_conformance.cli.report_files import report_path
 from signet_conformance.cli.shared_options import matching
 from signet_conformance.errors import UsageError, counted, os_errors, printable
 from signet_conformance.files import create_file
@@ -53,7 +53,7 @@ def command(*, report: str, only: str | None, out: str, settings: str | None, ye
     """Show what would be packed, ask, and write it."""
     if Path(out).exists():
         raise UsageError("is there already", where=out, remedy="name a new file with --out")
-    file = report_of(report)
+    file = report_path(report)
     document = read_report(file)
     requirement = _requirement(document, only)
     verdict = document.together[requirement].verdict

@@ -1,4 +1,4 @@
-"""Report files that a command line names: read, found in the folder of a run, or judged from its recordings."""
+"""Finds the reports that a command line names. Reads them, or judges the recordings of a run without a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from signet_conformance.trace.recordings import recordings_in
 FILE = FORMATS["json"].file
 
 
-def report_of(path: str) -> str:
+def report_path(path: str) -> str:
     """The report that an argument names. Raises UsageError for a folder without one."""
     if not Path(path).is_dir():
         return path
@@ -32,7 +32,7 @@ def report_of(path: str) -> str:
     return str(report)
 
 
-def report_of_run(path: str) -> tuple[Report, Path]:
+def report_and_folder(path: str) -> tuple[Report, Path]:
     """Read the report that an argument names, with the folder of its recordings.
 
     If a run was killed before its report, the recordings of its finished scenarios are judged.
@@ -41,7 +41,7 @@ def report_of_run(path: str) -> tuple[Report, Path]:
     folder = Path(path)
     if folder.is_dir() and not (folder / FILE).is_file() and (recorded := recordings_in(folder)):
         return _judge_recordings(recorded), folder
-    file = report_of(path)
+    file = report_path(path)
     return read_report(file), Path(file).parent
 
 
@@ -54,12 +54,13 @@ def _judge_recordings(files: Iterable[Path]) -> Report:
 
     judging, document = Judging(Terms()), io.StringIO()
     report = JsonReport(document)
-    nothing_broke_off = Shortfall((), 0)
-    for trace in nothing_broke_off.judged(list(_readable(files))):
+    # It leaves out the scenarios that the killed run did not finish.
+    shortfall = Shortfall((), 0)
+    for trace in shortfall.judged(list(_readable(files))):
         for judged in judging.judge_traces([trace]):
             report.add(judged, {})
             judging.add(judged)
-    report.close(RunEnding(judging.conclude(shortfall=nothing_broke_off)))
+    report.close(RunEnding(judging.conclude(shortfall=shortfall)))
     return demand(Report, json.loads(document.getvalue()), "the recordings of a run without a report")
 
 
@@ -70,12 +71,12 @@ def _readable(files: Iterable[Path]) -> Iterator[Trace]:
             yield read(file)
 
 
-def reports_in(path: str) -> Sequence[str]:
-    """The report that an argument names, or those of the runs in a folder of runs. Raises UsageError as report_of."""
+def report_paths(path: str) -> Sequence[str]:
+    """The report that an argument names, or those of the runs in a folder of runs. Raises UsageError as report_path."""
     folder = Path(path)
     if not folder.is_dir() or (folder / FILE).is_file():
-        return [report_of(path)]
-    return [str(report) for report in reports_below(folder)] or [report_of(path)]
+        return [report_path(path)]
+    return [str(report) for report in reports_below(folder)] or [report_path(path)]
 
 
 def reports_below(folder: Path) -> Iterator[Path]:

@@ -26,15 +26,25 @@ from signet_conformance.finding import COVERABLE, FOLDING_ORDER, Judgement, Verd
 from signet_conformance.outcome.options import DEFAULT_DAYS, KnownOptions
 from signet_conformance.rules import run_rules
 
+if TYPE_CHECKING:
+    from signet_conformance.outcome.baseline_documents import Entry
+
 UNNAMED = "unnamed"
 """The target of a recording that names none."""
+EVERY_TARGET = "*"
+"""In a baseline, this name stands for every target."""
+Verdicts = Mapping[str, Mapping[str, Verdict]]
+"""Target to requirement to verdict: the worst over the target's traces."""
 
 
 class KnownFailures(Struct, frozen=True):
-    """The known failures that a command line names or writes. An entry expires when its last day is before `today`."""
+    """The known failures in the files that a command line names, and the `new_baseline` that it asks for.
+
+    `owner`, `reason` and `expires` describe the new entries. An entry expires when its last day is before `today`.
+    """
 
     files: Sequence[KnownFailureFile] = ()
-    written: str | None = None
+    new_baseline: str | None = None
     owner: str = ""
     reason: str = ""
     expires: date = date.max
@@ -73,6 +83,7 @@ class KnownFailures(Struct, frozen=True):
 
     def reasons(self, target: str, verdicts: Mapping[str, Verdict]) -> dict[str, str]:
         """The requirements whose verdict at a target an entry in force lets pass, each with the entry in words."""
+        # Of several entries for a requirement, the first one counts.
         return {
             entry.requirement: f"{entry.owner}, until {entry.expires.isoformat()}: {entry.reason}"
             for file in reversed(self.files)
@@ -126,27 +137,28 @@ class KnownFailures(Struct, frozen=True):
 
     def write(self, verdicts: Verdicts) -> str | None:
         """Write the baseline of a run with these verdicts, if it was asked for. Return a line about it, or None."""
-        if self.written is None:
+        if self.new_baseline is None:
             return None
         entries = entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
-        with os_errors("cannot be written", where=self.written, remedy="name a new file of your own"):
-            create_file(Path(self.written), [baseline_document(entries).encode()])
-        return f"baseline: {len(entries)} known in {printable(self.written, 400)}, until {self.expires.isoformat()}"
+        with os_errors("cannot be written", where=self.new_baseline, remedy="name a new file of your own"):
+            create_file(Path(self.new_baseline), [baseline_document(entries).encode()])
+        file, until = printable(self.new_baseline, 400), self.expires.isoformat()
+        return f"baseline: {len(entries)} known in {file}, until {until}"
 
 
 def by_target(
     judged: Sequence[JudgedTrace], target: str | None, over_all: Mapping[str, Judgement]
 ) -> dict[str, dict[str, Verdict]]:
-    """The verdicts of a run by target: those `over_all` at the one that was named, or those of the recordings."""
+    """The verdicts of a run by target. If a `target` is named, they are those over all recordings (`over_all`)."""
     if target is not None:
-        # Generated sessions decide too, and leave no trace of most of what they do.
+        # Generated sessions decide too, and most of them leave no trace.
         return {_target_name(target): {name: judgement.verdict for name, judgement in over_all.items()}}
     by_name: dict[str, dict[str, Verdict]] = {}
     for each in judged:
         verdicts = by_name.setdefault(target_of(each, None), {})
         for name, verdict in each.verdicts.items():
             verdicts[name] = min(verdicts.get(name, verdict), verdict, key=FOLDING_ORDER.index)
-    # What the run as a whole is judged by is the same at every target of it.
+    # A rule over the whole run gives each of its targets the same verdict.
     over_run = {name: judgement.verdict for name, judgement in over_all.items() if name in run_rules()}
     for verdicts in by_name.values():
         verdicts.update(over_run)
@@ -160,12 +172,12 @@ def target_of(judged: JudgedTrace, target: str | None) -> str:
 
 def _target_name(target: str) -> str:
     named = target.strip()
-    # In a baseline, this name stands for every target; no recording may have it.
+    # No recording may have the name that stands for every target.
     return UNNAMED if named in ("", EVERY_TARGET) else named
 
 
 def failing_text(known: KnownInRun) -> str:
-    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty where none does."""
+    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty if there are none."""
     groups = (("stale", known.stale), ("expired", known.expired))
     counts = " and ".join(f"{len(entries)} {word}" for word, entries in groups if entries)
     return f"{counts} {'entry' if len(known.stale) + len(known.expired) == 1 else 'entries'}" if counts else ""
@@ -202,12 +214,6 @@ def _append(path: Path, line: str) -> None:
         stream.write(line)
 
 
-if TYPE_CHECKING:
-    from signet_conformance.outcome.baseline_documents import Entry
-
-EVERY_TARGET = "*"
-
-
 class KnownFailureFile(Struct, frozen=True):
     """A file of entries. Entries of a `flaky` file are never stale, because their requirements sometimes pass.
 
@@ -228,7 +234,7 @@ class KnownFailureFile(Struct, frozen=True):
 class KnownInRun(Struct, frozen=True):
     """The known failures among the verdicts of a run, and the entries that fail it.
 
-    `covered` are failures with the entry that lets them pass.
+    `covered` has each failure, by requirement and target, with the entry that lets it pass.
     """
 
     covered: Mapping[tuple[str, str], tuple[KnownFailureFile, Entry]] = field(default_factory=dict)
@@ -239,10 +245,6 @@ class KnownInRun(Struct, frozen=True):
     def fails(self) -> bool:
         """Whether an entry itself fails the run."""
         return bool(self.stale or self.expired)
-
-
-Verdicts = Mapping[str, Mapping[str, Verdict]]
-"""Target to requirement to verdict: the worst over the target's traces."""
 
 
 def covers(entry: Entry, target: str, verdict: Verdict | None) -> bool:

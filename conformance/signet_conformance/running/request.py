@@ -251,7 +251,7 @@ def read_requests(
             given if driven.real is not None or not played[0].kind.has_face else _of_face(given, played[0], alone=True)
         )
         return (read_request(alone, played[0], spelt),)
-    if given.known.written is not None:
+    if given.known.new_baseline is not None:
         raise UsageError(
             "one file cannot be written by several runs",
             where=spelt("write-baseline"),
