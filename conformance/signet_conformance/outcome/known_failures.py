@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 UNNAMED = "unnamed"
 """The target of a recording that names none."""
 EVERY_TARGET = "*"
-"""In a baseline, this name stands for every target."""
+"""In an entry of a baseline: whichever target was run."""
 Verdicts = Mapping[str, Mapping[str, Verdict]]
 """Target to requirement to verdict: the worst over the target's traces."""
 
@@ -172,12 +172,12 @@ def target_of(judged: JudgedTrace, target: str | None) -> str:
 
 def _target_name(target: str) -> str:
     named = target.strip()
-    # No recording may have the name that stands for every target.
+    # No recording may have the name that means every target.
     return UNNAMED if named in ("", EVERY_TARGET) else named
 
 
 def failing_text(known: KnownInRun) -> str:
-    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty if there are none."""
+    """The entries that fail a run, counted, such as `1 stale and 2 expired entries`; empty if no entry does."""
     groups = (("stale", known.stale), ("expired", known.expired))
     counts = " and ".join(f"{len(entries)} {word}" for word, entries in groups if entries)
     return f"{counts} {'entry' if len(known.stale) + len(known.expired) == 1 else 'entries'}" if counts else ""
