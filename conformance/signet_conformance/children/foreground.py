@@ -1,4 +1,4 @@
-"""Runs a user's command in our terminal, in its own process group; lets signals raise KeyboardInterrupt."""
+"""Runs a user's command in our terminal, in its own process group. Apart from that, lets signals interrupt us."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ _GRACE_S = 10.0
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _PASSED_ON = (signal.SIGINT, *_ENDING)
 _WANTS_TERMINAL = (signal.SIGTTIN, signal.SIGTTOU)
+"""These suspend a process in the background that uses the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """How a command ended: its exit status, as a shell reports it. `stopped`: SIGTERM or SIGHUP asked us to end."""
+    """How a command ended: its exit status, as a shell reports it. `interrupted`: SIGTERM or SIGHUP asked us to end."""
 
     status: int
-    stopped: bool
+    interrupted: bool
 
 
 def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> CommandEnd:
     """Run a command with our standard streams until it ends; then kill what is left of its process group.
 
-    SIGINT, SIGTERM and SIGHUP are passed on to its group. After the latter two it has some seconds to end. Raises
-    NothingTestedError when it cannot be started.
+    SIGINT, SIGTERM and SIGHUP are passed on to its group. After SIGTERM or SIGHUP it has ten seconds to end.
+    Raises NothingTestedError when it cannot be started.
     """
     where, remedy = printable(command[0], 400), "check that the program is installed and on PATH"
     with os_errors("the command cannot be started", where=where, remedy=remedy, error=NothingTestedError):
         process = subprocess.Popen(command, env=dict(env), process_group=0)
     watchdog.watch_group(process.pid)
-    stopped = False
+    interrupted = False
 
     def pass_on(number: int, _frame: object) -> None:
-        nonlocal stopped
-        stopped = stopped or number in _ENDING
+        nonlocal interrupted
+        interrupted = interrupted or number in _ENDING
         signal_group(process.pid, number)
         if number in _ENDING:
-            # A stopped process handles the signal only once it continues.
+            # A suspended process handles the signal only once it continues.
             signal_group(process.pid, signal.SIGCONT)
             if kill_later.ident is None:
                 kill_later.start()
@@ -68,11 +69,15 @@ def run_in_foreground(command: Sequence[str], env: Mapping[str, str]) -> Command
         for number, handler in before.items():
             signal.signal(number, handler)
     process.returncode = status
-    return CommandEnd(status if status >= 0 else 128 - status, stopped)
+    return CommandEnd(status if status >= 0 else 128 - status, interrupted)
 
 
 def _wait(pid: int, terminal: int | None) -> int:
-    """The exit status of the child, negative for a signal; the child may be suspended at the terminal meanwhile."""
+    """Wait until the child ends; return its exit status, negative for a signal.
+
+    With a terminal, Ctrl-Z suspends us too. A child that was suspended because it had used the terminal before it was
+    given to it gets it again, and continues.
+    """
     if terminal is None:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     while True:
@@ -80,7 +85,7 @@ def _wait(pid: int, terminal: int | None) -> int:
         if not os.WIFSTOPPED(status):
             return os.waitstatus_to_exitcode(status)
         if os.WSTOPSIG(status) not in _WANTS_TERMINAL:
-            # Ctrl-Z: the shell that started us gets the terminal, and gives it back when it continues us.
+            # Ctrl-Z: we take the terminal and suspend our own group; the shell continues it in the foreground.
             _give_terminal(terminal, os.getpgrp())
             os.kill(0, signal.SIGSTOP)
         _give_terminal(terminal, pid)

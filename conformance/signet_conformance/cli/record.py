@@ -334,7 +334,7 @@ def record_command(
             pass_on_stderr(child)
     if ended.status:
         print(f"{printable(words[0], 200)} ended with status {ended.status}", file=sys.stderr)
-    if ended.stopped:
+    if ended.interrupted:
         return EXIT_INTERRUPTED
     if not checks:
         print(f"check it: {shell_command([PROGRAM, 'check', trace])}", file=sys.stderr)
