@@ -97,5 +97,5 @@ atexit.register(_end, os.getpid())
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> Iterator[None]:
     """The process whose forks are the programs that tests run by the hundred; it begins with the first of them."""
-    with warm.held():
+    with warm.server():
         yield

@@ -34,7 +34,7 @@ def _nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread, descriptor or child is left once nobody holds the server, which no other test holds."""
     own = forks.Forks()
     monkeypatch.setattr(forks, "_forks", own)
-    monkeypatch.setattr(forks, "held", own.held)
+    monkeypatch.setattr(forks, "server", own.server)
     watchdog.marked_environment({})  # it stays for as long as this process
     before = set(threading.enumerate()), open_descriptors(), children_of(os.getpid())
     yield
@@ -65,7 +65,7 @@ def answer(process: LineProcess) -> Mapping[str, Any]:
 
 def test_fork_answers_what_a_plain_process_answers(tmp_path: Path) -> None:
     """Arguments, environment and folder reach it, and its status is the same; only its parent is another."""
-    with harness(tmp_path, SIGNET_AGENT_ID="atlas-agent") as plain, forks.held():
+    with harness(tmp_path, SIGNET_AGENT_ID="atlas-agent") as plain, forks.server():
         with harness(tmp_path, SIGNET_AGENT_ID="atlas-agent") as fork:
             assert answer(fork) == answer(plain)
             assert answer(fork)["result"]["agent"] == "atlas-agent"
@@ -79,7 +79,7 @@ def test_fork_answers_what_a_plain_process_answers(tmp_path: Path) -> None:
 
 def test_each_start_is_a_process_of_its_own(tmp_path: Path) -> None:
     """Nothing of one fork is seen by the next: neither its environment nor its ends of pipes."""
-    with forks.held(), harness(tmp_path, SIGNET_AGENT_ID="atlas-agent") as first:
+    with forks.server(), harness(tmp_path, SIGNET_AGENT_ID="atlas-agent") as first:
         assert answer(first)["result"]["agent"] == "atlas-agent"
         with harness(tmp_path) as second:
             assert second.pid != first.pid
@@ -93,7 +93,7 @@ def test_each_start_is_a_process_of_its_own(tmp_path: Path) -> None:
 
 def test_fork_is_listed_as_the_program_that_it_is(tmp_path: Path) -> None:
     """Who lists processes sees which program a fork runs."""
-    with forks.held(), harness(tmp_path) as process:
+    with forks.server(), harness(tmp_path) as process:
         answer(process)
         shown = Path(f"/proc/{process.pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
         assert shown == [os.fsencode(word) for word in HARNESS]
@@ -102,7 +102,7 @@ def test_fork_is_listed_as_the_program_that_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["plain", "fork"])
 def test_program_that_refuses_to_start_says_why(tmp_path: Path, how: str) -> None:
     """The status and the words of a program that ends at once are heard, however it was started."""
-    with forks.held():
+    with forks.server():
         command = [*HARNESS[:1], *([] if how == "fork" else ["-s"]), *HARNESS[1:]]
         with harness(tmp_path, command, SIGNET_DAEMON_URL="nonsense") as process:
             with pytest.raises(ChildEndedError, match="the harness ended with status 2") as caught:
@@ -112,7 +112,7 @@ def test_program_that_refuses_to_start_says_why(tmp_path: Path, how: str) -> Non
 
 def test_unknown_argument_ends_a_fork_as_it_ends_the_program(tmp_path: Path) -> None:
     """Who ends by an exception in the fork ends with the status and the words of that."""
-    with forks.held():
+    with forks.server():
         command = [sys.executable, "-P", "-m", "signet_conformance.daemon", "--sideways"]
         with harness(tmp_path, command) as process, pytest.raises(ChildEndedError, match="status 2") as caught:
             process.receive(LONG_S)
@@ -126,14 +126,14 @@ def test_unknown_argument_ends_a_fork_as_it_ends_the_program(tmp_path: Path) -> 
 )
 def test_environment_that_only_a_start_reads_is_given_a_start(tmp_path: Path, different: Mapping[str, str]) -> None:
     """Where the interpreter itself would read a variable that the server never had, the program starts plainly."""
-    with forks.held(), harness(tmp_path, **different) as process:
+    with forks.server(), harness(tmp_path, **different) as process:
         assert answer(process)["ok"] is True
         assert parent_of(process.pid) == os.getpid()
 
 
 def test_other_commands_start_plainly(tmp_path: Path) -> None:
     """Connectors of others are started as their users start them."""
-    with forks.held(), harness(tmp_path, [sys.executable, "-P", "-m", "json.tool"]) as process:
+    with forks.server(), harness(tmp_path, [sys.executable, "-P", "-m", "json.tool"]) as process:
         assert parent_of(process.pid) == os.getpid()
 
 
@@ -145,7 +145,7 @@ def test_without_a_holder_there_is_no_server(tmp_path: Path) -> None:
 
 def test_fork_that_hangs_is_killed(tmp_path: Path) -> None:
     """A fork that is stopped and so hears nothing is killed, and waited for."""
-    with forks.held():
+    with forks.server():
         with harness(tmp_path) as process:
             assert answer(process)["ok"] is True
             os.kill(process.pid, signal.SIGSTOP)
@@ -156,7 +156,7 @@ def test_fork_that_hangs_is_killed(tmp_path: Path) -> None:
 
 def test_killed_server_takes_its_forks_along_and_is_replaced(tmp_path: Path) -> None:
     """Who talks to a fork of a killed server is told that it ended; the next one is served again."""
-    with forks.held(), harness(tmp_path) as orphan:
+    with forks.server(), harness(tmp_path) as orphan:
         assert answer(orphan)["ok"] is True
         server = parent_of(orphan.pid)
         with Watched([orphan.pid]) as watched:
@@ -178,7 +178,7 @@ def test_server_that_got_a_thread_forks_no_more(tmp_path: Path, monkeypatch: pyt
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(forks, "PROGRAMS", {"signet_reference_harness": (package,)})
-    with forks.held():
+    with forks.server():
         for _ in range(2):
             with harness(tmp_path) as process:
                 assert answer(process)["ok"] is True
@@ -192,7 +192,7 @@ def test_nothing_outlives_a_killed_holder(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from signet_conformance.children import forks\n"
         "from tests.children.test_forks import answer, harness, parent_of\n"
-        "with forks.held(), harness(Path(sys.argv[1])) as process:\n"
+        "with forks.server(), harness(Path(sys.argv[1])) as process:\n"
         "    answer(process)\n"
         "    print(process.pid, parent_of(process.pid), flush=True)\n"
         "    sys.stdin.read()\n"
@@ -261,7 +261,7 @@ def test_connector_in_a_forked_host_finds_the_state_of_a_new_process(tmp_path: P
         return told
 
     plain = state()
-    with forks.held():
+    with forks.server():
         first, second = state(), state()
     chances = {each.pop("random") for each in (plain, first, second)}
     assert first == plain

@@ -93,7 +93,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recorded
     recorded_daemon = RecordedDaemon(
         load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20
     )
-    with forks.held():
+    with forks.server():
         yield recorded_daemon, home / "home"
         recorded_daemon.close()
 

@@ -75,7 +75,7 @@ PROGRAMS: Final = {"pytest": _PYTEST, "signet_conformance.cli": _CLI, "signet_re
 _WITH_SERVER: Final = str(Path(__file__).with_name("warm_program.py"))
 
 _forks = Forks()
-held = _forks.held
+server = _forks.server
 
 
 def _start(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> ForkedProcess | None:

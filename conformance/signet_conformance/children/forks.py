@@ -38,7 +38,7 @@ The program's own module is not among them: a fork runs it as `__main__`.
 POSSIBLE: Final = sys.platform == "linux"
 """On other systems a fork without exec is not safe: system libraries of macOS forbid it."""
 _ANSWER_S: Final = 60.0
-_CONTROL: Final = "signet_conformance.children.fork_server"
+_SERVER_MODULE: Final = "signet_conformance.children.fork_server"
 _READ_AT_START: Final = ("PYTHON", "COVERAGE", "LANG", "LC_", "LD_")
 """Prefixes of variables that a process reads when it starts, and a fork never reads."""
 
@@ -62,9 +62,9 @@ class ForkedProcess:
             # A duplicate, since another waiting thread may close the descriptor.
             end = os.dup(self._end)
         try:
-            ended = select.poll()
-            ended.register(end, select.POLLIN)
-            if not ended.poll(None if timeout is None else max(0.0, timeout) * 1000):
+            poll = select.poll()
+            poll.register(end, select.POLLIN)
+            if not poll.poll(None if timeout is None else max(0.0, timeout) * 1000):
                 raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
         finally:
             os.close(end)
@@ -75,9 +75,9 @@ class ForkedProcess:
         return self.returncode
 
     def _status(self) -> int:
-        status, _, taken = os.read(self._end, 64).partition(b" ")
+        status, _, cpu_s = os.read(self._end, 64).partition(b" ")
         if status:
-            self.cpu_s = float(taken)
+            self.cpu_s = float(cpu_s)
             return int(status)
         # The fork server was killed, so nobody can wait for the process any more: it ends too.
         signal_group(self.pid, signal.SIGKILL)
@@ -92,7 +92,7 @@ class _Server:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _CONTROL, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", _SERVER_MODULE, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -156,7 +156,7 @@ def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forks:
-    """Starts processes by at most one fork server, which runs while a block of `held` does."""
+    """Starts processes by at most one fork server, which runs during a block of `server`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -164,7 +164,7 @@ class Forks:
         self._server: _Server | None = None
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def server(self) -> Iterator[None]:
         """Fork programs during the block; the outermost block ends the server."""
         with self._lock:
             self._holders += 1
@@ -173,14 +173,14 @@ class Forks:
         finally:
             with self._lock:
                 self._holders -= 1
-                server = None
+                unused = None
                 if self._holders == 0:
-                    server, self._server = self._server, None
-            if server is not None:
-                server.close()
+                    unused, self._server = self._server, None
+            if unused is not None:
+                unused.close()
 
     def warm_up(self, *programs: str) -> None:
-        """Let the server import the modules of these PROGRAMS in the background; do nothing outside of `held`."""
+        """Let the server import the modules of these PROGRAMS in the background; do nothing without a server."""
         with self._lock:
             server = self._running()
             if server is not None:
@@ -233,7 +233,7 @@ class Forks:
 
 
 _forks = Forks()
-held, warm_up = _forks.held, _forks.warm_up
+server, warm_up = _forks.server, _forks.warm_up
 
 
 def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None) -> ForkedProcess | None:
@@ -244,7 +244,7 @@ def start(command: Sequence[str], env: Mapping[str, str], cwd: str | Path | None
 @contextmanager
 def warmed(target: str | None, daemon: str | None) -> Iterator[None]:
     """Fork the kit's own programs during the block, and begin to import the modules of those that a run needs."""
-    with held():
+    with server():
         embedded = (daemon or "embedded").partition(":")[0] == "embedded"
         warm_up(
             *(["signet_conformance.daemon"] if embedded else []),

@@ -86,7 +86,7 @@ class StationWorkers:
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._stack.enter_context(forks.held())
+            self._stack.enter_context(forks.server())
             self._stack.callback(self._close_stations)
             default_port = self._stack.enter_context(DefaultPort())
             for recorded_daemon in self.recorded_daemons:

@@ -218,7 +218,7 @@ def perform(wanted: Sequence[Trial], folder: Path, workers: int) -> Iterator[Per
                 bench = _Bench(contract, broken=broken, model=model)
                 yield from _perform_batch(bench, first, trials_left, folder)
 
-    with forks.held():
+    with forks.server():
         yield from in_threads(work, range(workers))
 
 

@@ -62,7 +62,7 @@ def recorded_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record
     made = RecordedDaemon(
         targets.load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20, model=True
     )
-    with forks.held():
+    with forks.server():
         yield made
         made.close()
 

@@ -14,5 +14,5 @@ from tests.running.generated.live import BROKEN
 def _forked() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forks, "PROGRAMS", {**forks.PROGRAMS, str(BROKEN): forks.PROGRAMS["signet_reference_harness"]})
-        with forks.held():
+        with forks.server():
             yield
