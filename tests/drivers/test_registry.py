@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.drivers.hosts.registry import (
     accept_tools,
-    misplaced_server,
+    misplaced_servers,
     operations_of,
     output_objection,
     reads_as_context,
@@ -176,6 +176,6 @@ def test_a_memory_server_where_the_harness_does_not_look(file: str, text: str, f
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    rows = list(misplaced_server(tmp_path, CLAUDE, ["memory-recall"]))
+    rows = list(misplaced_servers(tmp_path, CLAUDE, ["memory-recall"]))
     assert [row["file"] for row in rows] == ([file] if found else [])
     assert all(".claude.json" in row["words"] and row["operations"] == ["memory-recall"] for row in rows)

@@ -397,7 +397,7 @@ class _PlainProcess(subprocess.Popen[bytes]):
     def wait(self, timeout: float | None = None) -> int:
         """The exit status. Raises subprocess.TimeoutExpired."""
         if self.returncode is None:
-            left_s = left_after_end_of(self.pid, timeout) if timeout else timeout
+            left_s = wait_for_end(self.pid, timeout) if timeout else timeout
             taken_s = cpu_of(self.pid)
             super().wait(left_s)
             # If two threads wait, the second may have measured after the process was gone.
@@ -407,7 +407,7 @@ class _PlainProcess(subprocess.Popen[bytes]):
         return self.returncode
 
 
-def left_after_end_of(pid: int, timeout_s: float) -> float:
+def wait_for_end(pid: int, timeout_s: float) -> float:
     """Wait for the end of a child without reaping it; return the rest of `timeout_s`.
 
     `subprocess` polls only every 50 ms, which adds up over many children. Where the system has no process descriptors,

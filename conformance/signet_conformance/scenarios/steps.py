@@ -27,7 +27,7 @@ def _agent(agent: Any) -> Any:
 
 
 class Step(Lenient):
-    """The members of all steps. A driver gets members that are not listed unchanged."""
+    """The members of all steps. Other members are passed to the driver unchanged."""
 
     model_config = ConfigDict(extra="allow", validate_by_name=True, validate_by_alias=True)
 
@@ -59,7 +59,7 @@ class Step(Lenient):
     def __get_pydantic_json_schema__(
         cls, core: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        # In a file every step says its kind, which the class says in the program.
+        # Files must have the member `step`; in Python its default is the name that belongs to the class.
         schema = handler.resolve_ref_schema(handler(core))
         schema["properties"]["step"].pop("default", None)
         schema["required"] = ["step", *schema.get("required", ())]
@@ -79,7 +79,7 @@ class ConnectorStep(Step):
 
 
 class KitStep(Step):
-    """A step of the kit alone, of which no driver gets anything."""
+    """A step that the kit performs itself, and that no driver gets."""
 
     model_config = ConfigDict(extra="forbid")
 

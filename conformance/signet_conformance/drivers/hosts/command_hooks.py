@@ -178,7 +178,7 @@ class CommandHooks:
         if is_not_played or installed.found_server(Path.home(), self._face) is not None:
             return True, ()
         tools = [name for name in self._options.get("capabilities", ()) if name.startswith(_TOOL_PREFIXES)]
-        return False, list(registry.misplaced_server(Path.home(), self._face, tools))
+        return False, list(registry.misplaced_servers(Path.home(), self._face, tools))
 
     def perform(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """Perform one step; the result has each hook's status, duration and output."""

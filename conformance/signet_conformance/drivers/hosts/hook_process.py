@@ -1,4 +1,4 @@
-"""One run of a hook command: the harness's JSON on stdin, bounded, killed with everything it started."""
+"""Runs a hook command with the harness's JSON on stdin. At its timeout, it is killed with its process group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, cast
 
-from signet_conformance.children.processes import left_after_end_of
+from signet_conformance.children.processes import wait_for_end
 from signet_conformance.children.watchdog_program import signal_group
 from signet_conformance.drivers.hosts.hook_settings import Hook
 from signet_conformance.drivers.hosts.protocol import Lateness
@@ -48,6 +48,7 @@ class HookRun:
         if self.blocked:
             data["blocked"] = True
         elif self.status != 0:
+            # The harness continues the turn.
             data["lost"] = False
         return {**data, "stdout": self.stdout[:_KEPT], "stderr": self.stderr[:_KEPT], "timed_out": self.status is None}
 
@@ -78,7 +79,7 @@ def run_hook(
         with contextlib.suppress(BrokenPipeError), stdin_pipe:
             stdin_pipe.write(json_in_utf8(stdin))
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = child.wait(left_after_end_of(child.pid, hook.timeout_s))
+            status = child.wait(wait_for_end(child.pid, hook.timeout_s))
     finally:
         if status is None:
             signal_group(child.pid, signal.SIGKILL)

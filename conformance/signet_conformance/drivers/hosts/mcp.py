@@ -19,7 +19,7 @@ from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts.installed import Installer, mcp_command
 from signet_conformance.drivers.hosts.mcp_server import McpHttpServer, McpServer
 from signet_conformance.drivers.hosts.protocol import LONGEST_MESSAGE, Peer, Projects, Skipped, StepError, with_programs
-from signet_conformance.drivers.hosts.registry import accept_tools, misplaced_server
+from signet_conformance.drivers.hosts.registry import accept_tools, misplaced_servers
 from signet_conformance.drivers.hosts.server_process import ServerProcess
 from signet_conformance.drivers.hosts.tools import use_tool
 
@@ -61,7 +61,7 @@ class McpHarness:
             mcp_command(Path.home(), self._face)
         except Skipped as reason:
             rows = [{**rows[0], "accepted": False, "words": str(reason)}]
-            rows += misplaced_server(Path.home(), self._face, self._options.get("capabilities", ()))
+            rows += misplaced_servers(Path.home(), self._face, self._options.get("capabilities", ()))
         return {**about, "installed": rows}
 
     def _install(self, agent: object) -> None:

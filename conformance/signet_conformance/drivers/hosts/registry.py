@@ -34,8 +34,8 @@ _WITH_FIELDS = (
 BARE = "its schema declares no field, so the model cannot know what to pass"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
-_SHOWN = 40
-_MOST = 200
+_MOST_OUTPUT = 40
+_MOST_BREACH = 200
 
 
 def operations_of(event: str, commands: Collection[str] = ()) -> Sequence[str]:
@@ -73,11 +73,11 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
     data = parse_value(output)
     if isinstance(data, dict):
         breach = breach_of(form["json"], data)
-        fault = None if breach is None else ": ".join(filter(None, breach))[:_MOST]
+        fault = None if breach is None else ": ".join(filter(None, breach))[:_MOST_BREACH]
     elif output.startswith(("{", "[")):
-        fault = f"output that begins with {output[0]} must be valid JSON, and this is not: {output[:_SHOWN]!r}"
+        fault = f"output that begins with {output[0]} must be valid JSON, and this is not: {output[:_MOST_OUTPUT]!r}"
     else:
-        fault = None if form["text"] != "refused" else f"it expects a JSON object, but gets {output[:_SHOWN]!r}"
+        fault = None if form["text"] != "refused" else f"it expects a JSON object, but gets {output[:_MOST_OUTPUT]!r}"
     return None if fault is None else f"{form['words']} ({fault})"
 
 
@@ -97,21 +97,22 @@ def accept_tools(
     """
     rules = face.get("registry", {}).get("tools", {})
     rows: list[Row] = []
-    taken: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     for name, schema in tools.items():
         title = f"the tool {name or 'without a name'}"
         words = _tool_objection(name, schema, rules)
         if words is not None:
             rows.append({"file": title, "accepted": False, "words": words.replace("{name}", name)})
             continue
-        taken[name] = schema
+        accepted[name] = schema
         if _is_bare(schema) and name in (names.get(each, each) for each in _WITH_FIELDS):
             rows.append({"file": title, "accepted": False, "minor": True, "words": BARE})
         for keyword, words in rules.get("refused_keywords", {}).items():
             if fields := _fields_with(keyword, schema):
                 fault = words.replace("{fields}", ", ".join(fields))
                 rows.append({"file": title, "accepted": False, "minor": True, "words": fault})
-    return taken, {"installed": rows, "registered": [{"tools": len(taken), "refused": len(tools) - len(taken)}]}
+    counts = {"tools": len(accepted), "refused": len(tools) - len(accepted)}
+    return accepted, {"installed": rows, "registered": [counts]}
 
 
 def _tool_objection(name: str, schema: Any, rules: Mapping[str, Any]) -> str | None:
@@ -152,7 +153,7 @@ def _has_keyword(keyword: str, schema: Any) -> bool:
     return keyword in schema or any(_has_keyword(keyword, each) for each in parts)
 
 
-def misplaced_server(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
+def misplaced_servers(home: Path, face: Mapping[str, Any], operations: Sequence[str]) -> Iterator[Row]:
     """A row for each file that names the memory server, but in which the harness does not look for one."""
     where, name = face["mcp"]["file"], face["mcp"]["members"][-1]
     places = sorted(path for depth in range(_FOLDERS_DEEP) for path in home.glob(f"{'*/' * depth}*.[jt]*"))
