@@ -32,7 +32,7 @@ class Behaviour:
     """Claims belong to agent and key, not to the key alone."""
     claims_persist: bool = False
     """Claims survive a restart of the daemon."""
-    start_marks_are_key_only: bool = False
+    dedupe_key_is_session_key: bool = False
     """A repeated start is recognised by its session key alone, and a start after an end counts as new."""
     start_has_envelope: bool = False
     """Start answers carry stableSystemPrompt, dynamicContext and the context hash."""

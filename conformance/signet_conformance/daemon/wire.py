@@ -57,10 +57,10 @@ class DaemonRequest:
         except js.UnreadableJsonError:
             return {}
 
-    def json_record(self, otherwise: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
+    def json_record(self, error: str = "Invalid JSON body", *, optional: bool = False) -> dict[str, Any]:
         """The body's JSON object; if `optional`, an empty one for a blank body.
 
-        Raises `RefusedError` with the text `otherwise` for anything else.
+        Raises `RefusedError` with the text `error` for anything else.
         """
         if optional and not self.body.strip():
             return {}
@@ -69,7 +69,7 @@ class DaemonRequest:
         except js.UnreadableJsonError:
             body = None
         if not isinstance(body, dict):
-            raise RefusedError(refusal(400, otherwise))
+            raise RefusedError(refusal(400, error))
         return body
 
 

@@ -107,7 +107,7 @@ def test_cors(kit: Kit, origin: str, allowed: str | None) -> None:
 
 def test_a_crash_is_an_answer(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever breaks inside a hook is its 500, and the daemon lives on."""
-    monkeypatch.setattr(kit.app.daemon.presence, "meet", None)
+    monkeypatch.setattr(kit.app.daemon.presence, "register", None)
     answer = kit.hook("session-start")
     assert (answer.status_code, answer.json()) == (500, {"error": "Hook execution failed"})
     assert kit.get("/health").status_code == 200

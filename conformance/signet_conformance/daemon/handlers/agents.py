@@ -22,7 +22,7 @@ def post_presence(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     session = js.text_or_none(body.get("sessionKey"))
     agent = daemon.auth.scoped_agent(call.claims, resolve_agent(js.text_or_none(body.get("agentId")), session))
     path = js.text_or_none(body.get("runtimePath"))
-    entry = daemon.presence.meet(
+    entry = daemon.presence.register(
         session=session, agent=agent, harness=harness, project=js.text_or_none(body.get("project")),
         path=path if path in ("plugin", "legacy") else None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ def _session_entry(daemon: Daemon, key: str, path: str, since: float, **more: An
 
 
 def _live(daemon: Daemon, agent: str) -> list[dict[str, Any]]:
-    """The sessions of `agent`: claimed ones, and those that are only present, newest first.
+    """The sessions of `agent`: claimed ones, and those that are only present; the newest first.
 
     0.58 lists the claimed ones of all agents, without their agents and times of expiry.
     """
@@ -68,9 +68,9 @@ def get_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 def bypass_session(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST sessions/:key/bypass: switch the bypass of a session, whose hooks then answer with nothing, on or off."""
     key = _named_session(daemon, call)[0]["key"]
-    otherwise = "enabled (boolean) is required"
-    enabled = call.json_record(otherwise, optional=True).get("enabled")
-    demand(isinstance(enabled, bool), otherwise)
+    error = "enabled (boolean) is required"
+    enabled = call.json_record(error, optional=True).get("enabled")
+    demand(isinstance(enabled, bool), error)
     daemon.sessions.bypass(key, on=bool(enabled))
     return DaemonAnswer({"key": key, "bypassed": enabled})
 
@@ -151,7 +151,7 @@ def list_summaries(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
 
 
 def expand_summary(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
-    """POST sessions/summaries/expand: one summary with its relatives, of which there are none here."""
+    """POST sessions/summaries/expand: one summary, without relatives: this daemon stores none."""
     fields = js.fields_of(call.json_or_empty())
     node = js.text_or_none(fields.get("id"))
     demand(node, "id is required")

@@ -91,7 +91,7 @@ class Secrets:
 
     def store(self, name: str, value: str) -> None:
         """Store `value` under `name`. Raises `SecretError` for a bad name."""
-        _check(name)
+        _check_name(name)
         self._store.run("INSERT OR REPLACE INTO secrets VALUES (?, ?)", name, value)
 
     def drop(self, name: str) -> bool:
@@ -99,10 +99,13 @@ class Secrets:
         return self._store.run("DELETE FROM secrets WHERE name = ?", name) > 0
 
     def value(self, reference: str) -> str:
-        """The value that `reference` names (with or without ``local://``)."""
+        """The value that `reference` names (with or without ``local://``).
+
+        Releases that run commands in a shell know no prefix, and do not check the name.
+        """
         name = reference if self._shell else reference.removeprefix("local://")
         if not self._shell:
-            _check(name)
+            _check_name(name)
         row = self._store.row("SELECT value FROM secrets WHERE name = ?", name)
         if not row:
             raise SecretError(f"Secret '{name}' not found")
@@ -178,7 +181,7 @@ class Secrets:
         if self._shell:
             self._values(references)
         if not isinstance(command, str):
-            raise SecretError(_NO_WORDS if not self._shell else _NO_ARGUMENT.format(_kind(command)))
+            raise SecretError(_NO_WORDS if not self._shell else _NO_ARGUMENT.format(_type_of(command)))
         if self._shell and not command.strip():
             return {"stdout": "", "stderr": "", "code": 0}
         try:
@@ -205,13 +208,14 @@ class Secrets:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _kind(value: Any) -> str:
+def _type_of(value: Any) -> str:
+    """The result of JavaScript's typeof for a JSON value that is no string."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if isinstance(value, int | float) else "object"
 
 
-def _check(name: str) -> None:
+def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise SecretError(bad_name(name))
 

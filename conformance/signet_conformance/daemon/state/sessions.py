@@ -144,7 +144,7 @@ class SessionClaims:
         held = self._claims.get(slot)
         if path is None and held and self._behaviour.tombstone_takes_claim_path:
             path = held.path
-        # The daemon removes a leading session: twice here, so a claim on "session:session:x" outlives its end.
+        # The daemon removes a leading "session:" twice here, so a claim on "session:session:x" outlives its end.
         self.release(self.normal(key), agent)
         self._ended[slot] = Tombstone(path, self._clock() + TOMBSTONE_SECONDS)
 
@@ -178,7 +178,7 @@ class SessionClaims:
         return js.iso(held.expires)
 
     def warnings(self, key: object, agent: str) -> list[str] | None:
-        """One warning when the claim expires within 30 minutes, given once until it is renewed; else None."""
+        """Warn once, until it is renewed, of a claim that expires within 30 minutes; always of one that has expired."""
         held = self._claims.get(self._slot(key, agent))
         if not held or self.bypassed(key):
             return None
@@ -193,24 +193,24 @@ class SessionClaims:
 
 
 class StartedSessions:
-    """The starts of the last 7 days that were answered in full; another start with the same marks gets a stub."""
+    """The starts of the last 7 days that were answered in full; another start with the same dedupe key gets a stub."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._seen: dict[tuple[str, ...] | None, float] = {}
 
-    def contains(self, marks: tuple[str, ...]) -> bool:
-        """Whether a start with these marks was answered in full."""
-        when = self._seen.get(marks)
+    def contains(self, dedupe_key: tuple[str, ...]) -> bool:
+        """Whether a start with this dedupe key was answered in full."""
+        when = self._seen.get(dedupe_key)
         return when is not None and self._clock() - when <= START_MEMORY_SECONDS
 
-    def remember(self, marks: tuple[str, ...]) -> None:
-        """Note that a start with these marks was answered in full."""
-        self._seen[marks] = self._clock()
+    def remember(self, dedupe_key: tuple[str, ...]) -> None:
+        """Note that a start with this dedupe key was answered in full."""
+        self._seen[dedupe_key] = self._clock()
 
-    def forget(self, marks: tuple[str, ...] | None) -> None:
-        """Forget the start with these marks."""
-        self._seen.pop(marks, None)
+    def forget(self, dedupe_key: tuple[str, ...] | None) -> None:
+        """Forget the start with this dedupe key."""
+        self._seen.pop(dedupe_key, None)
 
 
 class Epochs:
@@ -267,7 +267,7 @@ class AgentPresence:
             slot: entry for slot, entry in self._sessions.items() if now - entry["seen"] <= _STALE_SECONDS
         }
 
-    def meet(
+    def register(
         self, *, session: str | None, agent: str, harness: Any, project: str | None, path: str | None
     ) -> dict[str, Any]:
         """Register a session as present; return its public entry. Raises `ScriptError` if `harness` is no string."""

@@ -46,7 +46,7 @@ class Gate:
         path, key = shared.runtime_path(call, fields), fields.get("sessionKey")
         (shared.claim if self.claims else shared.demand_unclaimed)(daemon, key, path, AGENT)
         if self.shows_session:
-            shared.meet(daemon, fields, path)
+            shared.register_session(daemon, fields, path)
         if shared.is_bypassed(daemon, fields):
             raise RefusedError(DaemonAnswer({**self.empty, "bypassed": True}))
         return AcceptedRequest(fields, path, key if js.truthy(key) else None)

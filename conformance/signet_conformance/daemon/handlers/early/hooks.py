@@ -39,16 +39,16 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     """POST hooks/session-start: the context of a session; a stub for a key that was started and has not ended."""
     request = _START.admit(daemon, call)
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
-    marks = (daemon.sessions.normal(request.key),) if request.key is not None else None
-    if marks and daemon.started.contains(marks):
+    dedupe_key = (daemon.sessions.normal(request.key),) if request.key is not None else None
+    if dedupe_key and daemon.started.contains(dedupe_key):
         return DaemonAnswer(stub_of(today))
     # The start fails when a name is not a string. The session key is checked only when a project is given.
     for name in ("agentId", "project", "sessionKey") if js.truthy(request.fields.get("project")) else ("agentId",):
         js.trimmed(request.fields.get(name))
     memories = memories_for(daemon, AGENT, request.fields.get("project"), _START_ROOM)
     _, answer = full_answer(daemon, memories, today)
-    if marks:
-        daemon.started.remember(marks)
+    if dedupe_key:
+        daemon.started.remember(dedupe_key)
     return DaemonAnswer(answer)
 
 

@@ -77,9 +77,9 @@ def demand_unclaimed(daemon: Daemon, key: Any, path: str | None, agent: str) -> 
         raise _conflict(owner)
 
 
-def meet(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
-    """Note that the session of the request is at work."""
-    daemon.presence.meet(
+def register_session(daemon: Daemon, fields: Mapping[str, Any], path: str | None) -> None:
+    """Note that the session of the request is present."""
+    daemon.presence.register(
         session=js.text_or_none(fields.get("sessionKey")), agent=plain_agent(fields), harness=fields["harness"],
         project=js.text_or_none(fields.get("project")), path=path,
     )  # fmt: skip
@@ -95,11 +95,11 @@ def is_noise(*, project: Any, key: Any, harness: Any) -> bool:
     return named.startswith(synthetic) or (js.text_or_none(harness) or "").lower() == "test"
 
 
-def start_marks(daemon: Daemon, agent: str, fields: Mapping[str, Any], project: Any) -> tuple[str, ...] | None:
-    """The marks by which a repeated start is recognised; None without a session key. The key counts as sent."""
+def dedupe_key_of(daemon: Daemon, agent: str, fields: Mapping[str, Any], project: Any) -> tuple[str, ...] | None:
+    """The values by which a repeated start is recognised; None without a session key, which counts as sent."""
     key = fields.get("sessionKey") if js.truthy(fields.get("sessionKey")) else fields.get("sessionId")
     if not js.truthy(key):
         return None
-    if daemon.behaviour.start_marks_are_key_only:
+    if daemon.behaviour.dedupe_key_is_session_key:
         return (str(key),)
     return agent, str(fields.get("harness") or ""), "" if project is None else str(project), str(key)

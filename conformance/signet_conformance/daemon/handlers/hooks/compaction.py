@@ -64,8 +64,8 @@ def compaction_complete(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
         epoch = daemon.epochs.advance(key, agent)
         if epoch is not None:
             answer["contextEpoch"] = epoch
-    if not daemon.behaviour.start_marks_are_key_only:
-        daemon.started.forget(hooks.start_marks(daemon, agent, {**fields, "sessionId": None}, project))
+    if not daemon.behaviour.dedupe_key_is_session_key:
+        daemon.started.forget(hooks.dedupe_key_of(daemon, agent, {**fields, "sessionId": None}, project))
     if js.truthy(key):
         daemon.transcripts.drop(str(key), agent)
     return DaemonAnswer(answer)

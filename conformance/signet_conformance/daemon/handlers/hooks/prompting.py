@@ -31,7 +31,7 @@ def prompt_submit(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     session_state = {"sessionKnown": known}
     hooks.claim(daemon, session, path, agent, {"inject": "", "memoryCount": 0, **session_state})
     if not session or not daemon.presence.touch(session):
-        hooks.meet(daemon, fields, path)
+        hooks.register_session(daemon, fields, path)
     if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memoryCount": 0, "bypassed": True})
     prompt = next((text for sent in texts if (text := without_envelope(sent))), "")

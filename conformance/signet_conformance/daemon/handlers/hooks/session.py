@@ -35,7 +35,7 @@ def session_start(daemon: Daemon, call: DaemonRequest) -> DaemonAnswer:
     demand(path or not claim_only, "claimOnly requires a runtime path")
     if js.truthy(key) and path:
         hooks.claim(daemon, key, path, agents.resolve_agent(fields.get("agentId"), key))
-    hooks.meet(daemon, fields, path)
+    hooks.register_session(daemon, fields, path)
     if hooks.is_bypassed(daemon, fields):
         return DaemonAnswer({"inject": "", "memories": [], "bypassed": True})
     if claim_only:
@@ -54,10 +54,10 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     daemon.agents.register(agent)
     js.trimmed(fields["harness"])
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = hooks.start_marks(daemon, agent, fields, project)
-    epoch_key = None if marks is None else "\0".join(marks[1:] or marks)
+    dedupe_key = hooks.dedupe_key_of(daemon, agent, fields, project)
+    epoch_key = None if dedupe_key is None else "\0".join(dedupe_key[1:] or dedupe_key)
     if daemon.behaviour.context_epochs and (js.trimmed(fields.get("source")) or "").lower() == "clear":
-        daemon.started.forget(marks)
+        daemon.started.forget(dedupe_key)
         if js.text_or_none(key):
             daemon.epochs.advance(epoch_key, agent)
             daemon.transcripts.drop(str(key), agent)
@@ -65,7 +65,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
         raise js.ScriptError("a project is not a path")
     warnings = daemon.sessions.warnings(key, agent) if js.truthy(key) else None
     today = f"# Current Date & Time\n{js.date_line(daemon.clock())}"
-    if marks is not None and daemon.started.contains(marks):
+    if dedupe_key is not None and daemon.started.contains(dedupe_key):
         stub = present(**stub_of(today), warnings=warnings)
         return DaemonAnswer(_with_envelope(daemon, stub, "", today))
     memories = memories_for(daemon, agent, fields.get("project"))
@@ -80,8 +80,8 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
             [(str(key), agent, memory["id"]) for memory in memories],
         )
     stable, answer = full_answer(daemon, memories, today, warnings)
-    if marks is not None:
-        daemon.started.remember(marks)
+    if dedupe_key is not None:
+        daemon.started.remember(dedupe_key)
     return DaemonAnswer(_with_envelope(daemon, answer, stable, answer["inject"].removeprefix(stable)))
 
 
@@ -233,12 +233,12 @@ def _end(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
     agent = agents.named_agent(fields.get("agentId"), key, any_value=daemon.behaviour.agents_are_strangers)
     daemon.agents.register(agent)
     project = fields.get("project") if fields.get("project") is not None else fields.get("cwd")
-    marks = hooks.start_marks(daemon, agent, fields, project)
-    if daemon.behaviour.start_marks_are_key_only or fields.get("reason") == "clear":
-        daemon.started.forget(marks)
+    dedupe_key = hooks.dedupe_key_of(daemon, agent, fields, project)
+    if daemon.behaviour.dedupe_key_is_session_key or fields.get("reason") == "clear":
+        daemon.started.forget(dedupe_key)
     if fields.get("reason") == "clear":
-        if marks:
-            daemon.epochs.advance("\0".join(marks[1:] or marks), agent)
+        if dedupe_key:
+            daemon.epochs.advance("\0".join(dedupe_key[1:] or dedupe_key), agent)
         return DaemonAnswer({"memoriesSaved": 0})
     transcript = sent_transcript(fields)
     stored = daemon.transcripts.get(str(key), agent) if js.truthy(key) else ""
