@@ -116,7 +116,7 @@ class Recorder:
         if ended is None:
             return
         if _is_large(ended.request, ended.response):
-            self._add_placeholder(exchange, ended)
+            self._add_pending(exchange, ended)
             self._write(exchange.file)
             self._make(exchange, ended)
             return
@@ -128,14 +128,14 @@ class Recorder:
         """As `finish` without an error, but call `then`, which sends the client the end, once the line is written.
 
         Lines of exchanges that end in the same loop turn are written together. The line of a large body takes longer to
-        make, so a placeholder line is written before `then`.
+        make, so a pending line is written before `then`.
         """
         ended = self._end_exchange(exchange, None, "", None)
         if ended is None:
             then()
             return
         if _is_large(ended.request, ended.response):
-            self._add_placeholder(exchange, ended)
+            self._add_pending(exchange, ended)
             self._waiting.append((exchange.file, partial(self._send_then_make, then, exchange, ended)))
             self._write_waiting()
             return
@@ -148,9 +148,9 @@ class Recorder:
             asyncio.get_running_loop().call_soon(self._write_waiting)
         self._check_quiet()
 
-    def _add_placeholder(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
+    def _add_pending(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
         try:
-            exchange.file.add_placeholder(ended.pending_line(self._redactor))
+            exchange.file.add_pending(ended.pending_line(self._redactor))
         except Exception as bug:  # noqa: BLE001 - a bug costs this line, and no answer
             self._report_lost(exchange, type(bug).__name__)
 
@@ -206,7 +206,7 @@ class Recorder:
         Not if other requests are in flight: there is no idle time then, and making the line in one step costs less.
         """
         if len(self._ongoing) == 1 and not exchange.done and not _is_large(exchange.request):
-            exchange.ready = self._redactor.request(request_member(exchange, closely=False))
+            exchange.ready = self._redactor.request(request_member(exchange, decode=False))
 
     def _snapshot(self, exchange: OngoingExchange, error: str | None, note: str, at: float | None) -> EndedExchange:
         ended = time.monotonic() if at is None else max(at, exchange.begun)
@@ -231,7 +231,7 @@ class Recorder:
         )  # fmt: skip
 
     def _make(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
-        """Have the line of an exchange with a large body made, whose placeholder line is in the file."""
+        """Have the line of an exchange with a large body made, whose pending line is in the file."""
         if exchange.held_s >= _LEAST_HELD_S:
             ended.frame.update(t1=exchange.file.seconds(), held_ms=round(exchange.held_s * 1000, 1))
         self._making += 1

@@ -35,11 +35,12 @@ class TraceFile:
         """Create `path` and write the header; raise UsageError when it exists or cannot be created."""
         self.path = path
         self.written = 0
+        """How many exchanges have their lines in the file."""
         self.open_exchanges = 0
         self._seq = 0
         self._superseded = False
         self._waiting: list[Line] = []
-        self._ending = 0
+        self._waiting_exchanges = 0
         self._size = 0
         self._fd = _create(path)
         self._zero = time.monotonic()
@@ -47,7 +48,7 @@ class TraceFile:
         self.header = replace(header, created=created, clock_s=round(self._zero, 6))
         self._write(encode(self.header.to_json()))
 
-    def number(self) -> int:
+    def next_number(self) -> int:
         """The next number, from 1; exchanges and marks share the count."""
         self._seq += 1
         return self._seq
@@ -60,33 +61,33 @@ class TraceFile:
     def begin_exchange(self) -> int:
         """The number of an exchange that begins now; the file stays open until its line is written."""
         self.open_exchanges += 1
-        return self.number()
+        return self.next_number()
 
-    def add_placeholder(self, line: bytes) -> None:
-        """Take the placeholder line of an exchange; it waits for `write_waiting`."""
+    def add_pending(self, line: bytes) -> None:
+        """Take the pending line of an exchange; it waits for `write_waiting`."""
         self._waiting.append(line)
 
     def end_exchange(self, line: Line | None) -> None:
         """Take the line of an exchange that `begin_exchange` announced; it waits for `write_waiting`.
 
-        None: it could not be made, and the placeholder line stays.
+        None: it could not be made, and a pending line stays.
         """
         self.open_exchanges -= 1
         if line is not None:
-            self._ending += 1
+            self._waiting_exchanges += 1
             self._waiting.append(line)
 
     def write_waiting(self) -> None:
         """Write the lines that wait, at once."""
         if self._waiting:
             lines, self._waiting = self._waiting, []
-            self.written, self._ending = self.written + self._ending, 0
+            self.written, self._waiting_exchanges = self.written + self._waiting_exchanges, 0
             self._write(lines[0] if len(lines) == 1 else b"".join(lines))
         self._close_when_done()
 
     def mark(self, name: str, data: Mapping[str, Any]) -> int:
         """Write a mark, return its number."""
-        seq = self.number()
+        seq = self.next_number()
         self.write_waiting()
         self._write(encode({"kind": "mark", "seq": seq, "t": self.seconds(), "name": name, "data": data}))
         return seq
@@ -167,7 +168,7 @@ def _create(path: str) -> int:
 
 
 Headers = list[tuple[str, str]]
-# How much is kept of a head that no line could hold; servers accept only a fraction of such a head.
+# How much is kept of headers and a query that are too long for a line; servers refuse far shorter ones.
 _LONGEST_KEPT = 8192
 _MOST_KEPT = 200
 _SMALL = 2048
@@ -187,8 +188,8 @@ class SentMessage(Struct, eq=False):
                 return value
         return None
 
-    def body_json(self, *, closely: bool) -> dict[str, Any] | None:
-        """The `body` member of the trace line. JSON stays as it was carried, undecoded, unless `closely` is set."""
+    def body_json(self, *, decode: bool) -> dict[str, Any] | None:
+        """The `body` member of the trace line. JSON stays as it was carried, unless `decode` is set."""
         if not self.body.size:
             return None
         media_type, codings = None, []
@@ -197,7 +198,7 @@ class SentMessage(Struct, eq=False):
                 media_type = value
             elif name == "content-encoding":
                 codings.append(value)
-        if not closely and not codings:
+        if not decode and not codings:
             carried = as_carried(self.body)
             if carried is not None:
                 return carried
@@ -226,25 +227,26 @@ class EndedExchange(Struct, eq=False):
 
     def line(self, redactor: Redactor, ready: Ready | None = None) -> bytes:
         """The line, without its secrets; `ready` is its request if that was made ahead."""
-        rest = self._rest(closely=False)
+        rest = self._rest(decode=False)
         if ready is not None:
             encoded = redactor.completed(self.frame, ready, rest)
         else:
-            encoded = redactor.unsuspected({**self.frame, "request": request_member(self, closely=False), **rest})
+            encoded = redactor.unsuspected({**self.frame, "request": request_member(self, decode=False), **rest})
         if encoded is None:
+            # Something in it looks like a secret.
             encoded = redactor.exchange(self._members())
         return self._readable(encoded, redactor)
 
     def large_line(self, redactor: Redactor) -> bytes:
-        """The line of large bodies: searched without the check whether it may hold a secret, which would cost extra."""
+        """The line of large bodies, searched for secrets at once: to check first if it may hold one costs extra."""
         return self._readable(redactor.exchange(self._members(), is_long=True), redactor)
 
     def _readable(self, encoded: bytes, redactor: Redactor) -> bytes:
-        """The line, shortened if readers refuse it: tokens may be longer than secrets, and heads have no limit."""
+        """The line, shortened if too long for readers: headers have no limit, and redaction can make a line longer."""
         return encoded if len(encoded) <= MAX_LINE_BYTES else redactor.exchange(self._shorten(self._members()))
 
     def pending_line(self, redactor: Redactor) -> bytes:
-        """The placeholder line until the whole one is made: its members that take little time, without large bodies."""
+        """The line to be written until the whole one is made: without large bodies, so that it takes little time."""
         members = {
             **self.frame,
             "kind": PENDING,
@@ -260,11 +262,11 @@ class EndedExchange(Struct, eq=False):
             self.response.body.forget()
 
     def _members(self) -> dict[str, Any]:
-        return {**self.frame, "request": request_member(self, closely=True), **self._rest(closely=True)}
+        return {**self.frame, "request": request_member(self, decode=True), **self._rest(decode=True)}
 
-    def _rest(self, *, closely: bool) -> dict[str, Any]:
+    def _rest(self, *, decode: bool) -> dict[str, Any]:
         """The members of a line after the request."""
-        return self._answer(None if self.response is None else self.response.body_json(closely=closely))
+        return self._answer(None if self.response is None else self.response.body_json(decode=decode))
 
     def _answer(self, body: dict[str, Any] | None) -> dict[str, Any]:
         rest: dict[str, Any] = {"response": None}
@@ -303,9 +305,9 @@ class ExchangeRequest(Protocol):
     incomplete: bool
 
 
-def request_member(exchange: ExchangeRequest, *, closely: bool) -> dict[str, Any]:
-    """The `request` member of the line; its JSON is decoded only if `closely` is set."""
-    return _member(exchange, exchange.request.body_json(closely=closely))
+def request_member(exchange: ExchangeRequest, *, decode: bool) -> dict[str, Any]:
+    """The `request` member of the line; its JSON is decoded only if `decode` is set."""
+    return _member(exchange, exchange.request.body_json(decode=decode))
 
 
 def _member(exchange: ExchangeRequest, body: dict[str, Any] | None) -> dict[str, Any]:
@@ -325,5 +327,5 @@ def _member(exchange: ExchangeRequest, body: dict[str, Any] | None) -> dict[str,
 def _small_body(sent: SentMessage) -> dict[str, Any] | None:
     """The `body` member of a pending line."""
     if sent.body.size <= _SMALL and sent.header("content-encoding") is None:
-        return sent.body_json(closely=True)
+        return sent.body_json(decode=True)
     return unwritten(sent.body.size, sent.header("content-type"), NOT_WRITTEN)

@@ -140,7 +140,7 @@ ERRORS = ("upstream_refused", "upstream_reset", "upstream_timeout", "client_clos
 NOT_CARRIED = "not_carried"
 """The error of an exchange whose request the recorder refused to pass on, such as an upgrade."""
 PENDING = "pending"
-"""The kind of a placeholder line, written when a request arrives. It counts only if the exchange's line is missing."""
+"""The kind of a pending line, written when a request arrives. It counts only if the exchange's line is missing."""
 NOT_WRITTEN = "not written"
 """`undecoded` of a body in a pending line: the recorder was killed before it wrote the exchange's line."""
 NOT_CAPTURED = "not captured"
