@@ -69,7 +69,7 @@ class ChatSession:
     @property
     def session(self) -> Session:
         """The session that is open. Raises AssertionError before the first one is."""
-        assert self._session is not None  # noqa: S101 - taken up before anything is said
+        assert self._session is not None  # noqa: S101 - take_up comes first
         return self._session
 
     @property
@@ -86,7 +86,7 @@ class ChatSession:
         Raises ConfigError, and changes nothing, if its file cannot be opened.
         """
         before, old_file = self._session, self._file
-        self._leave_owing(identity.key)
+        self._release_owing(identity.key)
         session, file = await take_up(self.host, identity, self.folders, stored, self.scrub)
         try:
             mark = OpenMark.create(self.folders.open_sessions, session, file.path)
@@ -105,7 +105,7 @@ class ChatSession:
                 if before.owes_end and before is not session:
                     self._owing.append((old_mark, before))
                 else:
-                    old_mark.leave(owed=before.owes_end)
+                    old_mark.release(owed=before.owes_end)
 
     async def turn(self, sent: UserTurn, listener: Publisher) -> TurnResult:
         """Perform a turn with the model, and record it in the session's file however it ends."""
@@ -152,10 +152,11 @@ class ChatSession:
 
     async def compact(self) -> str:
         """Replace the conversation by a summary, and return it."""
-        done = await self.session.compact(self.provider)
-        self._open_file.note_compaction(done.summary)
-        self._spend(done.usage)
-        return done.summary if done.by_model else f"{done.summary}\n\nThe model could not summarise: {done.detail}"
+        result = await self.session.compact(self.provider)
+        self._open_file.note_compaction(result.summary)
+        self._spend(result.usage)
+        note = "" if result.by_model else f"\n\nThe model could not summarise: {result.detail}"
+        return f"{result.summary}{note}"
 
     def undo(self) -> bool:
         """Remove the last turn from the conversation. Return False if none can be removed."""
@@ -192,16 +193,16 @@ class ChatSession:
     def close(self) -> None:
         """Close the session's file, and remove its mark unless the daemon may still hold the session open."""
         if self._mark is not None:
-            self._mark.leave(owed=self._session is None or self._session.owes_end)
-        self._leave_owing()
+            self._mark.release(owed=self._session is None or self._session.owes_end)
+        self._release_owing()
         if self._file is not None:
             self._file.close()
 
-    def _leave_owing(self, key: str | None = None) -> None:
-        """Leave the marks of former sessions: all of them, or those of the session with this key."""
+    def _release_owing(self, key: str | None = None) -> None:
+        """Release the marks of former sessions: all of them, or those of the session with this key."""
         for mark, session in self._owing:
             if key in (None, session.identity.key):
-                mark.leave(owed=session.owes_end)
+                mark.release(owed=session.owes_end)
         self._owing = [each for each in self._owing if key not in (None, each[1].identity.key)]
 
     def resumable(self) -> Sequence[ResumableSession]:
@@ -224,7 +225,7 @@ class ChatSession:
 
     @property
     def _open_file(self) -> session_file.SessionFile:
-        assert self._file is not None  # noqa: S101 - taken up before anything is said
+        assert self._file is not None  # noqa: S101 - take_up comes first
         return self._file
 
 

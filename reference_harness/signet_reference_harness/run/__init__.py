@@ -133,7 +133,7 @@ class _Task:
                 # The stack runs these from the last to the first, each even if another fails.
                 stack.push_async_callback(self._close_provider, plan.provider)
                 stack.push_async_callback(self._close_servers)
-                stack.callback(self._leave_mark)
+                stack.callback(self._release_mark)
                 stack.push_async_callback(host.aclose)
                 stack.push_async_callback(self._end_session, host)
                 stack.callback(self._keep_outcome)
@@ -194,7 +194,7 @@ class _Task:
         if reply is not None and reply.shows_no_daemon:
             session.is_open = False
             if self._mark is not None:
-                self._mark.leave(owed=False)
+                self._mark.release(owed=False)
                 self._mark = None
             raise _no_daemon(session.client, reply)
 
@@ -222,9 +222,9 @@ class _Task:
                 self._mark.remove()
         self._notes += self._session.take_failures()
 
-    def _leave_mark(self) -> None:
+    def _release_mark(self) -> None:
         if self._mark is not None:
-            self._mark.leave(owed=not self._is_ours or self._session is None or self._session.owes_end)
+            self._mark.release(owed=not self._is_ours or self._session is None or self._session.owes_end)
 
     async def _close_servers(self) -> None:
         await self._servers.aclose()

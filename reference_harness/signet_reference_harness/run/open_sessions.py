@@ -44,7 +44,7 @@ class OpenSession:
 
 
 class OpenMark(kept_lines.HeldFile):
-    """The file of an open session, locked by this process. :meth:`leave` it."""
+    """The file of an open session, locked by this process. :meth:`release` it."""
 
     def __init__(self, path: Path, handle: int, session: OpenSession) -> None:
         super().__init__(path, handle)
@@ -85,7 +85,7 @@ class OpenMark(kept_lines.HeldFile):
                     if handle >= 0:
                         os.close(handle)
 
-    def leave(self, *, owed: bool) -> None:
+    def release(self, *, owed: bool) -> None:
         """Close the file, and remove it unless the end is still `owed`: then it stays for the next process."""
         if not owed:
             self.remove()
@@ -138,7 +138,7 @@ async def _end_abandoned(client: AdapterClient, folder: Path, own: str, *, seize
         except IdentityError:
             owed = False
         finally:
-            mark.leave(owed=owed)
+            mark.release(owed=owed)
         if owed and not client.is_answering:
             return
 

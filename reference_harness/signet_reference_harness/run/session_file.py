@@ -110,16 +110,13 @@ class SessionFile(kept_lines.HeldFile):
                         scrub,
                     )
                 handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-                locked = kept_lines.lock(handle)
-                if not locked:
+                if not kept_lines.lock(handle):
                     os.close(handle)
-                    handle = kept_lines.put_in_place(path, [path.read_bytes()]) if seize else handle
+                    if not seize:
+                        raise _in_use(path)
+                    handle = kept_lines.put_in_place(path, [path.read_bytes()])
             except (FileExistsError, BlockingIOError):
-                locked = seize = False
-        if not locked and not seize:
-            raise ConfigError(
-                f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
-            )
+                raise _in_use(path) from None
         if size is not None and os.fstat(handle).st_size != size:
             os.close(handle)
             raise ConfigError(f"{path}: another process has just worked in this session", remedy="run the task again")
@@ -194,7 +191,7 @@ def path_of(folder: Path, session: str) -> Path:
 
 
 def read_session(path: Path) -> StoredSession:
-    """Read a session file. Raises ConfigError if a line before the last one is damaged."""
+    """Read a session file. Raises ConfigError if it is empty, or damaged other than by lines that a crash cut off."""
     data = read_file(path, LARGEST, remedy="name a session file", smaller="begin another session")
     stored: StoredSession | None = None
     pending: list[Message] = []
@@ -287,6 +284,12 @@ def message_json(message: Message) -> dict[str, Any]:
     """A message as JSON, without its empty members."""
     members: dict[str, Any] = to_builtins(message)
     return {name: value for name, value in members.items() if name in {"role", "content"} or value}
+
+
+def _in_use(path: Path) -> ConfigError:
+    return ConfigError(
+        f"{path}: another process works in this session", remedy="wait for it, or give --session another name"
+    )
 
 
 def _write_errors(path: Path) -> AbstractContextManager[None]:

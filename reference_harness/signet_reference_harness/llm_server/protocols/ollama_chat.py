@@ -18,8 +18,8 @@ MEDIA_TYPE: Final = "application/x-ndjson"
 GARBAGE: Final = '{"model":"scripted","message":{"role":"assis\n'
 
 STOPS: Final = WORDS[NAME]["stops"]
-_NANOSECONDS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
-_EVALUATION: Final = 1_000_000
+_DURATIONS_NS: Final = {"total_duration": 3_000_000, "load_duration": 1_000_000}
+_EVALUATION_NS: Final = 1_000_000
 
 
 def parse(body: Mapping[str, Any]) -> ScriptedRequest:
@@ -77,11 +77,11 @@ def _last(reply: TurnReply, message: dict[str, Any]) -> dict[str, Any]:
         last["done_reason"] = reason
     counts = {
         "prompt_eval_count": tokens["input_tokens"],
-        "prompt_eval_duration": _EVALUATION,
+        "prompt_eval_duration": _EVALUATION_NS,
         "eval_count": tokens["output_tokens"],
-        "eval_duration": _EVALUATION,
+        "eval_duration": _EVALUATION_NS,
     }
-    return {**last, **_NANOSECONDS, **counts}
+    return {**last, **_DURATIONS_NS, **counts}
 
 
 def _call(reply: TurnReply, part: script.ToolCallPart, index: int) -> dict[str, Any]:
