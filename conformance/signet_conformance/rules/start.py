@@ -228,6 +228,7 @@ class _Switches:
             if call.operation == START and previous is not None and previous.key != key:
                 yield from self._judge(call)
             if call.operation in (START, PROMPT):
+                # A session whose every start was refused must stay silent, even at its end, so none is due.
                 if not (marked and was_always_refused(self._recording.hooks_of[key])):
                     self._open_turns[key] = call
             elif call.operation == END:
