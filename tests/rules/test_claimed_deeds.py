@@ -41,6 +41,11 @@ def save(text: str) -> Item:
     return call("POST", "/api/memory/remember", {"id": "m-1", "type": "fact"}, content=text, agentId="atlas-agent")
 
 
+def forget(**choice: Any) -> Item:
+    """Memories that are forgotten."""
+    return call("POST", "/api/memory/forget", {"deleted": 1}, mode="execute", reason="old", **choice)
+
+
 def change(**members: Any) -> Item:
     """A memory that is changed."""
     patches = [{"id": "m-1", "reason": "moved", **members}]
@@ -51,20 +56,33 @@ START = call("POST", "/api/hooks/session-start", {"inject": "", "memories": []},
 STORED = tool(1, "memory_store", content=TEXT)
 CHANGED = tool(1, "memory_modify", id="m-1", importance=0.5)
 FORGOTTEN = tool(1, "memory_forget", ids=["m-1"], mode="execute")
+BY_QUERY = tool(1, "memory_forget", query="deploys", mode="execute")
 FAULT = {"mark": "fault", "data": {"kind": "status", "status": 503, "on": True}}
 WELL = {"mark": "fault", "data": {"kind": "status", "status": 503, "on": False}}
+CUT = {"cut": True, "size": 900000, "sha256": "9f" * 32, "text": "{"}
+IN_PART = {"request": {"method": "POST", "path": "/api/memory/remember", "raw_body": CUT}}
 SILENT: Mapping[str, Sequence[Item]] = {
     "a memory": [STORED, done(1), step(2, "end")],
     "a memory, and another is stored later": [STORED, done(1), step(2, "end"), save("Refunds need two people.")],
     "a change": [CHANGED, done(1), step(2, "end")],
     "a change, and the memory is changed otherwise later": [CHANGED, done(1), step(2, "end"), change(importance=0.9)],
-    "memories to forget": [FORGOTTEN, done(1), step(2, "end")],
-    "memories to forget by a query": [
-        tool(1, "memory_forget", query="deploys", mode="execute"),
-        done(1),
-        step(2, "end"),
+    "a change, and another memory is changed so later": [
+        CHANGED, done(1), step(2, "end"), change(id="m-2", importance=0.5)
     ],
-}
+    "a change that was made once, and undone": [
+        tool(0, "memory_modify", id="m-1", importance=0.5), change(importance=0.5),
+        tool(0, "memory_modify", id="m-1", importance=0.9), change(importance=0.9),
+        CHANGED, done(1), step(2, "end"),
+    ],
+    "memories to forget": [FORGOTTEN, done(1), step(2, "end")],
+    "memories to forget, and another is forgotten later": [FORGOTTEN, done(1), step(2, "end"), forget(ids=["m-2"])],
+    "memories to forget by a query": [BY_QUERY, done(1), step(2, "end")],
+    "memories to forget by a query, and one is stored later": [BY_QUERY, done(1), step(2, "end"), save(TEXT)],
+    "memories to forget by a query that chose others before": [
+        tool(0, "memory_forget", query="deploys", mode="execute"), forget(query="deploys"),
+        BY_QUERY, done(1), step(2, "end"),
+    ],
+}  # fmt: skip
 NO_BREACH: Mapping[str, Sequence[Item]] = {
     "a tool that does not say so": [STORED, step(2, "end")],
     "a tool that says otherwise": [
@@ -81,14 +99,14 @@ NO_BREACH: Mapping[str, Sequence[Item]] = {
     "a memory that is looked up": [STORED, call("GET", "/api/memory/m-1", {"id": "m-1"}), done(1), step(2, "end")],
     "a change that is sent later": [CHANGED, done(1), step(2, "end"), change(importance=0.5)],
     "a preview": [tool(1, "memory_forget", query="deploys", mode="preview"), done(1), step(2, "end")],
-    "memories that are forgotten later": [
-        FORGOTTEN, done(1), step(2, "end"),
-        call("POST", "/api/memory/forget", {"deleted": 1}, mode="execute", reason="old", ids=["m-1"]),
+    "memories that are forgotten later": [FORGOTTEN, done(1), step(2, "end"), forget(ids=["m-1"])],
+    "memories that were forgotten before": [
+        tool(0, "memory_forget", ids=["m-1"], mode="execute"), forget(ids=["m-1"]), FORGOTTEN, done(1), step(2, "end")
     ],
-    "memories by a query that are forgotten later": [
-        tool(1, "memory_forget", query="deploys", mode="execute"), done(1), step(2, "end"),
-        call("POST", "/api/memory/forget", {"deleted": 1}, mode="execute", reason="old", query="deploys"),
-    ],
+    "memories by a query that are forgotten later": [BY_QUERY, done(1), step(2, "end"), forget(query="deploys")],
+    "a memory, and a save whose body was recorded in part comes later": [STORED, done(1), step(2, "end"), IN_PART],
+    "a tool that was given nothing": [tool(1, "memory_store"), done(1), step(2, "end")],
+    "a tool of which no arguments are known": [step(1, "tool", tool="memory_store"), done(1), step(2, "end")],
     "a step that a fault disturbs": [STORED, FAULT, done(1), WELL, step(2, "end")],
     "a step that was skipped": [
         STORED, done(1), {"mark": "skipped", "data": {"index": 1, "reason": "no tool"}}, step(2, "end")
@@ -101,6 +119,7 @@ def fold(folder: Path, items: Sequence[Item]) -> set[str | None]:
     """The kinds of breaches of SIG-MEM-006 over a session with these items."""
     trace = build(folder / "trace.jsonl", [step(0, "start"), START, *items], shared=False)
     found = judge(trace, frozenset({"SIG-MEM-006"})).judgements["SIG-MEM-006"]
+    assert found.verdict != "ERROR", found.message
     return {finding.fold for finding in found.findings if finding.verdict == "FAIL"}
 
 

@@ -55,6 +55,12 @@ WAITING = [
         "t1": 9,
     },
 ]
+CLAIMING = [
+    step("start", index=0),
+    STARTED,
+    step("tool", index=1, tool="memory_store", arguments={"content": "Deploys go out on Fridays."}),
+    {"mark": "tool_answer", "data": {"index": 1, "done": True}},
+]
 FORGETTING = [
     step("tool", tool="memory_forget", arguments={"ids": ["m-1", "m-2"], "mode": "execute"}),
     {"request": {"method": "DELETE", "path": "/api/memory/m-1"}},
@@ -86,6 +92,7 @@ CASES: Sequence[tuple[str, Sequence[Item], str, str]] = [
     ("SIG-FAIL-001", SILENT, "INCONCLUSIVE", "FAIL"),
     ("SIG-MEM-006", FORGETTING, "INCONCLUSIVE", "FAIL"),
     ("SIG-MEM-006", [*FORGETTING, step("end")], "FAIL", "FAIL"),
+    ("SIG-MEM-006", [*CLAIMING, step("end", index=2)], "NOT-APPLICABLE", "FAIL"),
     ("SIG-MODEL-008", AWAY, "INCONCLUSIVE", "FAIL"),
     ("SIG-MODEL-008", [*AWAY, step("end")], "FAIL", "FAIL"),
 ]

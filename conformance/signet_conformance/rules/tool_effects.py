@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from signet_conformance.facts import REDACTION, SAVES, Call, Recording, plain
+from signet_conformance.facts import SAVES, Call, Recording, plain
 from signet_conformance.files.json_values import objects_in, text_in
 from signet_conformance.finding import Finding
 from signet_conformance.rules.forgetting import judge_forget
@@ -50,7 +50,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
     for mark in recording.timeline.steps:
         judge = _JUDGES.get(str(mark.tool))
         calls = [] if judge is None else list(requests_of(recording, mark))
-        writes = [call for call in calls if _is_write(call)]
+        writes = [call for call in calls if _is_write(call) and not call.cut]
         if mark.tool in _CLAIMS and mark.arguments and _is_claimed(recording, mark):
             yield from _judge_silence(recording, mark, mark.arguments)
         if judge is not None and not recording.timeline.was_skipped(mark) and any(call.accepted for call in writes):
@@ -60,7 +60,7 @@ def deed_is_what_was_asked(recording: Recording) -> Iterator[Outcome]:
                 superseded = frozenset(identifier for call in calls for identifier in ids_superseded(call))
                 asked = AskedStep(mark, mark.arguments, writes, _is_whole(recording, mark), superseded)
                 outcome = judge(asked, past)
-                if outcome is PASS and mark.tool == "memory_modify":
+                if outcome is PASS:
                     outcome = _unasked_value(recording, asked) or PASS
                 if outcome is not None:
                     yield outcome
@@ -90,7 +90,9 @@ def _judge_silence(recording: Recording, mark: StepMark, given: Mapping[str, Any
     else:
         forgotten = [ids_forgotten(call) for call in (writes if ids else later) if call.operation in FORGETS]
         was_sent = any(not ids or ids & each for each in forgotten)
-    if was_sent or given.get("mode") == "preview":
+    # The request may still come, or its body may have been recorded only in part.
+    is_open = recording.may_go_on or any(call.cut for call in writes)
+    if was_sent or is_open or given.get("mode") == "preview":
         return
     yield breach_of("SIG-MEM-006", "nothing sent", mark=mark, claim=_CLAIMS[mark.tool])
 
@@ -120,7 +122,7 @@ def _is_whole(recording: Recording, mark: StepMark) -> bool:
 
 
 def _is_write(call: Call) -> bool:
-    return not call.cut and (call.operation in SAVES or call.operation in FORGETS | CHANGES)
+    return call.operation in SAVES or call.operation in FORGETS | CHANGES
 
 
 def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
@@ -147,8 +149,7 @@ def _judge_store(step: AskedStep, past: EarlierSteps) -> Outcome | None:
     if not others:
         return None
     first, text = others[0], texts[others[0].seq]
-    is_in_parts = len(others) > 1 and all(texts[call.seq] in wanted for call in others)
-    if is_in_parts and not any(REDACTION in each for each in (wanted, *texts.values())):
+    if len(others) > 1 and all(texts[call.seq] in wanted for call in others):
         return step.undecided(first, "the text is stored in parts")
     name, given = "cut" if wanted.startswith(text) else "stored text", text_in(step.given.get("content"))
     return step.if_redacted(first, wanted, *texts.values()) or step.breach(
