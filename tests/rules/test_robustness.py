@@ -46,6 +46,7 @@ SLOW: Mapping[str, tuple[Sequence[Item], str]] = {
     ),
     "in two steps, and failed in another": ([*handled(1, outcome="failed"), *TWO], NONE),
     "in two steps, and stopped in another": ([*handled(1, outcome="timed_out"), *TWO], NONE),
+    "outside of any step, and in two steps": ([handled(6)[-1], *TWO], NONE),
     "in steps without a bound": ([*handled(1, "compact"), *handled(2, "compact"), *handled(3, "compact")], NONE),
     "beside one that is slow in one step": ([*handled(6, event="SessionStart"), *handled(7), *TWO], WARN),
     "while an answer took a quarter of the bound": ([*handled(1, calls=[lasting(2.0, 1.25)]), *TWO], NONE),
@@ -94,6 +95,9 @@ RECOVERIES: Mapping[str, tuple[Sequence[Item], str]] = {
     "silent, and opened anew after another outage": (
         [step("start"), start(), *TROUBLE, TURN, TURN, CLOSED, TURN, OPENED, LOADED], FAIL
     ),
+    "silent after a second trouble, and opened anew after the first": (
+        [step("start"), start(), *TROUBLE, LOADED, *TROUBLE, TURN, TURN], FAIL
+    ),
     "silent after an end that was refused": (
         [step("start"), start(), refused("session-end", 409), *TROUBLE, TURN, TURN], FAIL
     ),
@@ -134,3 +138,10 @@ def test_a_connector_has_the_time_that_its_target_declares(
     """Counted from the end of the trouble to that of the recording."""
     judgement = judged(tmp_path, "SIG-FAIL-007", [step("start"), start(), *TROUBLE, TURN, TURN], **declared)
     assert (judgement.verdict, judgement.findings[0].expected) == (verdict, expected)
+
+
+def test_a_wait_of_unknown_length_adds_no_time(tmp_path: Path) -> None:
+    """A step without a number of seconds is no time that the connector had, and no error of the rule."""
+    items = [step("start"), start(), *TROUBLE, TURN, step("wait", seconds="soon"), TURN]
+    judgement = judged(tmp_path, "SIG-FAIL-007", items, recovers_s=3.25)
+    assert "the recording ends 3 s after the trouble was over" in judgement.message

@@ -99,6 +99,14 @@ def test_who_was_stopped_did_not_fall_silent(requirement: str, outcome: str, spa
     assert verdict(tmp_path, requirement, items) == ("INCONCLUSIVE" if spared else BREACH[requirement])
 
 
+@pytest.mark.parametrize("requirement", FAULTS)
+def test_other_requests_break_no_silence(requirement: str, tmp_path: Path) -> None:
+    """A connector that only asks whether the daemon is well tells it nothing of the user's turns."""
+    probe = {"request": {"method": "GET", "path": "/health"}}
+    items = [*START, ON, step("prompt", 1), FAULTS[requirement], OFF, step("prompt", 2), probe, step("end", 3)]
+    assert verdict(tmp_path, requirement, items) == BREACH[requirement]
+
+
 def test_an_unreadable_answer_counts_like_a_failed_one(tmp_path: Path) -> None:
     """HTML instead of JSON is no reason to stop either."""
     assert verdict(tmp_path, "SIG-FAIL-003", [*START, ON, step("prompt", 1), HTML, OFF, *GOES_ON]) == "FAIL"
@@ -297,6 +305,14 @@ def test_silence_names_the_last_hook(tmp_path: Path) -> None:
     items = [*START, hook("user-prompt-submit"), REFUSE[0], step("prompt", 1), REFUSE[1], *GOES_ON]
     judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-001"]
     assert judged.findings[0].exchanges == (3,)
+
+
+def test_silence_after_a_bad_answer_names_that_answer(tmp_path: Path) -> None:
+    """Also if it answers a hook that is not of the session's own life."""
+    recall = hook("recall", 500, {"error": "no"})
+    items = [*START, ON, step("prompt", 1), hook("user-prompt-submit"), step("tool", 2), recall, OFF, *GOES_ON]
+    judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-003"]
+    assert [finding.exchanges for finding in judged.findings] == [(7,)]
 
 
 def test_a_fast_call_hides_no_slow_one(tmp_path: Path) -> None:

@@ -191,11 +191,10 @@ def bypass_is_silent(recording: Recording) -> Iterator[Outcome]:
     bypass = next((mark for mark in recording.marks(marks.BypassMark) if mark.is_on), None)
     if bypass is None:
         return
-    name = "the bypass" if bypass.variable in (None, "SIGNET_BYPASS") else bypass.variable
+    code = "" if bypass.variable in (None, "SIGNET_BYPASS") else bypass.variable
     hooks = [c for c in recording.calls if c.is_hook]
-    code = "" if name != bypass.variable else name
     yield pass_if(not hooks) or breach_of(
-        "SIG-FAIL-004", "hooks are sent", *hooks[:20], name=name, count=len(hooks), code=code
+        "SIG-FAIL-004", "hooks are sent", *hooks[:20], name=code or "the bypass", count=len(hooks), code=code
     )
 
 
@@ -241,8 +240,8 @@ def works_again_after_trouble(recording: Recording) -> Iterator[Outcome]:
             outcome = _recovery(recording, session, int(over), until)
             if outcome is not None:
                 yield outcome
-            if outcome is not None and outcome is not PASS:
-                break
+                if outcome is not PASS:
+                    break
 
 
 def _recovery(recording: Recording, session: str | None, over: int, until: float) -> Outcome | None:
@@ -294,8 +293,8 @@ def _passed_s(recording: Recording, over: int) -> float:
     """The seconds from the end of the trouble to the end of the recording, including those that the scenario waited."""
     times = recording.mark_times
     last = max([*times.values(), *(call.t1 for call in recording.calls)])
-    steps = (step for step in recording.timeline.steps if step.step == StepName.WAIT and step.seq > over)
-    waits = (step.other.get("seconds") for step in steps if not recording.timeline.was_skipped(step))
+    steps = (step for step in recording.timeline.steps if step.seq > over and not recording.timeline.was_skipped(step))
+    waits = (step.other.get("seconds") for step in steps)
     passed = (seconds for seconds in waits if isinstance(seconds, int | float))
     # A larger number is a mistake in the scenario, and may not fit into a float.
     return last - times[over] + sum(min(seconds, _LONGEST_S) for seconds in passed)
