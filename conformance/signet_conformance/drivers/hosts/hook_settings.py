@@ -128,7 +128,7 @@ def _timeout_s(given: object, face: Mapping[str, Any]) -> float:
 def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
     """Why the harness refuses a file; None if it accepts the file."""
     if "hook_file" in face:
-        place, words = breach_of(face["hook_file"], data) or ("", None)
+        place, words = schema_error(face["hook_file"], data) or ("", None)
         return words if not place else f"{place}: {words}"
     if not isinstance(data, dict):
         return f"is not {'a table' if kind == 'TOML' else 'an object'}"
@@ -138,7 +138,7 @@ def _refusal(data: Any, kind: str, face: Mapping[str, Any]) -> str | None:
     return None
 
 
-def breach_of(schema: dict[str, Any], data: Any) -> tuple[str, str] | None:
+def schema_error(schema: dict[str, Any], data: Any) -> tuple[str, str] | None:
     """Where and why a schema refuses `data` first. The place is empty for an unknown field, and for too deep data."""
     # Imported here: the import is slow, and few faces have a schema.
     import jsonschema_rs

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.drivers.hosts.hook_settings import breach_of
+from signet_conformance.drivers.hosts.hook_settings import schema_error
 from signet_conformance.files import parse_file
 from signet_conformance.files.json_values import member_of, object_in, parse_value
 
@@ -35,7 +35,7 @@ BARE = "its schema declares no field, so the model cannot know what to pass"
 _SERVERS = ("mcpServers", "mcp_servers", "mcp", "servers")
 _FOLDERS_DEEP = 3
 _MOST_OUTPUT = 40
-_MOST_BREACH = 200
+_MOST_ERROR = 200
 
 
 def operations_of(event: str, commands: Collection[str] = ()) -> Sequence[str]:
@@ -72,8 +72,8 @@ def output_objection(event: str, stdout: str, face: Mapping[str, Any]) -> str | 
         return None
     data = parse_value(output)
     if isinstance(data, dict):
-        breach = breach_of(form["json"], data)
-        fault = None if breach is None else ": ".join(filter(None, breach))[:_MOST_BREACH]
+        error = schema_error(form["json"], data)
+        fault = None if error is None else ": ".join(filter(None, error))[:_MOST_ERROR]
     elif output.startswith(("{", "[")):
         fault = f"output that begins with {output[0]} must be valid JSON, and this is not: {output[:_MOST_OUTPUT]!r}"
     else:
