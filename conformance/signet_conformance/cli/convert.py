@@ -104,7 +104,7 @@ def _not_in_trace(counts: ConversionCounts, left_out: Counter[str]) -> Iterator[
         yield f"left out: {count} with other servers than {kept}: {named}{rest}"
     if counts.uncaptured:
         bodies = "1 body" if counts.uncaptured == 1 else f"{counts.uncaptured} bodies"
-        yield f"unknown content: {bodies}, which the capture does not hold; they decide nothing"
+        yield f"unknown content: the capture does not hold {bodies}, and an unknown body decides nothing"
 
 
 def _into_trace(
