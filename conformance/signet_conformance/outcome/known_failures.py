@@ -142,8 +142,7 @@ class KnownFailures(Struct, frozen=True):
         entries = entries_for(verdicts, self.owner, self.reason, self.today, self.expires)
         with os_errors("cannot be written", where=self.new_baseline, remedy="name a new file of your own"):
             create_file(Path(self.new_baseline), [baseline_document(entries).encode()])
-        file, until = printable(self.new_baseline, 400), self.expires.isoformat()
-        return f"baseline: {len(entries)} known in {file}, until {until}"
+        return f"baseline: {len(entries)} known in {printable(self.new_baseline, 400)}, until {self.expires}"
 
 
 def by_target(
