@@ -55,6 +55,71 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
 @pytest.mark.parametrize(
     ("status", "result", "verdict"),
     [
+        (200, 'Results for "Why did the export fail?": see the panel', Verdict.INCONCLUSIVE),
+        (200, "Searching failed.", Verdict.WARN),
+        (500, 'No memories found for "Why did the export fail?".', Verdict.WARN),
+        (500, "Searching failed.", Verdict.PASS),
+    ],
+)
+def test_a_query_that_speaks_of_a_failure_tells_of_none(
+    status: int, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """A result may repeat what was asked; only its other words tell how it went."""
+    items = json.loads(
+        json.dumps(example(7)).replace('"query": "Atlas deploys"', '"query": "Why did the export fail?"')
+    )
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
+    if status != 200:
+        items[-2]["response"] = {"status": status, "body": {"error": "no"}}
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("again", "late", "verdict"),
+    [
+        ("Atlas deploys", False, Verdict.INCONCLUSIVE),
+        ("refunds", False, Verdict.WARN),
+        ("Atlas deploys", True, Verdict.WARN),
+    ],
+    ids=["again", "of another query", "after the result"],
+)
+def test_a_result_is_compared_with_the_last_answer_before_it(
+    again: str, late: bool, verdict: Verdict, tmp_path: Path
+) -> None:
+    """A connector that asks once more tells what it heard then."""
+    *before, refused, told = example(7)
+    refused["response"] = {"status": 503, "body": BUSY}
+    retry = {
+        "request": {"method": "POST", "path": "/api/memory/recall", "body": {"query": again}},
+        "response": {"status": 200, "body": {"results": []}},
+    }
+    items = [*before, refused, told, retry] if late else [*before, refused, retry, told]
+    assert of(tmp_path, 7, items).verdict is verdict
+
+
+def test_a_recall_of_which_no_result_tells_is_none(tmp_path: Path) -> None:
+    """A connector may search for itself."""
+    items = json.loads(json.dumps(example(7)).replace('"input": {"query": "Atlas deploys"}', '"input": {}'))
+    assert of(tmp_path, 7, items).verdict is Verdict.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("kept", ["", "No memories found."])
+def test_a_result_is_compared_in_its_own_turn(kept: str, tmp_path: Path) -> None:
+    """Programs shorten older results, and nothing of that is the connector's."""
+    items = example(7)
+    messages = items[-1]["request"]["body"]["messages"]
+    messages[-1]["content"][0]["content"] = "Atlas deploys happen on Friday at 16:00 UTC."
+    later = json.loads(json.dumps(items[-1]))
+    said = later["request"]["body"]["messages"]
+    said[-1]["content"][0]["content"] = kept
+    said += [{"role": "assistant", "content": "Friday."}, {"role": "user", "content": "And when on Monday?"}]
+    step = {"mark": "step", "data": {"index": 2, "step": "prompt", "session": "s1", "text": "And when on Monday?"}}
+    assert of(tmp_path, 7, [*items, step, later]).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "verdict"),
+    [
         (200, "Saved.", Verdict.PASS),
         (200, "OK: deploys fail on Fridays, error 500 included", Verdict.PASS),
         (200, "Failed to save memory", Verdict.WARN),
@@ -160,6 +225,21 @@ def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
     lost = {"error": {"kind": "fault"}, "fault": {"kind": "reset"}}
     call |= lost if status is None else {"response": {"status": status, "body": answer}}
     assert of(tmp_path, 7, using("memory_tool", {"id": ROW, **(body or {})}, call, result)).verdict is verdict
+
+
+def test_each_of_two_tools_is_compared_with_its_own_answer(tmp_path: Path) -> None:
+    """The model calls the second when it has read the result of the first."""
+    refused = {"request": {"method": "DELETE", "path": f"/api/memory/{ROW}"}, "response": {"status": 503, "body": BUSY}}
+    items = using("memory_tool", {"id": ROW}, refused, "Done.")
+    later = json.loads(json.dumps(items[-1]))
+    use, result = later["request"]["body"]["messages"][-2:]
+    use["content"][0] |= {"id": "call-2", "input": {"id": "m-77"}}
+    result["content"][0] |= {"tool_use_id": "call-2", "content": WRITTEN}
+    later["request"]["body"]["messages"][-2:-2] = items[-1]["request"]["body"]["messages"][-2:]
+    read = {"request": {"method": "GET", "path": "/api/memory/m-77"}}
+    read["response"] = {"status": 200, "body": {"id": "m-77", "content": WRITTEN}}
+    (finding,) = of(tmp_path, 7, [*items, read, later]).findings
+    assert finding.exchanges == (len(items) - 1,)
 
 
 @pytest.mark.parametrize(("method", "answer", "done"), [("DELETE", DELETED, "forgot"), ("PATCH", CHANGED, "changed")])

@@ -74,9 +74,8 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
                 if c.seq > call.seq and _identifying_words(c) == _identifying_words(call) and c.t0 <= request.t0
             ]
             if not later:
-                # The saved text may itself speak of errors.
-                saved = _identifying_words(call) if call.operation in facts.SAVES else ""
-                text = plain_words(part.text).replace(saved, " ") if saved else plain_words(part.text)
+                # The saved text, or the query, may itself speak of errors.
+                text = plain_words(part.text).replace(_identifying_words(call), " ")
                 yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
 
