@@ -10,7 +10,7 @@ import pytest
 
 from signet_conformance.finding import Verdict
 
-from .model_requests import ASKED, asking, example, model, of
+from .model_requests import ASKED, anthropic, asking, example, model, of
 
 TOLD = [
     ("found", "1. Atlas deploys happen on Friday\n   at 16:00 UTC. (0.9)", Verdict.PASS),
@@ -122,6 +122,7 @@ def test_a_result_is_compared_in_its_own_turn(kept: str, tmp_path: Path) -> None
     [
         (200, "Saved.", Verdict.PASS),
         (200, "OK: deploys fail on Fridays, error 500 included", Verdict.PASS),
+        (200, "Stored, after one error.", Verdict.PASS),
         (200, "Failed to save memory", Verdict.WARN),
         (200, '{"id": "m-1", "type": "fact", "pinned": false, "embedded": false}', Verdict.PASS),
         (200, '{"id": "m-12", "type": "fact", "pinned": false, "embedded": false}', Verdict.WARN),
@@ -229,17 +230,102 @@ def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
 
 def test_each_of_two_tools_is_compared_with_its_own_answer(tmp_path: Path) -> None:
     """The model calls the second when it has read the result of the first."""
-    refused = {"request": {"method": "DELETE", "path": f"/api/memory/{ROW}"}, "response": {"status": 503, "body": BUSY}}
-    items = using("memory_tool", {"id": ROW}, refused, "Done.")
+    items = using("memory_tool", {"id": ROW}, forgetting(ROW), "Done.")
     later = json.loads(json.dumps(items[-1]))
     use, result = later["request"]["body"]["messages"][-2:]
     use["content"][0] |= {"id": "call-2", "input": {"id": "m-77"}}
-    result["content"][0] |= {"tool_use_id": "call-2", "content": WRITTEN}
+    result["content"][0]["tool_use_id"] = "call-2"
     later["request"]["body"]["messages"][-2:-2] = items[-1]["request"]["body"]["messages"][-2:]
-    read = {"request": {"method": "GET", "path": "/api/memory/m-77"}}
-    read["response"] = {"status": 200, "body": {"id": "m-77", "content": WRITTEN}}
-    (finding,) = of(tmp_path, 7, [*items, read, later]).findings
-    assert finding.exchanges == (len(items) - 1,)
+    findings = of(tmp_path, 7, [*items, forgetting("m-77"), later]).findings
+    assert [finding.exchanges for finding in findings] == [(len(items) - 1,), (len(items) + 1,)]
+
+
+def forgetting(row: str, status: int = 503, **more: Any) -> dict[str, Any]:
+    """A request to forget a memory, refused unless another status is given."""
+    request = {"method": "DELETE", "path": f"/api/memory/{row}"}
+    return {"request": request, "response": {"status": status, "body": DELETED if status == 200 else BUSY}, **more}
+
+
+BY_QUERY = {"method": "POST", "path": "/api/memory/forget", "body": {"query": "Atlas", "mode": "execute"}}
+ODD_SHAPE = {"fault": {"kind": "shape"}, "response": {"status": 200, "body": {"results": "none"}}}
+NOT_SHOWN = {
+    "of several memories one": [forgetting(ROW, 200), forgetting("m-77")],
+    "memories by a query": [{"request": BY_QUERY, "response": {"status": 503, "body": BUSY}}],
+    "a memory, by an answer of another shape": [forgetting(ROW, **ODD_SHAPE)],
+}
+
+
+@pytest.mark.parametrize("name", NOT_SHOWN)
+def test_a_deed_of_which_nobody_knows_whether_it_was_done_is_none(name: str, tmp_path: Path) -> None:
+    """The model may be told that it is done."""
+    call, *others = NOT_SHOWN[name]
+    *items, told = using("memory_tool", {"ids": [ROW, "m-77"]}, call, "Done.")
+    assert of(tmp_path, 7, [*items, *others, told]).verdict is Verdict.NOT_APPLICABLE
+
+
+def test_a_new_text_that_speaks_of_a_failure_tells_of_none(tmp_path: Path) -> None:
+    """A result may repeat what was written."""
+    written = {"content": "The export failed."}
+    call = {
+        "request": {"method": "PATCH", "path": f"/api/memory/{ROW}", "body": written},
+        "response": {"status": 200, "body": CHANGED},
+    }
+    items = using("memory_tool", {"id": ROW, **written}, call, "It says now: The export failed.")
+    assert of(tmp_path, 7, items).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "claim"),
+    [
+        ("DELETE", "Done.", "it was done"),
+        ("PATCH", "Updated.", "it was done"),
+        ("GET", "Memory not found.", "nothing is known"),
+    ],
+)
+def test_a_daemon_that_did_not_answer_is_called_that(method: str, result: str, claim: str, tmp_path: Path) -> None:
+    """No answer is not a late one; a change is told as done, a memory that was to be read as unknown."""
+    lost = {"response": None, "error": {"kind": "fault"}, "fault": {"kind": "reset"}}
+    call = {"request": {"method": method, "path": f"/api/memory/{ROW}"}, **lost}
+    (finding,) = of(tmp_path, 7, using("memory_tool", {"id": ROW}, call, result)).findings
+    assert finding.message == f"the daemon did not answer, but the model is told that {claim}"
+
+
+def test_a_save_is_called_stored(tmp_path: Path) -> None:
+    """It is neither changed nor forgotten."""
+    (finding,) = of(tmp_path, 7, saving(200, "Failed to save memory")).findings
+    assert finding.message == "the daemon stored it, but the model is told that it failed"
+
+
+def test_a_result_that_is_marked_as_failed_tells_of_a_failure(tmp_path: Path) -> None:
+    """Whatever its words are."""
+    items = saving(503, "Hm.")
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["is_error"] = True
+    assert of(tmp_path, 7, items).verdict is Verdict.PASS
+
+
+def test_a_result_may_come_after_another_request(tmp_path: Path) -> None:
+    """A program may ask for a title before it sends the result."""
+    *items, told = example(7)
+    assert of(tmp_path, 7, [*items, anthropic("Name this session.", tools=False), told]).verdict is Verdict.WARN
+
+
+@pytest.mark.parametrize("query", ["", "Atlas deploys"], ids=["no query", "the query of two tools"])
+def test_a_recall_that_any_of_several_tools_may_have_made_is_none(query: str, tmp_path: Path) -> None:
+    """A recall without a query may be anybody's; so may one whose query two tools were given."""
+    items = json.loads(json.dumps(example(7)).replace('"query": "Atlas deploys"', f'"query": "{query}"'))
+    if query:
+        use, result = items[-1]["request"]["body"]["messages"][-2:]
+        use["content"].append({**use["content"][0], "id": "call-2"})
+        result["content"].append({**result["content"][0], "tool_use_id": "call-2"})
+    assert of(tmp_path, 7, items).verdict is Verdict.NOT_APPLICABLE
+
+
+def test_a_result_from_before_a_recall_is_not_its_own(tmp_path: Path) -> None:
+    """The model may ask for the same once more."""
+    *items, recall, told = example(7)
+    recall["response"]["body"]["results"] = []
+    again = {**recall, "response": {"status": 503, "body": BUSY}}
+    assert of(tmp_path, 7, [*items, recall, told, again]).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("method", "answer", "done"), [("DELETE", DELETED, "forgot"), ("PATCH", CHANGED, "changed")])
