@@ -79,7 +79,7 @@ def _searched() -> Iterator[None]:
 
 
 def _end(pid: int) -> None:
-    """End a worker at once: to free half a million objects, one by one, takes seconds, and all workers do it at once.
+    """End a worker at once: it would take seconds to free half a million objects, in all workers at the same time.
 
     A run without workers searches everything a last time instead: libraries would tell what is left out as a leak.
     Those that pytest makes at its own end leave it out too.

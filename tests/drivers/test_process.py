@@ -300,7 +300,7 @@ class Vanishing:
 
 
 def test_a_program_that_owes_an_answer_is_told_by_a_signal(tmp_path: Path) -> None:
-    """It does not look at its input before it has answered: to wait for that would only keep the user waiting."""
+    """It reads its input only after it has answered, so a run that is interrupted does not wait for that."""
     told = f"open({str(tmp_path / 'told')!r}, 'w')"
     handler = f"import os, signal; signal.signal(signal.SIGTERM, lambda *_: ({told}.write('a signal'), os._exit(0)))"
     program = handler + ANSWERS % f"sys.stdin.readline(); {told}.write('its input')"

@@ -61,10 +61,10 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
         (500, "Searching failed.", Verdict.PASS),
     ],
 )
-def test_a_query_that_speaks_of_a_failure_tells_of_none(
+def test_a_query_about_a_failure_is_no_report_of_one(
     status: int, result: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """A result may repeat what was asked; only its other words tell how it went."""
+    """A result may repeat the query; only its other words report success or failure."""
     items = json.loads(
         json.dumps(example(7)).replace('"query": "Atlas deploys"', '"query": "Why did the export fail?"')
     )
@@ -86,7 +86,7 @@ def test_a_query_that_speaks_of_a_failure_tells_of_none(
 def test_a_result_is_compared_with_the_last_answer_before_it(
     again: str, late: bool, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """A connector that asks once more tells what it heard then."""
+    """A connector that asks again reports the second answer."""
     *before, refused, told = example(7)
     refused["response"] = {"status": 503, "body": BUSY}
     retry = {
@@ -97,7 +97,7 @@ def test_a_result_is_compared_with_the_last_answer_before_it(
     assert of(tmp_path, 7, items).verdict is verdict
 
 
-def test_a_recall_of_which_no_result_tells_is_none(tmp_path: Path) -> None:
+def test_a_recall_without_a_result_is_not_judged(tmp_path: Path) -> None:
     """A connector may search for itself."""
     items = json.loads(json.dumps(example(7)).replace('"input": {"query": "Atlas deploys"}', '"input": {}'))
     assert of(tmp_path, 7, items).verdict is Verdict.NOT_APPLICABLE
@@ -105,7 +105,7 @@ def test_a_recall_of_which_no_result_tells_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", ["", "No memories found."])
 def test_a_result_is_compared_in_its_own_turn(kept: str, tmp_path: Path) -> None:
-    """Programs shorten older results, and nothing of that is the connector's."""
+    """Programs shorten older results, which is not the connector's doing."""
     items = example(7)
     messages = items[-1]["request"]["body"]["messages"]
     messages[-1]["content"][0]["content"] = "Atlas deploys happen on Friday at 16:00 UTC."
@@ -229,7 +229,7 @@ def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
 
 
 def test_each_of_two_tools_is_compared_with_its_own_answer(tmp_path: Path) -> None:
-    """The model calls the second when it has read the result of the first."""
+    """The model calls the second tool after it has read the first one's result."""
     items = using("memory_tool", {"id": ROW}, forgetting(ROW), "Done.")
     later = json.loads(json.dumps(items[-1]))
     use, result = later["request"]["body"]["messages"][-2:]
@@ -256,14 +256,14 @@ NOT_SHOWN = {
 
 
 @pytest.mark.parametrize("name", NOT_SHOWN)
-def test_a_deed_of_which_nobody_knows_whether_it_was_done_is_none(name: str, tmp_path: Path) -> None:
+def test_an_answer_that_leaves_the_outcome_open_is_not_judged(name: str, tmp_path: Path) -> None:
     """The model may be told that it is done."""
     call, *others = NOT_SHOWN[name]
     *items, told = using("memory_tool", {"ids": [ROW, "m-77"]}, call, "Done.")
     assert of(tmp_path, 7, [*items, *others, told]).verdict is Verdict.NOT_APPLICABLE
 
 
-def test_a_new_text_that_speaks_of_a_failure_tells_of_none(tmp_path: Path) -> None:
+def test_a_new_text_about_a_failure_is_no_report_of_one(tmp_path: Path) -> None:
     """A result may repeat what was written."""
     written = {"content": "The export failed."}
     call = {
@@ -282,22 +282,22 @@ def test_a_new_text_that_speaks_of_a_failure_tells_of_none(tmp_path: Path) -> No
         ("GET", "Memory not found.", "nothing is known"),
     ],
 )
-def test_a_daemon_that_did_not_answer_is_called_that(method: str, result: str, claim: str, tmp_path: Path) -> None:
-    """No answer is not a late one; a change is told as done, a memory that was to be read as unknown."""
+def test_the_message_says_that_the_daemon_did_not_answer(method: str, result: str, claim: str, tmp_path: Path) -> None:
+    """The message tells a missing answer from a late one, and a change from a read."""
     lost = {"response": None, "error": {"kind": "fault"}, "fault": {"kind": "reset"}}
     call = {"request": {"method": method, "path": f"/api/memory/{ROW}"}, **lost}
     (finding,) = of(tmp_path, 7, using("memory_tool", {"id": ROW}, call, result)).findings
     assert finding.message == f"the daemon did not answer, but the model is told that {claim}"
 
 
-def test_a_save_is_called_stored(tmp_path: Path) -> None:
-    """It is neither changed nor forgotten."""
+def test_the_message_says_that_a_save_was_stored(tmp_path: Path) -> None:
+    """The message does not call it changed or forgotten."""
     (finding,) = of(tmp_path, 7, saving(200, "Failed to save memory")).findings
     assert finding.message == "the daemon stored it, but the model is told that it failed"
 
 
-def test_a_result_that_is_marked_as_failed_tells_of_a_failure(tmp_path: Path) -> None:
-    """Whatever its words are."""
+def test_a_result_that_is_marked_as_failed_reports_a_failure(tmp_path: Path) -> None:
+    """A result that the program marks as failed needs no words of failure."""
     items = saving(503, "Hm.")
     items[-1]["request"]["body"]["messages"][-1]["content"][0]["is_error"] = True
     assert of(tmp_path, 7, items).verdict is Verdict.PASS
@@ -310,8 +310,8 @@ def test_a_result_may_come_after_another_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "Atlas deploys"], ids=["no query", "the query of two tools"])
-def test_a_recall_that_any_of_several_tools_may_have_made_is_none(query: str, tmp_path: Path) -> None:
-    """A recall without a query may be anybody's; so may one whose query two tools were given."""
+def test_a_recall_that_several_tools_may_have_made_is_not_judged(query: str, tmp_path: Path) -> None:
+    """A recall may be any tool's if it has no query, or a query that two tools were given."""
     items = json.loads(json.dumps(example(7)).replace('"query": "Atlas deploys"', f'"query": "{query}"'))
     if query:
         use, result = items[-1]["request"]["body"]["messages"][-2:]
@@ -320,7 +320,7 @@ def test_a_recall_that_any_of_several_tools_may_have_made_is_none(query: str, tm
     assert of(tmp_path, 7, items).verdict is Verdict.NOT_APPLICABLE
 
 
-def test_a_result_from_before_a_recall_is_not_its_own(tmp_path: Path) -> None:
+def test_a_result_from_before_a_recall_is_not_its_result(tmp_path: Path) -> None:
     """The model may ask for the same once more."""
     *items, recall, told = example(7)
     recall["response"]["body"]["results"] = []

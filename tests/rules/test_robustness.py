@@ -141,7 +141,7 @@ def test_a_connector_has_the_time_that_its_target_declares(
 
 
 def test_a_wait_of_unknown_length_adds_no_time(tmp_path: Path) -> None:
-    """A step without a number of seconds is no time that the connector had, and no error of the rule."""
+    """If a wait has no number of seconds, no time is added, and the rule raises no error."""
     items = [step("start"), start(), *TROUBLE, TURN, step("wait", seconds="soon"), TURN]
     judgement = judged(tmp_path, "SIG-FAIL-007", items, recovers_s=3.25)
     assert "the recording ends 3 s after the trouble was over" in judgement.message

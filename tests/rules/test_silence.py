@@ -101,7 +101,7 @@ def test_who_was_stopped_did_not_fall_silent(requirement: str, outcome: str, spa
 
 @pytest.mark.parametrize("requirement", FAULTS)
 def test_other_requests_break_no_silence(requirement: str, tmp_path: Path) -> None:
-    """A connector that only asks whether the daemon is well tells it nothing of the user's turns."""
+    """A connector that only asks for the daemon's health reports none of the user's turns."""
     probe = {"request": {"method": "GET", "path": "/health"}}
     items = [*START, ON, step("prompt", 1), FAULTS[requirement], OFF, step("prompt", 2), probe, step("end", 3)]
     assert verdict(tmp_path, requirement, items) == BREACH[requirement]
@@ -308,7 +308,7 @@ def test_silence_names_the_last_hook(tmp_path: Path) -> None:
 
 
 def test_silence_after_a_bad_answer_names_that_answer(tmp_path: Path) -> None:
-    """Also if it answers a hook that is not of the session's own life."""
+    """The answer may belong to a hook outside the session's lifecycle."""
     recall = hook("recall", 500, {"error": "no"})
     items = [*START, ON, step("prompt", 1), hook("user-prompt-submit"), step("tool", 2), recall, OFF, *GOES_ON]
     judged = judge(build(tmp_path / "trace.jsonl", items)).judgements["SIG-FAIL-003"]

@@ -69,7 +69,7 @@ class ChatSession:
     @property
     def session(self) -> Session:
         """The session that is open. Raises AssertionError before the first one is."""
-        assert self._session is not None  # noqa: S101 - take_up comes first
+        assert self._session is not None  # noqa: S101 - for mypy: callers have called take_up
         return self._session
 
     @property
@@ -225,7 +225,7 @@ class ChatSession:
 
     @property
     def _open_file(self) -> session_file.SessionFile:
-        assert self._file is not None  # noqa: S101 - take_up comes first
+        assert self._file is not None  # noqa: S101 - for mypy: callers have called take_up
         return self._file
 
 
