@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import sys
 import threading
@@ -187,3 +188,19 @@ def test_a_client_that_leaves_after_its_request_has_sent_it_whole(
     (exchange,) = recorder.trace().exchanges
     assert b"incomplete" not in exchange.raw
     assert not exchange.request.incomplete
+
+
+def test_a_client_that_asks_and_leaves_at_once_has_asked_the_daemon(
+    recorder: RecorderProcess, upstream: Upstream
+) -> None:
+    """The recorder reads the request and the end of the connection together: the daemon gets the request."""
+    asked = threading.Event()
+    upstream.handlers["/last"] = lambda _call: asked.set()
+    with recorder.connect() as client:
+        client.sendall(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert client.recv(65536)
+        recorder.process.send_signal(signal.SIGSTOP)
+        client.sendall(b"POST /last HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+    recorder.process.send_signal(signal.SIGCONT)
+    assert asked.wait(20)
+    assert [exchange.error for exchange in recorder.trace().exchanges] == [None, "client_closed"]
