@@ -54,6 +54,7 @@ _NOTHING = re.compile(
     r"\b(?:no (?:\w+ ){0,3}(?:memor(?:y|ies)|results?|match(?:es)?|hits?|entries)|nothing|none|not find|not found|empty"
     r"|0 (?:results|memories))\b"
 )
+_OUTCOMES = (_FAILURE, _SUCCESS, _CHANGED, _LATER, _NO_SUCCESS, _UNCHANGED, _NOTHING)
 
 _NO_WORDS = frozenset({"", "object object", "undefined", "null", "nan", "none"})
 """Results without content, such as JavaScript writes for an object or a missing value."""
@@ -74,8 +75,7 @@ def tool_outcome_is_told(recording: Recording) -> Iterator[Outcome]:
                 if c.seq > call.seq and _identifying_words(c) == _identifying_words(call) and c.t0 <= request.t0
             ]
             if not later:
-                # The saved text, or the query, may itself speak of errors.
-                text = plain_words(part.text).replace(_identifying_words(call), " ")
+                text = _without(plain_words(part.text), _identifying_words(call))
                 yield _judge_result(call, request, part, _NO_SUCCESS.sub("failed", text))
         yield from _judge_tools_of_one_memory(recording, turn)
 
@@ -99,8 +99,14 @@ def _judge_tools_of_one_memory(recording: Recording, turn: ModelTurn) -> Iterato
         if ids and all(_used_for(use, each) for each in ids) and len(done) == 1 and None not in done:
             text = plain_words(part.text)
             for words in (*ids, *(plain_words(text_in(call.body.get("content"))) for call in calls)):
-                text = text.replace(words, " ") if words else text
+                text = _without(text, words)
             yield _judge_result(last, request, part, _UNCHANGED.sub("failed", text))
+
+
+def _without(text: str, repeated: str) -> str:
+    """A result without the query, id or saved text that it repeats, if that may itself speak of the outcome."""
+    speaks = any(pattern.search(repeated) for pattern in _OUTCOMES)
+    return f" {text} ".replace(f" {repeated} ", " ") if speaks else text
 
 
 def _ids_of(call: Call) -> Iterable[str]:
