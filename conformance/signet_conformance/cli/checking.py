@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -82,15 +82,16 @@ def check(
     with ExitStack() as stack:
         stream = stack.enter_context(report_stream(reports.output, force))
         run.reports = reports.open(stream, stack, force)
+        judged_traces = stack.enter_context(closing(run.each(files)))
         if reports.document is not None:
-            for _ in run.each(_with_progress(files, stack), files):
+            for _ in judged_traces:
                 pass
             conclusion = run.conclude()
         else:
             from signet_conformance.cli.check_text import CheckText
 
             text = CheckText(stream, traces, show_all=show_all, summary=summary, coverage=coverage)
-            for judged in run.each(_with_progress(files, stack), files):
+            for judged in judged_traces:
                 text.add(judged, terms.known_in(judged))
             conclusion = run.conclude()
             text.end(conclusion)
@@ -156,10 +157,11 @@ class CheckRun:
         print(f"note: {note}", file=sys.stderr)
         self._notes.append(note)
 
-    def each(self, files: Iterable[str], named: Sequence[str]) -> Iterator[JudgedTrace]:
-        """Judge the files `named`, in order. `files` are the same files, perhaps behind a progress bar."""
-        with closing(self._outcomes(_batches(named))) as outcomes:
-            for file in files:
+    def each(self, files: Sequence[str]) -> Generator[JudgedTrace, None, None]:
+        """Judge the files, in order."""
+        with ExitStack() as stack:
+            outcomes = stack.enter_context(closing(self._outcomes(_batches(files))))
+            for file in _with_progress(files, stack):
                 with collector_paused():
                     outcome = next(outcomes)
                 if isinstance(outcome, SignetConformanceError):
