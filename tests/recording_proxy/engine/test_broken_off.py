@@ -193,7 +193,7 @@ def test_a_client_that_leaves_after_its_request_has_sent_it_whole(
 def test_a_client_that_asks_and_leaves_at_once_has_asked_the_daemon(
     recorder: RecorderProcess, upstream: Upstream
 ) -> None:
-    """The recorder reads the request and the end of the connection together: the daemon gets the request."""
+    """Request and end of the connection have both arrived when the recorder reads: the daemon gets the request."""
     asked = threading.Event()
     upstream.handlers["/last"] = lambda _call: asked.set()
     with recorder.connect() as client:
