@@ -74,7 +74,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
             await trace("http11.send_request_headers.started", {})
             await connection.ask(request, bounds.get("read"))
         except BaseException:
-            self.give_back(connection)
+            await self.give_back(connection)
             raise
         return PlainAnswer(self, connection)
 
@@ -108,7 +108,7 @@ class PlainTransport(httpx.AsyncBaseTransport):
             raise httpx.ConnectError("connection refused" if refused else str(error)) from error
         return connection
 
-    def give_back(self, connection: _Connection | None) -> None:
+    async def give_back(self, connection: _Connection | None) -> None:
         """Give back the connection of an answer that is read no further; keep it if it can be used again."""
         self._free.release()
         if connection is None:
@@ -118,6 +118,8 @@ class PlainTransport(httpx.AsyncBaseTransport):
             self._idle.append(connection)
         else:
             connection.drop()
+            # The event loop closes the socket in its next step; until then, an answer could still be delivered.
+            await asyncio.sleep(0)
 
 
 class PlainAnswer(httpx.AsyncByteStream):
@@ -146,7 +148,7 @@ class PlainAnswer(httpx.AsyncByteStream):
         """Give the connection back."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._transport.give_back(connection)
+            await self._transport.give_back(connection)
 
 
 class _Connection(asyncio.Protocol):

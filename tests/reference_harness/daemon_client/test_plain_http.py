@@ -308,6 +308,31 @@ def test_request_that_is_given_up_ends_its_connection() -> None:
     run(work)
 
 
+def test_caller_goes_on_after_the_connection_of_its_given_up_request_has_closed() -> None:
+    """Otherwise the daemon could still send the answer, and take it for delivered."""
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            transport = PlainTransport("127.0.0.1", listener.getsockname()[1], 1)
+            connections: list[socket.socket] = []
+
+            async def give_up() -> bytes:
+                with pytest.raises(asyncio.CancelledError):
+                    await told(transport)
+                return connections[0].recv(1)
+
+            asking = asyncio.create_task(give_up())
+            connections.append((await loop.sock_accept(listener))[0])
+            with connections[0]:
+                await loop.sock_recv(connections[0], 65536)
+                asking.cancel()
+                assert await asking == CLOSE
+
+    run(work)
+
+
 def test_requests_at_once_have_connections_of_their_own_within_the_bound() -> None:
     """Six requests over at most two connections are all answered, and both connections are used again."""
 
