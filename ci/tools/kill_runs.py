@@ -100,9 +100,9 @@ class Storm:
 
     def _check(self, number: int, project: Path) -> None:
         session = read_session(self._home / "state" / "sessions" / f"session-{number}.jsonl")
-        if session.turns != [("user", "Deploy."), ("assistant", REPLY)] or session.runs != {f"run-{number}": "done"}:
+        if session.turns != (("user", "Deploy."), ("assistant", REPLY)) or session.runs != {f"run-{number}": "done"}:
             self.wrong.append(f"run-{number}: ended as {session.turns}, {session.runs}")
-        results = [message.content for message in session.messages if message.role == "tool"]
+        results = [message.content for message in session.conversation.messages if message.role == "tool"]
         result_of = dict(zip(STEPS, results, strict=True))
         deployed = (project / DEPLOYED).read_text().splitlines() if (project / DEPLOYED).exists() else []
         unknown = {place for place in STEPS if UNKNOWN in result_of[place]}
