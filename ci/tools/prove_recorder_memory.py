@@ -28,6 +28,7 @@ from pathlib import Path
 import http_load
 
 from signet_conformance import trace
+from signet_conformance.trace.model import NOT_CARRIED
 
 MB = 1 << 20
 SMALLER = 64 * MB
@@ -153,8 +154,8 @@ def _bodies(folder: Path, size: int) -> bool:
                 print(
                     f"{length / MB:6.0f} MB of {way}: at most {peaks[way, length]:.0f} MB, {took_s:.1f} s", flush=True
                 )
-    sent = [(e.request, e.response)[e.request.body is None] for e in _exchanges(folder, "bodies")]
-    whole = [message.body.size for message in sent if message and message.body] == [SMALLER, size] * 2
+    large = [(e.request, e.response)[e.request.body is None] for e in _exchanges(folder, "bodies")]
+    whole = [message.body.size for message in large if message and message.body] == [SMALLER, size] * 2
     return whole and all(peaks[way, size] <= peaks[way, SMALLER] + SLACK_MB for way in ("request", "answer"))
 
 
@@ -213,7 +214,7 @@ def _few_files(folder: Path, upstream: int) -> bool:
     ends = Counter(exchange.error or "carried" for exchange in _exchanges(folder, "few"))
     print(f"{ROOM_FOR_FEW} connections, {FEW_FILES} files: {_counts(answers)}; then {after.decode()}; {dict(ends)}")
     served, refused = answers[b"HTTP/1.1 200 OK"], answers[b"HTTP/1.1 503 Service Unavailable"]
-    recorded = ends["carried"] == served + 1 and ends["upstream_reset"] == refused
+    recorded = ends["carried"] == served + 1 and ends[NOT_CARRIED] == refused
     return recorded and served > FEW_FILES // 2 and served + refused == ROOM_FOR_FEW and after == b"HTTP/1.1 200 OK"
 
 
