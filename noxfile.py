@@ -175,7 +175,7 @@ def releases(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Print benchmarks, which cannot fail on a slow machine; with npm, also those of Redocly's programs."""
     session.install("-e", ".[harness,mitmproxy,uvloop]")
-    peers = ()
+    peers: tuple[str, ...] = ()
     if shutil.which("npm"):
         folder = session.create_tmp()
         session.run("npm", "install", "--prefix", folder, "--no-audit", "--no-fund", REDOCLY, external=True)
@@ -251,7 +251,7 @@ def connectors(session: nox.Session) -> None:
     checkout, *targets = session.posargs
     pages = Path("docs", "connectors").glob("*.md")
     folder = Path(session.create_tmp()).resolve()
-    driven, skipped = [], []
+    driven, skipped = list[str](), list[str]()
     for target in targets or sorted(page.stem for page in pages if "\n## Parity\n" in page.read_text("utf-8")):
         report = folder / target
         shutil.rmtree(report, ignore_errors=True)

@@ -44,6 +44,11 @@ PROVIDERS: Final = {
 }
 RECALL: Final[dict[str, Any]] = {"type": "tool_call", "name": "memory_search", "arguments": {"query": "which port"}}
 WORDS: Final = "The port of the ledger is 50051, and REST stays as it is until the spring."
+ANSWERS: Final[Mapping[str, list[Mapping[str, Any]]]] = {
+    "plain": [{"content": WORDS}],
+    "tool": [{"content": [RECALL]}, {"content": WORDS}],
+}
+"""The model's answers in a turn of each kind."""
 WARM_UP: Final = 5
 MOST_TURNS: Final = 400
 BOUND: Final = "bound 5 and 20 ms"
@@ -224,7 +229,7 @@ def main() -> None:
         daemon_url = stack.enter_context(running("signet_conformance.cli", "daemon"))
         llm = ("signet_reference_harness.cli", "llm", str(folder / "script.json"), "--until-stdin-closes")
         model_url = stack.enter_context(running(*llm))
-        for kind, answers in (("plain", [{"content": WORDS}]), ("tool", [{"content": [RECALL]}, {"content": WORDS}])):
+        for kind, answers in ANSWERS.items():
             alone = Servers(daemon_url, None, len(answers))
             times = asyncio.run(turns_of(scripted(answers, count), daemon_url, alone, count))
             print(row(kind, "no model", times), flush=True)

@@ -53,7 +53,8 @@ def _lock_file(chance: random.Random) -> Iterator[str]:
 
 def _messages(chance: random.Random, size: int) -> list[dict[str, Any]]:
     """A conversation as JSON, half of it source code."""
-    source, messages, taken = "".join(_files("conformance", "*.py")), [], 0
+    source, taken = "".join(_files("conformance", "*.py")), 0
+    messages: list[dict[str, Any]] = []
     while taken < size:
         words = " ".join(chance.choice(bench_large_bodies.WORDS) for _ in range(40))
         start = chance.randrange(len(source) - 2000)
@@ -131,7 +132,7 @@ def bodies(size: int) -> dict[str, Callable[[], Any]]:
         "hexadecimal": lambda: chance.randbytes(size // 2).hex(),
     }
     for unit in HOSTILE:
-        kinds[repr(unit)] = lambda unit=unit: unit * (size // len(unit))
+        kinds[repr(unit)] = partial(str.__mul__, unit, size // len(unit))
     return kinds
 
 
@@ -168,7 +169,7 @@ def main() -> None:
 def _measure(redactor: ProvisionalRedactor, body: Any, tries: int) -> tuple[float, float, float]:
     """Milliseconds per megabyte of the two searches, and the ratio of the first to reading and writing."""
     size = len(json.dumps(body)) / MEGABYTE
-    first, again, read = [], [], []
+    first, again, read = list[float](), list[float](), list[float]()
     for _ in range(tries):
         keyword_search.forget()
         for times in (first, again):

@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args(arguments)
     before = outputs_on(PAGE.read_text("utf-8")) if PAGE.is_file() else {}
-    outputs, wrong = dict(before), []
+    outputs, wrong = dict(before), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         (place / "signet-conformance.toml").write_text(settings(), "utf-8")

@@ -90,7 +90,7 @@ def try_installed(python: Path, folder: Path) -> int:
             shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, checkout / part)
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *SMOKE]
+    command = [str(python), "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *SMOKE]
     return subprocess.run(command, cwd=checkout, check=False).returncode
 
 

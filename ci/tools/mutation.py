@@ -169,23 +169,23 @@ def _figures(changes: Sequence[Change], explained: Mapping[Change, Explanation |
     same = Counter(_name(change.module) for change, why in explained.items() if why is not None and why.same)
     survived = Counter(_name(change.module) for change in explained)
     made = Counter(_name(change.module) for change in changes)
-    rows = [(name, made[name], made[name] - survived[name], same[name], survived[name] - same[name]) for name in made]
-    total = ("together", *(sum(int(row[column]) for row in rows) for column in range(1, 5)))
-    noticed, differing = total[2], total[2] + total[4]
+    rows = [(made[name], made[name] - survived[name], same[name], survived[name] - same[name]) for name in made]
+    total = [sum(row[column] for row in rows) for column in range(4)]
+    tried, noticed, unchanged, changed = total
     not_tried = f" ({untried} more were not)" if untried else ""
     summary = (
-        f"On {datetime.now(UTC):%Y-%m-%d}: {total[1]} changes were tried{not_tried}, {noticed} of them noticed,"
-        f" {len(explained)} not. Of these,"
-        f" {total[3]} change no behaviour. Of the {differing} that do, {noticed} were noticed:"
-        f" {100 * noticed / max(1, differing):.1f} %."
+        f"On {datetime.now(UTC):%Y-%m-%d}: {tried} changes were tried{not_tried}, {noticed} of them noticed,"
+        f" {len(explained)} not. Of these, {unchanged} change no behaviour."
+        f" Of the {noticed + changed} that do, {noticed} were noticed:"
+        f" {100 * noticed / max(1, noticed + changed):.1f} %."
     )
     lines = [
         summary,
         "",
         "| module | changes | noticed | survived, the same behaviour | survived, another behaviour |",
         "|---|---|---|---|---|",
-        *("| " + " | ".join([f"`{row[0]}`", *map(str, row[1:])]) + " |" for row in rows),
-        "| " + " | ".join(map(str, total)) + " |",
+        *(" | ".join([f"| `{name}`", *map(str, row)]) + " |" for name, row in zip(made, rows, strict=True)),
+        " | ".join(["| together", *map(str, total)]) + " |",
     ]
     return "\n".join(lines)
 

@@ -58,7 +58,9 @@ class Change:
     def compiled_statement(self) -> CodeType:
         """The code of the changed statement alone, with its line numbers in the module."""
         source = "\n" * (self.first - 1) + self.statement
-        return compile(source, str(self.module), "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+        flags = __future__.annotations.compiler_flag
+        code: CodeType = compile(source, str(self.module), "exec", flags, dont_inherit=True)
+        return code
 
     @property
     def lines(self) -> tuple[str, str]:
@@ -121,7 +123,8 @@ def _lines(module: Path) -> Sequence[str]:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 @cache

@@ -125,7 +125,7 @@ class Trial:
 
     def _fails(self, item: pytest.Function) -> bool:
         """Whether a test fails; where it needs nothing but its parameters and a folder, pytest is not asked."""
-        arguments = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        arguments: dict[str, Any] = dict(item.callspec.params) if hasattr(item, "callspec") else {}
         if "tmp_path" in item.fixturenames:
             self._calls += 1
             arguments["tmp_path"] = self._folder / str(os.getpid()) / str(self._calls)

@@ -151,8 +151,8 @@ def audit_with_kills(folder: Path, out: Path, kills: int, whole_s: float) -> str
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             done += 1
-    batches = len(list((out / "batches").glob("*.jsonl")))
-    print(f"{kills} kills, {batches} batches done by then", flush=True)
+    count = len(list((out / "batches").glob("*.jsonl")))
+    print(f"{kills} kills, {count} batches done by then", flush=True)
     return digest(out) if audit_again(folder, out) else ""
 
 

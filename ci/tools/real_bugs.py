@@ -197,7 +197,7 @@ def drive(tree: Path, target: str, release: str, report: Path, scenarios: Sequen
 
 def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """The message of each breach by requirement and kind, also of the model's side and of the next contract."""
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     sides = [report.get("together", {})]
     sides += [(trace.get("model") or {}).get("verdicts", {}) for trace in report.get("traces", ())]
     for name, row in ((name, row) for verdicts in sides for name, row in verdicts.items()):
