@@ -19,7 +19,7 @@ from pathlib import Path
 
 from signet_conformance import engine, targets, trace
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 
 BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated" / "broken_reference.py"
 DEFECT = "last_started_agent"
@@ -27,7 +27,7 @@ DEFECT = "last_started_agent"
 
 def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
     """Seconds of performing `count` sessions, and of shrinking and confirming their breaches."""
-    with StationWorkers(target, folder) as run:
+    with RunWorkers(target, folder) as run:
         sessions = GeneratedSessions(workers=run, count=count, seed=1, failures=folder / "failures", replay=str)
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))

@@ -89,7 +89,7 @@ def made(tmp_path: Path) -> Made:
 
 @pytest.fixture(scope="session")
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RecordedDaemon, Path]]:
-    home = tmp_path_factory.mktemp("station")
+    home = tmp_path_factory.mktemp("recorded-daemon")
     recorded_daemon = RecordedDaemon(
         load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20
     )

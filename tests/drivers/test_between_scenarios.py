@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from signet_conformance import trace
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.trace import Trace
 from signet_conformance.trace.recordings import recordings_in
@@ -25,7 +25,7 @@ def after_the_end(recorded: Trace) -> int:
 def test_greeting_and_quitting_belong_to_no_scenario(made: Made, tmp_path: Path) -> None:
     """A process that performs several scenarios is greeted and quits between them: no trace holds what it says then."""
     plain = next(scenario for scenario in scripted() if scenario.name == "plain")
-    with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
+    with RunWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         (recorded_daemon,) = run.recorded_daemons
         for number in range(2):
             driver = recorded_daemon.launch({})
@@ -42,7 +42,7 @@ def test_greeting_and_quitting_of_one_s_own_process(made: Made, tmp_path: Path) 
     """Where a scenario has a process of its own, its greeting and its quitting are part of the scenario."""
     scenarios = [scenario for scenario in scripted() if scenario.name in ("plain", "switch")]
     assert len(scenarios) == 2
-    with StationWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
+    with RunWorkers(made("mine", command=COMMAND), tmp_path / "traces", count=1) as run:
         paths = recordings(run.recorded_daemons[0], tmp_path / "own", scenarios)
     for scenario, path in zip(scenarios, paths, strict=True):
         recorded = trace.read(path)

@@ -18,7 +18,7 @@ from signet_conformance.drivers.hosts.protocol import StepError
 from signet_conformance.drivers.launch import command_line
 from signet_conformance.errors import TargetError
 from signet_conformance.finding import Verdict
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 from signet_conformance.scenarios.scenario import scripted
 from signet_conformance.targets import load
 
@@ -185,7 +185,7 @@ def test_a_server_that_runs_already_is_not_bypassed(
     own: Mapping[str, Any], performed: bool, made: Made, tmp_path: Path
 ) -> None:
     """What a scenario puts into the environment reaches only a server that the kit starts: otherwise it is left out."""
-    run = StationWorkers(made("mine", **own, **DRIVER), tmp_path / "traces")
+    run = RunWorkers(made("mine", **own, **DRIVER), tmp_path / "traces")
     names = {scenario.name for scenario in run.usable(scripted())}
     run.__exit__()
     assert ("bypass" in names) is performed

@@ -147,8 +147,8 @@ def test_two_runs_side_by_side_are_each_told_of_their_own_connector(
     monkeypatch.setattr(workers, "DefaultPort", functools.partial(DefaultPort, port=port))
     target, (scenario, *_) = targets.load("reference"), scripted()
     with (
-        workers.StationWorkers(target, tmp_path / "first", count=1) as first,
-        workers.StationWorkers(target, tmp_path / "second", count=1) as second,
+        workers.RunWorkers(target, tmp_path / "first", count=1) as first,
+        workers.RunWorkers(target, tmp_path / "second", count=1) as second,
     ):
         drivers = {run: run.recorded_daemons[0].launch({}) for run in (first, second)}
         assert call(port, HOME=second.recorded_daemons[0].home, SIGNET_DAEMON_URL="http://127.0.0.1:1") == "503"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signet_conformance import trace
 from signet_conformance.outcome.conclusion import Judging, Terms
-from signet_conformance.running.scenario_choice import LastTime
+from signet_conformance.running.scenario_choice import EarlierBreaches
 from tests.support.trace_files import BREACHING, CONFORMING, write
 
 AGENT = "SIG-AGENT-002"
@@ -21,13 +21,13 @@ def performed(path: Path, *, breach: bool) -> trace.Trace:
     return trace.read(path)
 
 
-def note(memory: Path, *traces: trace.Trace) -> LastTime:
+def note(memory: Path, *traces: trace.Trace) -> EarlierBreaches:
     """Let the memory take in a run of these recordings, and read it anew."""
     judging = Judging(Terms(only=frozenset({AGENT})), whole=True)
     for judged in judging.judge_traces(traces):
         judging.add(judged)
-    LastTime(memory).note(judging.conclude())
-    return LastTime(memory)
+    EarlierBreaches(memory).note(judging.conclude())
+    return EarlierBreaches(memory)
 
 
 def test_what_a_scenario_showed_is_kept_until_it_is_performed_again(tmp_path: Path) -> None:
@@ -43,5 +43,5 @@ def test_a_damaged_memory_is_as_good_as_none(tmp_path: Path) -> None:
     """It is read as empty, and written anew."""
     memory = tmp_path / "mine.json"
     memory.write_bytes(b'{"scenarios": [\xff')
-    assert LastTime(memory).breached([AGENT]) == {}
+    assert EarlierBreaches(memory).breached([AGENT]) == {}
     assert note(memory, performed(tmp_path / "plain.jsonl", breach=True)).breached([AGENT]) == {AGENT: ["plain"]}

@@ -15,7 +15,7 @@ import pytest
 
 from signet_conformance.finding import Verdict
 from signet_conformance.outcome.conclusion import Conclusion, Judging, Terms
-from signet_conformance.running.watch_loop import Observed, Pass
+from signet_conformance.running.watch_loop import LatestResults, Pass
 from tests.running.test_last_time import AGENT, performed
 from tests.support.drives import LASTING, PLAIN, Drive
 from tests.support.processes import PATIENCE_S, Watched, wait_until
@@ -139,7 +139,7 @@ def conclusion(folder: Path, **breaches: bool) -> Conclusion:
 
 def test_breach_is_gone_once_every_scenario_that_showed_it_was_looked_at(tmp_path: Path) -> None:
     """Until then it is not shown; the scenarios that were not performed still count as showing it."""
-    first = Pass(Observed())
+    first = Pass(LatestResults())
     first.add(conclusion(tmp_path, plain=True, tools=True), whole=True)
     assert first.changes(whole=True).new == [AGENT]
     before = first.outcome(whole=True)
@@ -157,7 +157,7 @@ def test_breach_is_gone_once_every_scenario_that_showed_it_was_looked_at(tmp_pat
 
 def test_what_calls_the_operation_of_a_breach_is_related(tmp_path: Path) -> None:
     """A scenario that did not show the breach, and calls what was called wrongly, is looked at next."""
-    seen = Pass(Observed())
+    seen = Pass(LatestResults())
     seen.add(conclusion(tmp_path, plain=True, tools=False), whole=True)
     assert seen.outcome(whole=True).related([AGENT]) == {"plain", "tools"}
     assert seen.outcome(whole=True).related([]) == set()

@@ -11,7 +11,7 @@ import pytest
 
 from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.running.recorded_daemon import RecordedDaemon
-from signet_conformance.running.workers import Job, StationWorkers, in_threads
+from signet_conformance.running.workers import Job, RunWorkers, in_threads
 from signet_conformance.targets import load
 from signet_conformance.targets.program import INSTALLED, PLACE_VARIABLE
 from signet_conformance.targets.real import HarnessChoice, with_harness
@@ -35,7 +35,7 @@ def test_no_more_gateways_than_processors_are_started_at_once(
         meeting.wait(PATIENCE_S)
         return True
 
-    with StationWorkers(target, tmp_path / "traces") as workers:
+    with RunWorkers(target, tmp_path / "traces") as workers:
         assert len(workers.recorded_daemons) == at_once
         assert list(workers.work([waits] * at_once, [lambda _: True])) == [True] * (at_once + 1)
 
@@ -51,7 +51,7 @@ def test_jobs_that_wait_are_done_beside_the_others(tmp_path: Path) -> None:
         done.set()
         return True
 
-    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
+    with RunWorkers(load("reference"), tmp_path / "traces") as workers:
         assert list(workers.work([busy, busy], [idle])) == [True, True, True]
 
 
@@ -68,7 +68,7 @@ def test_jobs_that_wait_are_done_beside_each_other(tmp_path: Path) -> None:
         met.set()
         return True
 
-    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
+    with RunWorkers(load("reference"), tmp_path / "traces") as workers:
         assert all(workers.work([busy] * 5, [idle, idle]))
 
 
@@ -86,7 +86,7 @@ def test_no_more_jobs_wait_at_once_than_asked_for(tmp_path: Path) -> None:
             both.set()
         return True
 
-    with StationWorkers(load("reference"), tmp_path / "traces") as workers:
+    with RunWorkers(load("reference"), tmp_path / "traces") as workers:
         assert all(workers.work([busy] * 5, [idle, idle], at_once=1))
     assert len(set(map(id, waited))) == 1
 
@@ -97,7 +97,7 @@ def test_one_worker_alone_does_every_job(tmp_path: Path) -> None:
     def named(name: str) -> Job[tuple[str, RecordedDaemon]]:
         return lambda recorded_daemon: (name, recorded_daemon)
 
-    with StationWorkers(load("reference"), tmp_path / "traces", count=1) as workers:
+    with RunWorkers(load("reference"), tmp_path / "traces", count=1) as workers:
         done = list(workers.work([named("first"), named("second")], [named("waits")]))
         assert done == [(name, workers.recorded_daemons[0]) for name in ("first", "second", "waits")]
 

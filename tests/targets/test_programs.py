@@ -68,7 +68,7 @@ def test_a_run_says_which_real_program_it_drives(place: Path) -> None:
     _install(place, "openclaw", "2026.9.6")
     target = with_harness(targets.load("openclaw"), HarnessChoice("real"), "--harness")
     asked = DrivenRequest(folder=place, target=target)
-    assert asked.played("--face") == "the real openclaw 2026.9.6"
+    assert asked.describe_host("--face") == "the real openclaw 2026.9.6"
 
 
 def test_a_target_without_a_program_is_refused() -> None:

@@ -152,7 +152,7 @@ _REMEDY = "fix the entry as schemas/requirements.schema.json describes it; of an
 
 
 class OlderWording(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What took the place of a check's `must`, `should` and `expected` for daemons older than `version`."""
+    """The `must`, `should` and `expected` of a check for daemons older than `version`."""
 
     version: str
     expected: str

@@ -89,7 +89,7 @@ VERSIONS: Final = {contract: Behaviour(contract, **traits) for contract, traits 
 
 
 def behaviour_of(version: str) -> Behaviour:
-    """The behaviour of contract version `version` (``0.58``, ``0.145``, ``0.205``, or a release of one of them)."""
+    """The behaviour of a contract version such as ``0.145``, or of a release of one such as ``0.145.7``."""
     behaviour = VERSIONS.get(".".join(version.split(".")[:2]))
     if not behaviour:
         raise UsageError(f"there is no daemon version {version!r}", remedy=f"choose one of {', '.join(VERSIONS)}")

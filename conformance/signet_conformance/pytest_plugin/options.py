@@ -79,7 +79,7 @@ def read_options(config: pytest.Config, taken: Sequence[str]) -> Sequence[RunReq
         harness=HarnessChoice(config.getoption("signet_harness"), config.getoption("signet_harness_version")),
     )
     if target is None or recordings:
-        return (request.read_recordings(given, target, spelt, recordings),)
+        return (request.read_judging_request(given, target, spelt, recordings),)
     return request.read_requests(given, target, chosen_face(config), spelt)
 
 

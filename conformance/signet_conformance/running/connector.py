@@ -135,7 +135,7 @@ class LiveConnector:
                 raise
         return self._driver
 
-    def judged(self, scenario: Scenario, out: Path, apart: str | None) -> engine.JudgedTrace | str:
+    def perform_and_judge(self, scenario: Scenario, out: Path, apart: str | None) -> engine.JudgedTrace | str:
         """Perform a scenario and judge its trace. Return the error if it could not be performed.
 
         Without `apart`, and where a process serves one session, it has a process of its own.
@@ -157,11 +157,11 @@ class LiveConnector:
             self.close()
             return error
         with self._recorded_daemon.stopwatch.on(TimePart.JUDGING):
-            judged = engine.judge(trace.read(out), self._judged_by(apart))
+            judged = engine.judge(trace.read(out), self._requirements_for(apart))
         self._keys |= _keys_begun(judged.recording)
         return judged
 
-    def _judged_by(self, apart: str | None) -> frozenset[str] | None:
+    def _requirements_for(self, apart: str | None) -> frozenset[str] | None:
         if apart is None:
             return self._only
         selected = frozenset(rules()) if self._only is None else self._only

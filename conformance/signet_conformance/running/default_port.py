@@ -147,7 +147,7 @@ class PortHolder:
 
 
 def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
-    """Return a note for the user if requests to the port are not noted; None if they are, or if no daemon holds it.
+    """Return a note for the user if a daemon, a silent program or an older kit holds the port; None otherwise.
 
     Raises UsageError if a daemon listens there, unless `option` allows it.
     """
@@ -165,7 +165,7 @@ def demand_free(*, allowed: bool, option: str, port: int = PORT) -> str | None:
 
 
 def find_holder(port: int = PORT, host: str = "127.0.0.1") -> PortHolder | None:
-    """Find the run of the kit, or the daemon, that answers at the port; None if another program answers there."""
+    """Find a run of the kit, a daemon or a silent program at the port; None for any other, and for a free port."""
     place = _place(host, port)
     try:
         with ask_directly(f"http://{place}/health", timeout_s=_ANSWER_S) as answer:

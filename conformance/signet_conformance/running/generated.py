@@ -27,10 +27,10 @@ from signet_conformance.outcome.generated_summary import GeneratedSummary
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.rules import rules
 from signet_conformance.running.connector import LiveConnector, Patience
-from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, unheard
+from signet_conformance.running.progress import FollowingUp, SessionPerformed, Tell, ignore_event
 from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.shrinking import Chunk, FollowUp
-from signet_conformance.running.workers import Job, StationWorkers
+from signet_conformance.running.workers import Job, RunWorkers
 from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.features import CHUNK, HALVES, WHOLE_STEPS, Features, listed_steps, possible_steps
 from signet_conformance.scenarios.outages import OUTAGES, obstacle, recorded_outages, usable
@@ -51,14 +51,14 @@ class GeneratedSessions:
     session, from the workers' threads.
     """
 
-    workers: StationWorkers
+    workers: RunWorkers
     count: int
     seed: int
     failures: Path
     replay: Callable[[Path], str]
     only: frozenset[str] | None = None
     patience: Patience = field(default_factory=Patience)
-    tell: Tell = unheard
+    tell: Tell = ignore_event
     _asking: threading.Lock = field(default_factory=threading.Lock, init=False)
     _known_steps: PerformableSteps | None = field(default=None, init=False)
 
@@ -72,7 +72,7 @@ class GeneratedSessions:
             recorded_daemon=self.workers.recorded_daemons[0],
             patience=self.patience,
             folder=self._folder,
-            beside=self.workers.folder,
+            run_folder=self.workers.folder,
             failures=self.failures,
             replay=self.replay,
             only=self.only,
@@ -105,7 +105,7 @@ class GeneratedSessions:
                 return chunk
             chunk.features = Features.of(
                 recorded_daemon.target.declared,
-                self._performs(recorded_daemon, connector.hello).steps,
+                self._performable_steps(recorded_daemon, connector.hello).steps,
                 can_restart=self.workers.can_restart,
                 lives_on=recorded_daemon.target.processes != "session"
                 and not recorded_daemon.target.kind.process_per_hook,
@@ -116,7 +116,7 @@ class GeneratedSessions:
                 if self.patience.why is not None:
                     break
                 out = self._folder / f"{scenario.name}.jsonl"
-                judged = connector.judged(scenario, out, f"{number}x{place}")
+                judged = connector.perform_and_judge(scenario, out, f"{number}x{place}")
                 chunk.performed += 1
                 self.tell(SessionPerformed())
                 if isinstance(judged, str):
@@ -131,11 +131,11 @@ class GeneratedSessions:
                 self._note(chunk, place, judged, out)
         return chunk
 
-    def _performs(self, recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
+    def _performable_steps(self, recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
         # Asked once: all chunks must be drawn with the same features.
         with self._asking:
             if self._known_steps is None:
-                self._known_steps = performed_steps(recorded_daemon, hello)
+                self._known_steps = find_performable_steps(recorded_daemon, hello)
             return self._known_steps
 
     @staticmethod
@@ -163,7 +163,7 @@ class GeneratedSessions:
         for chunk in ordered:
             summary.performed += chunk.performed
             summary.tally.merge(chunk.tally)
-        self._cover(ordered, summary)
+        self._note_coverage(ordered, summary)
         breached = any(chunk.breached for chunk in ordered)
         settled = {name for name, verdict in known().items() if verdict in BREACHES} if breached else set()
         # The worst first: they are shrunk, and other breaches of their smallest sessions need no proof of their own.
@@ -186,7 +186,7 @@ class GeneratedSessions:
         summary.write(self.workers.folder)
         return summary
 
-    def _cover(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
+    def _note_coverage(self, chunks: Sequence[Chunk], summary: GeneratedSummary) -> None:
         greeted = [chunk for chunk in chunks if chunk.performed]
         if not greeted or self._known_steps is None:
             return
@@ -253,7 +253,7 @@ class PerformableSteps:
         return f"{lost}; {advice}" if own_program else lost
 
 
-def performed_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
+def find_performable_steps(recorded_daemon: RecordedDaemon, hello: Mapping[str, Any]) -> PerformableSteps:
     """Find out the steps of a driver: from its answer to hello, or else in a session that no trace holds."""
     said = listed_steps(hello)
     if said is not None:

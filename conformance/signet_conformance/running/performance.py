@@ -27,7 +27,7 @@ from signet_conformance.trace.recordings import recordings_in
 
 if TYPE_CHECKING:
     from signet_conformance.running.connector import Patience
-    from signet_conformance.running.workers import StationWorkers
+    from signet_conformance.running.workers import RunWorkers
 
 _SWITCH_INTERVAL_S = 0.001
 
@@ -130,7 +130,7 @@ class RunPerformance:
         return RunEnding(conclusion, time_spent=self.time_spent, ended_with=status)
 
     def remember(self) -> None:
-        """Keep what later runs of the same target use: nothing of recordings."""
+        """Remember the breaches for later runs of the target. Judged recordings leave none."""
 
     def write(self) -> str | None:
         """Write the audit, and the baseline and the reports of the request.
@@ -170,7 +170,7 @@ class DrivenPerformance(RunPerformance):
         self,
         invocation: Invocation,
         tell: Tell,
-        workers: StationWorkers | None = None,
+        workers: RunWorkers | None = None,
         patience: Patience | None = None,
     ) -> None:
         """Drive the target's connector, which leaves recordings in the folder of the request.
@@ -195,8 +195,8 @@ class DrivenPerformance(RunPerformance):
             self.recordings.performed = drive(request, invocation, tell, workers, patience)
 
     def remember(self) -> None:
-        """Keep which scenario showed which breach."""
+        """Remember which scenario showed which breach."""
         # Imported late: it reads scenarios, which import pydantic, and a run over recordings has none.
-        from signet_conformance.running.scenario_choice import LastTime
+        from signet_conformance.running.scenario_choice import EarlierBreaches
 
-        LastTime.of(self.request.target).note(self.conclusion)
+        EarlierBreaches.of(self.request.target).note(self.conclusion)

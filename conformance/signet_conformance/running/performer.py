@@ -15,7 +15,7 @@ from signet_conformance.drivers.process import HANDOVER, ConnectorDriver, OnEven
 from signet_conformance.files.json_values import member_of, object_in
 from signet_conformance.outcome.time_spent import TimePart
 from signet_conformance.running.daemon import DaemonUnderTest
-from signet_conformance.running.recorder import RecorderClient, asked_model, mark
+from signet_conformance.running.recorder import RecorderClient, mark_command, model_command
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios import steps
 from signet_conformance.scenarios.features import ATTACHED, STOPPED, listed_steps
@@ -38,7 +38,7 @@ _BOUND_OF: Mapping[object, str] = {
 """The path of a slow fault to the name of the bound that a connector declares for it."""
 
 
-def _unlisted(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
+def _unlisted_feature(step: steps.ConnectorStep, listed: frozenset[str]) -> str | None:
     """Describe the feature of a step that this driver does not list; None if it can perform the step."""
     if isinstance(step, steps.SessionlessPromptStep) and step.step not in listed:
         return "turn without a session"
@@ -184,7 +184,8 @@ class StepPerformer:
     driver: ConnectorDriver
     apart: str
     """The suffix of the names of its sessions and projects."""
-    greeted: Callable[[Mapping[str, Any]], None]
+    on_greeting: Callable[[Mapping[str, Any]], None]
+    """Called with what an event of a step says about the connector."""
     stopwatch: Stopwatch
     model: PlayedModel | None
     took_s: list[float] = field(default_factory=list)
@@ -199,7 +200,7 @@ class StepPerformer:
 
     @cached_property
     def _faults(self) -> Faults:
-        return Faults(self.recorder, self._fault)
+        return Faults(self.recorder, self._specify_fault)
 
     def note_about(self, about: Mapping[str, Any]) -> None:
         """Note the driver's description of itself: the steps that it lists, the timeouts that were installed."""
@@ -217,7 +218,7 @@ class StepPerformer:
             self._connector_step(index, step, hints)
             self._faults.end(turn_goes_on=hints.get("more", False))
         elif isinstance(step, steps.SwitchFaultOn):
-            if not self._exceeds_nothing(step):
+            if not self._exceeds_undeclared_bound(step):
                 self._faults.switch_on(step)
         elif isinstance(step, steps.SwitchFaultsOff):
             self._faults.switch_off()
@@ -235,7 +236,7 @@ class StepPerformer:
         step_mark = _StepMarker(self.recorder, index, message, self._on_event)
         if not isinstance(step, steps.StartStep | steps.ResumeStep | steps.RestartHostStep | steps.ToolStep):
             step_mark.mark()
-        if (unlisted := _unlisted(step, self.listed_steps or frozenset())) is not None:
+        if (unlisted := _unlisted_feature(step, self.listed_steps or frozenset())) is not None:
             self.recorder.mark(SkippedMark(index=index, reason=f"the driver lists no {unlisted}"))
             self.took_s.append(0.0)
             return
@@ -254,8 +255,8 @@ class StepPerformer:
         tool_answer = tool_answer_mark(index, step.tool, result) if isinstance(step, steps.ToolStep) else None
         records = filter(None, (sent_mark(index, result), printed_mark(index, result), tool_answer, offered))
         key_mark = self._key_mark(step, result.get("key"))
-        model_calls = [] if self.model is None else [asked_model(each) for each in self.model.end(result)]
-        self.recorder.ask(*model_calls, *map(mark, (*handler_problems, *records, *key_mark)))
+        model_calls = [] if self.model is None else [model_command(each) for each in self.model.end(result)]
+        self.recorder.ask(*model_calls, *map(mark_command, (*handler_problems, *records, *key_mark)))
         if "skipped" in result:
             self.recorder.mark(SkippedMark(index=index, reason=result["skipped"]))
         if step.as_ is not None:
@@ -274,20 +275,21 @@ class StepPerformer:
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "model":
-            model_calls = [] if self.model is None else [asked_model(each) for each in self.model.asks(event)]
-            self.recorder.ask(mark(ModelMark(session=event.get("session"))), *model_calls)
+            model_calls = [] if self.model is None else [model_command(each) for each in self.model.asks(event)]
+            self.recorder.ask(mark_command(ModelMark(session=event.get("session"))), *model_calls)
         elif event.get("event") == "hello":
             about = object_in(event.get("about"))
             self.note_about(about)
-            self.greeted(about)
+            self.on_greeting(about)
 
-    def _exceeds_nothing(self, step: steps.SwitchFaultOn) -> bool:
-        """Whether a fault lasts beyond a bound of a tool, compaction or end that the target does not declare."""
+    def _exceeds_undeclared_bound(self, step: steps.SwitchFaultOn) -> bool:
+        """Whether a fault exceeds the bound of a tool, compaction or end, and the target declares no such bound."""
         bound = _BOUND_OF.get((step.match or {}).get("path"), "start")
         undeclared = bound not in (*self.target.declared.bounds_s, "start", "prompt")
         return undeclared and step.fault.get("delay_s") == BEYOND
 
-    def _fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
+    def _specify_fault(self, step: steps.SwitchFaultOn) -> Mapping[str, Any]:
+        """Return the fault with its delay in seconds."""
         bounds_s = self.target.declared.bounds_s
         step_name = _BOUND_OF.get((step.match or {}).get("path"), "")
         bound_s = bounds_s.get(step_name, max(bounds_s.values(), default=15.0))

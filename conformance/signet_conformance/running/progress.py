@@ -74,7 +74,7 @@ Tell: TypeAlias = Callable[[Event], None]
 """Is called with every event, one at a time, from any thread of the run."""
 
 
-def unheard(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """Ignore every event: for a run whose progress is not shown."""
 
 
@@ -133,7 +133,7 @@ def show_progress(
 ) -> Iterator[Tell]:
     """Show the progress of a run on `stream` during the block; yields the function that takes its events."""
     if quiet:
-        yield unheard
+        yield ignore_event
         return
     # Imported late: a run without a display needs no rich.
     from signet_conformance.reports.terminal import is_live

@@ -29,7 +29,7 @@ from signet_conformance.running.daemon import READY_TIMEOUT_S, DaemonUnderTest, 
 from signet_conformance.running.default_port import StrayRequests
 from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_request
 from signet_conformance.running.performer import StepPerformer, is_resumed, turn_goes_on
-from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark
+from signet_conformance.running.recorder import CANARY_VARIABLE, ModelRecorder, RecorderClient, mark_command
 from signet_conformance.running.stopwatch import Stopwatch
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
@@ -52,6 +52,9 @@ SECRET_NAME = "ACME_DEPLOY_TOKEN"  # noqa: S105 - a name
 
 class RecordedDaemon:
     """A daemon with a recorder in front. `canary` is planted as a secret; connectors that take a token get `token`.
+
+    `model`: the harness asks a model, so a scripted one is started too, with a recorder in front of it; a real program
+    always gets one.
 
     The folder `compiled` holds the compile caches of the connector's runtimes; None uses no cache. Both processes
     start with the first connector, so one that is not used costs nothing.
@@ -217,8 +220,8 @@ class RecordedDaemon:
             driver.close()
             end_left(driver.mark)
 
-    def _end(self, driver: ConnectorDriver, out: Path) -> None:
-        """End a connector, and the processes that it left once they had time to send their last requests."""
+    def _end_and_record_left(self, driver: ConnectorDriver, out: Path) -> None:
+        """End a connector; give what it left time for last requests, and record which processes stay."""
         if self._left_behind is None or self.target.real is not None:
             self.end(driver)
             return
@@ -262,7 +265,7 @@ class RecordedDaemon:
                 target=self.target,
                 driver=driver,
                 apart="" if apart is None else f"-{apart}",
-                greeted=self._note,
+                on_greeting=self._note,
                 stopwatch=self.stopwatch,
                 model=model,
             )
@@ -287,10 +290,10 @@ class RecordedDaemon:
             if error is not None or not loaded:
                 self.end(driver)
             elif apart is None:
-                self._end(driver, out)
+                self._end_and_record_left(driver, out)
                 if isinstance(driver, WatchedDriver):
                     error = driver.given_up
-            error = self._settle(scenario, error, part=part)
+            error = self._end_recording(scenario, error, part=part)
         if self.stopwatch.detailed and performance is not None:
             self.stopwatch.look_into_steps(trace.read(out), performance.took_s)
         return error
@@ -307,14 +310,14 @@ class RecordedDaemon:
         }
         self._recorder.ask(
             {"op": "trace", "out": str(out), "header": header, "model": model_side(str(out)) if with_model else None},
-            mark(began),
-            *([] if self.unheard_port is None else [mark(UnheardPortMark(words=self.unheard_port))]),
-            *([] if bypass is None else [mark(BypassMark(on=True, variable=bypass))]),
+            mark_command(began),
+            *([] if self.unheard_port is None else [mark_command(UnheardPortMark(words=self.unheard_port))]),
+            *([] if bypass is None else [mark_command(BypassMark(on=True, variable=bypass))]),
         )
 
     def _note(self, about: Mapping[str, Any]) -> None:
         """Write the driver's answer to hello, about the loaded connector and its installation, into the recording."""
-        self._recorder.ask(*map(mark, loaded_marks(about, self._played)))
+        self._recorder.ask(*map(mark_command, loaded_marks(about, self._played)))
 
     @property
     def _plays(self) -> bool:
@@ -353,18 +356,18 @@ class RecordedDaemon:
             "awaits_compaction": face.data.awaits_compaction,
         }
 
-    def _settle(self, scenario: Scenario, error: str | None, *, part: bool) -> str | None:
+    def _end_recording(self, scenario: Scenario, error: str | None, *, part: bool) -> str | None:
         """End the recording of a scenario. Return the error that broke it off: `error`, or one of the recorder."""
         # From here on requests belong to no scenario: late ones, at the end, or at the next greeting.
         self._between += 1
-        apart = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
+        next_trace = {"op": "trace", "out": str(self._home / "recorder" / f"between-{self._between}.jsonl")}
         faults_off, idle = {"op": "fault_off", "id": None}, {"op": "idle", "timeout_s": IDLE_TIMEOUT_S}
         # An open request gets its line when it ends, or a line that says that it was cut off.
         with contextlib.suppress(KitError):
             self._recorder.ask(faults_off, idle, part=TimePart.OPEN_REQUESTS)
         with contextlib.suppress(KitError):
             error = error or self._recorder.new_failure()
-            self._recorder.ask(mark(ScenarioEndMark(name=scenario.name, error=error, part=part)), apart)
+            self._recorder.ask(mark_command(ScenarioEndMark(name=scenario.name, error=error, part=part)), next_trace)
         return error
 
 

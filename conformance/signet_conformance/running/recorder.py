@@ -90,7 +90,7 @@ class RecorderClient(_Recorder):
 
     def mark(self, kit_mark: KitMark) -> None:
         """Write a mark into the trace."""
-        self.ask(mark(kit_mark))
+        self.ask(mark_command(kit_mark))
 
     def wait_until_idle(self, at_most_s: float) -> None:
         """Wait until no request is open, at most `at_most_s` seconds."""
@@ -135,12 +135,12 @@ def _ask(process: LineProcess, commands: Sequence[Mapping[str, Any]], timeout_s:
     return answers
 
 
-def mark(kit_mark: KitMark) -> dict[str, Any]:
+def mark_command(kit_mark: KitMark) -> dict[str, Any]:
     """The recorder's command for a mark."""
     return {"op": "mark", "name": kit_mark.NAME, "data": kit_mark.data}
 
 
-def asked_model(request: Mapping[str, Any]) -> dict[str, Any]:
+def model_command(request: Mapping[str, Any]) -> dict[str, Any]:
     """The recorder's command for a request of a played host to its model."""
     return {"op": "asked", **request}
 

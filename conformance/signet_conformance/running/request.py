@@ -160,7 +160,7 @@ class DrivenRequest(RunRequest):
         if note is not None:
             tell(RunNote(note))
 
-    def played(self, option: str) -> str:
+    def describe_host(self, option: str) -> str:
         """Describe the host release that is played and newer known ones, or the real one; empty without a host.
 
         `option` is the option that chooses another one.
@@ -171,10 +171,10 @@ class DrivenRequest(RunRequest):
         return find_face(target).describe(option, target.day) if target.kind.has_face else ""
 
     def words(self, option: str) -> Sequence[str]:
-        """Describe the generated sessions and the host that is played; `option` is as for `played`."""
+        """Describe the generated sessions and the host that is played; `option` is as for `describe_host`."""
         why = " (this target's own number: --scenarios N performs N)" if self.sessions_of_target else ""
         words = [f"{self.sessions} generated sessions{why}, seed {self.seed}"] if self.sessions else []
-        return [*words, f"in {printable(played, 600)}"] if (played := self.played(option)) else words
+        return [*words, f"in {printable(host, 600)}"] if (host := self.describe_host(option)) else words
 
     def replay(self, scenario: Path, invocation: Invocation) -> str:
         """Return the command that performs a saved scenario again, with a path from the current folder."""
@@ -192,7 +192,7 @@ class DrivenRequest(RunRequest):
         return f"{command} {invocation.prefix}allow-writes" if self.options.allow_writes and daemon else command
 
 
-def read_recordings(
+def read_judging_request(
     given: RunOptions, target: targets.Target | None, spelt: Spelling, recordings: Sequence[str]
 ) -> RunRequest:
     """Check the options of judging recordings; UsageError and the folder are as for a run."""

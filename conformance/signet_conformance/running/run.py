@@ -30,7 +30,7 @@ from signet_conformance.running.recorded_daemon import RecordedDaemon
 from signet_conformance.running.recorder import append_marks
 from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.scenario_choice import (
-    LastTime,
+    EarlierBreaches,
     cost_s,
     fewest_showing,
     scenarios_of,
@@ -38,7 +38,7 @@ from signet_conformance.running.scenario_choice import (
     waits_at_once,
 )
 from signet_conformance.running.shrinking import Chunk
-from signet_conformance.running.workers import Job, StationWorkers
+from signet_conformance.running.workers import Job, RunWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.trace.marks import ScenarioEndMark, StepMark, marks_of
 from signet_conformance.trace.recordings import delete_recording, recordings_in
@@ -54,7 +54,7 @@ def drive(
     request: DrivenRequest,
     invocation: Invocation,
     tell: progress.Tell,
-    workers: StationWorkers | None = None,
+    workers: RunWorkers | None = None,
     patience: Patience | None = None,
 ) -> Shortfall | None:
     """Perform a run; its folder gets the traces, the results of the generated sessions, and what broke off.
@@ -86,7 +86,7 @@ class _Run:
     request: DrivenRequest
     invocation: Invocation
     on_event: progress.Tell
-    lent_workers: StationWorkers | None
+    lent_workers: RunWorkers | None
     patience: Patience
     performed: dict[str, _Performed] = field(default_factory=dict)
     _telling: threading.Lock = field(default_factory=threading.Lock)
@@ -112,15 +112,15 @@ class _Run:
         """Perform all of it. Returns what broke off, None if nothing did."""
         request, target = self.request, self._target
         with (
-            StationWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch)
+            RunWorkers(target, self._folder, request.daemon, stopwatch=request.stopwatch)
             if self.lent_workers is None
             else nullcontext(self.lent_workers)
         ) as workers:
             scenarios = scenarios_of(request, workers)
             if (only := request.options.only) is not None:
-                last_time = LastTime.of(target)
-                saved = () if request.scenarios else workers.usable(last_time.saved(only))
-                scenarios = self._begin_with(saved, last_time.breached(only), scenarios)
+                earlier = EarlierBreaches.of(target)
+                saved = () if request.scenarios else workers.usable(earlier.saved(only))
+                scenarios = self._begin_with(saved, earlier.breached(only), scenarios)
             self._scenarios = scenarios
             generated = GeneratedSessions(
                 workers=workers,
@@ -208,7 +208,7 @@ class _Run:
         later = sorted(scenarios, key=lambda scenario: scenario.name not in again)
         return [*self._first, *(scenario for scenario in later if scenario.name not in names)]
 
-    def _work(self, workers: StationWorkers, generated: GeneratedSessions) -> None:
+    def _work(self, workers: RunWorkers, generated: GeneratedSessions) -> None:
         request, scenarios = self.request, self._scenarios
         # A part of the scenarios says nothing of coverage.
         few = self._target.real is not None and not self._target.every_scenario
@@ -229,7 +229,7 @@ class _Run:
         busy.sort(key=lambda scenario: -len(scenario.steps))
         idle = [scenario for scenario in scenarios[1:] if waits_s[scenario.name]]
         idle.sort(key=lambda scenario: -waits_s[scenario.name])
-        jobs = [*jobs_of(scenarios[:1]), *_among(generated.jobs(), jobs_of(busy))]
+        jobs = [*jobs_of(scenarios[:1]), *_interleave(generated.jobs(), jobs_of(busy))]
         self._take(workers.work(jobs, jobs_of(idle), waits_at_once(waits_s.values())))
 
     def _job(self, scenario: Scenario, *, part: bool) -> Job[_Performed | Chunk | None]:
@@ -333,7 +333,7 @@ class _Performed:
     error: str | None
 
 
-def _among(
+def _interleave(
     chunks: Sequence[Job[_Performed | Chunk | None]], others: Sequence[Job[_Performed | Chunk | None]]
 ) -> Iterator[Job[_Performed | Chunk | None]]:
     """Yield the chunks with other jobs in between: chunks are drawn one at a time, so two in a row would wait."""

@@ -23,7 +23,7 @@ from signet_conformance.finding import BREACHES, Verdict
 from signet_conformance.outcome.conclusion import Conclusion
 from signet_conformance.reports.ending import scenario_of
 from signet_conformance.running.request import DrivenRequest
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 from signet_conformance.scenarios.scenario import (
     BYPASS,
     Scenario,
@@ -46,7 +46,7 @@ _HIDDEN_S = 5.0
 """About how long the other scenarios of a run take: shorter waits end before them."""
 
 
-def scenarios_of(request: DrivenRequest, workers: StationWorkers) -> Sequence[Scenario]:
+def scenarios_of(request: DrivenRequest, workers: RunWorkers) -> Sequence[Scenario]:
     """Return the scenarios of a run: those of its files, or the scripted ones that can decide the requirements."""
     return workers.usable(deciding(request.scenarios or _usual(request.target), request.options.only))
 
@@ -113,7 +113,7 @@ class _Shown(msgspec.Struct):
     """Requirement to the file of a generated session."""
 
 
-class LastTime:
+class EarlierBreaches:
     """The remembered breaches of one target, in a file. A file that cannot be read or written is ignored."""
 
     def __init__(self, path: Path) -> None:

@@ -101,7 +101,7 @@ class Chunk:
 class FollowUp:
     """The follow-up of breaches, at one recorded daemon.
 
-    `folder` takes the traces of sessions tried, `beside` (the folder of the run) the traces that confirm a breach.
+    `folder` takes the traces of sessions tried, `run_folder` the traces that confirm a breach.
     `failures` is the folder for scenarios that show a breach, made when the first is saved; `replay` returns the
     command that performs such a file again. `only` are the selected requirements, None for all.
     """
@@ -109,7 +109,7 @@ class FollowUp:
     recorded_daemon: RecordedDaemon
     patience: Patience
     folder: Path
-    beside: Path
+    run_folder: Path
     failures: Path
     replay: Callable[[Path], str]
     only: frozenset[str] | None
@@ -129,7 +129,7 @@ class FollowUp:
         known = settled | {breached for breached, _ in chunk.breached}
         scenario, tried = self._shrink(chunk, name, verdict, known) if self.shrinks(verdict) else (original, 0)
         self.shrunk[verdict] += tried > 0
-        again, shown = self._again(scenario, name)
+        again, shown = self._perform_again(scenario, name)
         smaller: int | None = None
         again_differs = shown.get(name) is not verdict
         if (again_differs or shown.keys() - known) and identity(scenario) != identity(original):
@@ -137,12 +137,12 @@ class FollowUp:
             # one.
             smaller, tried = (len(scenario.steps), tried) if again_differs else (None, 0)
             scenario = original
-            again, shown = self._again(scenario, name)
+            again, shown = self._perform_again(scenario, name)
         confirmed = shown.get(name) is verdict
         kept: tuple[Path, ...] = (chunk.traces[first], again)
         also: list[str] = []
         if confirmed:
-            kept = (self._put_beside(again, name, shown, settled),)
+            kept = (self._move_to_run(again, name, shown, settled),)
             also = [n for n, v in shown.items() if v is verdict and n != name and n not in daemon_requirements()]
         settled.update((name, *also))
         path = self._save(_for_requirement(scenario, name), chunk.seed, name)
@@ -165,10 +165,10 @@ class FollowUp:
     def daemon_breach(self, chunks: Sequence[Chunk], name: str, verdict: Verdict, settled: set[str]) -> DaemonBreach:
         """Confirm a breach of the daemon. It is not shrunk: the run is about the connector."""
         first = chunks[0].breached[name, verdict][0]
-        again, shown = self._again(chunks[0].draw()[first], name)
+        again, shown = self._perform_again(chunks[0].draw()[first], name)
         confirmed = shown.get(name) is verdict
         if confirmed:
-            self._put_beside(again, name, shown, settled)
+            self._move_to_run(again, name, shown, settled)
         else:
             delete_recording(again)
         settled.add(name)
@@ -179,7 +179,7 @@ class FollowUp:
         scenario = chunk.draw()[place]
         out = self.folder / f"{scenario.name}-again.jsonl"
         with closing(LiveConnector(self.recorded_daemon, self.patience, self.only)) as connector:
-            again = connector.judged(scenario, out, None)
+            again = connector.perform_and_judge(scenario, out, None)
         path = self._save(scenario, chunk.seed, None)
         confirmed = isinstance(again, str)
         if isinstance(again, str) and connector.watched is not None:
@@ -195,16 +195,16 @@ class FollowUp:
     def _note_broken(self, scenario: Scenario, watched: WatchedDriver, error: str, path: Path) -> None:
         self.broken.append(watched.describe(scenario, error, self.recorded_daemon.target, self.replay(path)))
 
-    def _put_beside(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
+    def _move_to_run(self, trace: Path, name: str, shown: Mapping[str, Verdict], settled: set[str]) -> Path:
         # In the folder of the other traces it is judged and reported like them.
         settled.update(daemon_requirements().keys() & shown.keys())
-        return move_recording(trace, self.beside / f"{name}.jsonl")
+        return move_recording(trace, self.run_folder / f"{name}.jsonl")
 
-    def _again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
+    def _perform_again(self, scenario: Scenario, name: str) -> tuple[Path, Mapping[str, Verdict]]:
         """Perform a scenario with a fresh connector. Return its trace and the breaches in it."""
         out = self.folder / f"{name}-again.jsonl"
         delete_recording(out)
-        judged = LiveConnector(self.recorded_daemon, self.patience, self.only).judged(
+        judged = LiveConnector(self.recorded_daemon, self.patience, self.only).perform_and_judge(
             _for_requirement(scenario, name), out, None
         )
         if isinstance(judged, str):
@@ -220,7 +220,7 @@ class FollowUp:
             def shows(scenario: Scenario) -> bool:
                 nonlocal number
                 number += 1
-                judged = connector.judged(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
+                judged = connector.perform_and_judge(scenario, out, f"{chunk.number}t{name[-3:]}x{number}")
                 delete_recording(out)
                 return (
                     not isinstance(judged, str)

@@ -24,7 +24,7 @@ from signet_conformance.running.performance import DrivenPerformance
 from signet_conformance.running.progress import Tell
 from signet_conformance.running.request import DrivenRequest, Invocation
 from signet_conformance.running.scenario_choice import cost_s, fewest_showing, scenarios_of
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 from signet_conformance.scenarios.scenario import Scenario
 from signet_conformance.targets import Target
 from signet_conformance.targets.sources import SourceFiles
@@ -95,7 +95,7 @@ LoopEvent = StageOver | PassFailed | Waiting | Saved
 
 
 @dataclass(slots=True)
-class Observed:
+class LatestResults:
     """Breaches and calls of the newest recording of each scenario."""
 
     broken: dict[str, set[str]] = field(default_factory=dict)
@@ -131,10 +131,10 @@ class Observed:
 class Pass:
     """One pass: the performed scenarios, and their breaches compared with those `before`."""
 
-    def __init__(self, before: Observed) -> None:
+    def __init__(self, before: LatestResults) -> None:
         self._before = before
         self.performed: set[str] = set()
-        self._results = Observed()
+        self._results = LatestResults()
         self._unclear: dict[str, set[str]] = {}
 
     def add(self, conclusion: Conclusion, *, whole: bool) -> None:
@@ -183,7 +183,7 @@ class Pass:
         where = self._before.broken[name]
         return bool(where) and where <= self.performed and where.isdisjoint(self._unclear.get(name, ()))
 
-    def outcome(self, *, whole: bool) -> Observed:
+    def outcome(self, *, whole: bool) -> LatestResults:
         """Return the breaches and calls that are known after the pass."""
         if whole:
             return self._results
@@ -191,7 +191,7 @@ class Pass:
         broken = {name: set(where) for name, where in now.broken.items()}
         for name in (*changes.still, *changes.unshown):
             broken[name] = broken.get(name, set()) | (before.broken[name] - self.performed)
-        return Observed(
+        return LatestResults(
             broken=broken,
             verdicts={**{name: before.verdicts[name] for name in changes.unshown}, **now.verdicts},
             subjects={**{name: before.subjects.get(name, set()) for name in changes.unshown}, **now.subjects},
@@ -214,7 +214,7 @@ class Loop:
         self._reload = reload
         self._progress = progress
         self._files = SourceFiles(request.target)
-        self._known = Observed()
+        self._known = LatestResults()
         self._stages = 0
 
     @property
@@ -226,7 +226,7 @@ class Loop:
         """Perform passes until KeyboardInterrupt; yield their events."""
         saved: Sequence[Path] = ()
         while True:
-            with StationWorkers(self._request.target, self._request.folder, self._request.daemon) as workers:
+            with RunWorkers(self._request.target, self._request.folder, self._request.daemon) as workers:
                 while True:
                     try:
                         yield from self._pass(workers, saved)
@@ -250,7 +250,7 @@ class Loop:
         self._request = replace(self._request, target=target)
         self._files = SourceFiles(target)
 
-    def _pass(self, workers: StationWorkers, saved: Sequence[Path]) -> Iterator[LoopEvent]:
+    def _pass(self, workers: RunWorkers, saved: Sequence[Path]) -> Iterator[LoopEvent]:
         began = _saved_at(saved)
         scenarios = scenarios_of(self._request, workers)
         known, current = self._known, Pass(self._known)
@@ -288,7 +288,7 @@ class Loop:
                 current = Pass(known)
                 yield over(Stage.WHOLE, performance)
 
-    def _perform(self, workers: StationWorkers, scenarios: tuple[Scenario, ...]) -> DrivenPerformance | None:
+    def _perform(self, workers: RunWorkers, scenarios: tuple[Scenario, ...]) -> DrivenPerformance | None:
         """Perform a stage; all without `scenarios`. Return None if the files changed. Raises KeyboardInterrupt."""
         self._stages += 1
         folder = self._request.folder / f"stage-{self._stages}"

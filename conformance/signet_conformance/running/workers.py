@@ -1,4 +1,4 @@
-"""The workers of a run: threads that perform scenarios side by side, each at its own daemon, without judging."""
+"""The workers of a run: threads that do its jobs in parallel, each with a recorded daemon of its own."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ MOST_WAITING = 6
 """Additional workers for scenarios that mostly wait for answers that a fault delays, one scenario each."""
 
 
-class StationWorkers:
-    """Perform scenarios against one target. A context manager: all processes end with it.
+class RunWorkers:
+    """Do the jobs of a run against one target. A context manager: all processes end with it.
 
     `count` workers share the jobs (default: `_usual_count`, or one if the daemon is not the embedded one, which cannot
     be launched twice). If the kit chooses the count, further workers do the jobs that mostly wait, which need no
@@ -87,7 +87,7 @@ class StationWorkers:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(forks.server())
-            self._stack.callback(self._close_stations)
+            self._stack.callback(self._close_daemons)
             default_port = self._stack.enter_context(DefaultPort())
             for recorded_daemon in self.recorded_daemons:
                 recorded_daemon.unheard_port = default_port.unheard
@@ -99,7 +99,7 @@ class StationWorkers:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _close_stations(self) -> None:
+    def _close_daemons(self) -> None:
         # In parallel: each waits for its children to end.
         with ThreadPoolExecutor(len(self.recorded_daemons)) as closing:
             for future in [closing.submit(recorded_daemon.close) for recorded_daemon in self.recorded_daemons]:

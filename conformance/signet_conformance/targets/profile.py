@@ -284,7 +284,7 @@ def _as_json(value: Any) -> str:
 
 
 def demand_one_place(own: Mapping[str, Any], where: str) -> None:
-    """Raise TargetError for a declaration that the settings make at the top level and, otherwise, below `declared`."""
+    """Raise TargetError for a declaration with one value at the top level and another below `declared`."""
     for name, value in own.get("declared", {}).items():
         if own.get(name, value) != value:
             raise TargetError(

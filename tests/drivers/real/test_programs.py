@@ -58,7 +58,7 @@ def say(*texts: str, **start: Any) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def recorded_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedDaemon]:
     """A daemon with a recorder and a model, for all programs in turn."""
-    home = tmp_path_factory.mktemp("station")
+    home = tmp_path_factory.mktemp("recorded-daemon")
     made = RecordedDaemon(
         targets.load("reference"), "embedded", home, canary="canary-5c1e07", token="sig_sk_" + "51" * 20, model=True
     )

@@ -14,7 +14,7 @@ from typing import Any
 from signet_conformance import targets
 from signet_conformance.outcome.generated_summary import GeneratedBreach, GeneratedSummary
 from signet_conformance.running.generated import GeneratedSessions
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.workers import RunWorkers
 
 BROKEN = Path(__file__).with_name("broken_reference.py")
 
@@ -50,7 +50,7 @@ def generate(
 
     `only` are the requirements that are asked for, None for all.
     """
-    with StationWorkers(target, folder, daemon, count=workers) as run:
+    with RunWorkers(target, folder, daemon, count=workers) as run:
         sessions = GeneratedSessions(
             workers=run,
             count=count,

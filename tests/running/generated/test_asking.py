@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from signet_conformance import targets
-from signet_conformance.running.generated import PerformableSteps, performed_steps
-from signet_conformance.running.workers import StationWorkers
+from signet_conformance.running.generated import PerformableSteps, find_performable_steps
+from signet_conformance.running.workers import RunWorkers
 from signet_conformance.scenarios.features import HALVES, WHOLE_STEPS, possible_steps
 from signet_conformance.trace import Declared
 
@@ -39,22 +39,22 @@ def test_driver_that_does_not_list_its_steps_is_asked_by_trying(
     tmp_path: Path, mode: str, steps: frozenset[str], listed: bool, lacks: str | None
 ) -> None:
     """Halves are generated for a driver that performs them when they are handed over, and for no other."""
-    with StationWorkers(bare(mode), tmp_path, count=1) as workers:
+    with RunWorkers(bare(mode), tmp_path, count=1) as workers:
         (recorded_daemon,) = workers.recorded_daemons
         driver = recorded_daemon.launch({})
         try:
             said = driver.hello()
         finally:
             driver.close()
-        performs = performed_steps(recorded_daemon, said)
+        performs = find_performable_steps(recorded_daemon, said)
     assert (performs.steps, performs.listed) == (steps, listed)
     assert (performs.lacks is None) if lacks is None else (lacks in str(performs.lacks))
 
 
 def test_connector_without_agents_is_asked_too(tmp_path: Path) -> None:
     """Its sessions name none."""
-    with StationWorkers(replace(bare("performs"), declared=Declared()), tmp_path, count=1) as workers:
-        assert performed_steps(workers.recorded_daemons[0], {}).steps == WHOLE_STEPS | HALVES
+    with RunWorkers(replace(bare("performs"), declared=Declared()), tmp_path, count=1) as workers:
+        assert find_performable_steps(workers.recorded_daemons[0], {}).steps == WHOLE_STEPS | HALVES
 
 
 EVERY = WHOLE_STEPS | HALVES

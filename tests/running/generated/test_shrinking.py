@@ -54,7 +54,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
         recorded_daemon=SimpleNamespace(target=targets.load("reference")),
         patience=Patience(),
         folder=tmp_path,
-        beside=tmp_path / "beside",
+        run_folder=tmp_path / "beside",
         failures=tmp_path / "failures",
         replay=str,
         only=None,

@@ -87,7 +87,7 @@ class DaemonSettings:
     workspace: Path | None = None
     """A folder of its own for this daemon, kept at the end; None = a temporary one, removed at the end."""
     version: str = "0.145"
-    """The contract version to answer as: 0.58, 0.145 or 0.205."""
+    """The contract version to answer as, one of `behaviour.VERSIONS`."""
     auth: str = "local"
     """The mode of authentication: local, team or hybrid."""
     allow_remote: bool = False
