@@ -35,7 +35,7 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
 
         def close(self) -> None: ...
 
-        def judged(self, scenario: Scenario, out: Path, apart: str | None) -> Any:
+        def perform_and_judge(self, scenario: Scenario, out: Path, apart: str | None) -> Any:
             # As the recorder does: never over a file, and with the model's side of a scenario performed alone.
             for path in (out, *((out.with_suffix(".model.jsonl"),) if apart is None else ())):
                 path.touch(exist_ok=False)
@@ -54,12 +54,12 @@ def follow_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows: Shows) -> 
         recorded_daemon=SimpleNamespace(target=targets.load("reference")),
         patience=Patience(),
         folder=tmp_path,
-        run_folder=tmp_path / "beside",
+        run_folder=tmp_path / "run",
         failures=tmp_path / "failures",
         replay=str,
         only=None,
     )
-    (tmp_path / "beside").mkdir()
+    (tmp_path / "run").mkdir()
     settled: set[str] = set()
     return after.breach(chunk, SHRUNK, Verdict.WARN, settled), chunk.draw()[original], settled
 
@@ -91,5 +91,5 @@ def test_a_smaller_session_that_breaches_more_alone_is_given_up(
     breach, original, settled = follow_up(tmp_path, monkeypatch, shows)
     assert (breach.confirmed, breach.also, settled) == (True, (), {SHRUNK})
     assert (breach.steps, breach.tried) == (len(original.steps), 0)
-    assert sorted(path.name for path in (tmp_path / "beside").iterdir()) == [f"{SHRUNK}.jsonl", f"{SHRUNK}.model.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [f"{SHRUNK}.jsonl", f"{SHRUNK}.model.jsonl"]
     assert not list(tmp_path.glob("*again*"))
