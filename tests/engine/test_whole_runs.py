@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from signet_conformance.engine import JudgedRun, fold_run, fold_verdicts, folding, judge, judge_run, run_judgements
+from signet_conformance.engine import JudgedRun, fold_run, folding, judge, judge_run, run_judgements
 from signet_conformance.facts.whole_run import WholeRun, refusals
 from signet_conformance.finding import Finding, Judgement, Reason, Verdict
 from signet_conformance.rules.outcome import Outcome
@@ -55,10 +55,10 @@ def test_nothing_anywhere_is_not_applicable() -> None:
     assert judge_run([trace(), trace()]).together[NAME].verdict is Verdict.NOT_APPLICABLE
 
 
-def test_verdicts_are_folded_by_name() -> None:
+def test_a_breach_in_one_trace_is_a_breach_of_the_run() -> None:
     """Each requirement has the first of the folding order that any trace has."""
     judged = [judge(trace(exchange(1, **GOOD)), frozenset({NAME})), judge(trace(exchange(1, **BAD)), frozenset({NAME}))]
-    assert dict(fold_verdicts(judged)) == {NAME: Verdict.FAIL}
+    assert {name: judgement.verdict for name, judgement in fold_run(judged).items()} == {NAME: Verdict.FAIL}
 
 
 def test_only_some_requirements_of_a_run() -> None:

@@ -145,12 +145,31 @@ def test_end_that_the_host_stopped(tmp_path: Path, requirement: str, after: Sequ
     assert (verdict != "WARN") is (how == "stopped")
 
 
+@pytest.mark.parametrize(
+    ("requirement", "bound", "hooks"),
+    [
+        ("SIG-START-005", "start", [START, step("prompt", 1), hook("session-start", answer=STUB), PROMPT]),
+        ("SIG-END-006", "end", [START, step("end", 1), END, step("prompt", 2), AGAIN]),
+    ],
+)
 @pytest.mark.parametrize(("bound_s", "repeated"), [(1.0, False), (2.0, True)])
-def test_start_whose_answer_may_be_read_too_late(tmp_path: Path, bound_s: float, repeated: bool) -> None:
+def test_hook_whose_answer_may_be_read_too_late(
+    tmp_path: Path, requirement: str, bound: str, hooks: Sequence[Item], bound_s: float, repeated: bool
+) -> None:
     """A second passes in its step after the answer, in which a busy machine may let a connector run into its bound."""
-    items = [step("start", 0), START, step("prompt", 1), hook("session-start", answer=STUB), PROMPT]
-    header = {"declared": {**DECLARED, "bounds_s": {"start": bound_s}}}
-    verdict = judge(build(tmp_path / "trace.jsonl", items, header)).judgements["SIG-START-005"].verdict
+    header = {"declared": {**DECLARED, "bounds_s": {bound: bound_s}}}
+    items = [step("start", 0), *hooks]
+    verdict = judge(build(tmp_path / "trace.jsonl", items, header)).judgements[requirement].verdict
+    assert (verdict == "WARN") is repeated
+
+
+@pytest.mark.parametrize(("took_s", "repeated"), [(6.0, False), (2.0, True)])
+def test_end_that_was_answered_as_the_fault_ended(tmp_path: Path, took_s: float, repeated: bool) -> None:
+    """The connector had given it up and its connection was still open, so its repetition is no breach."""
+    late = {**END, "t0": 4.0, "t1": 4.0 + took_s}
+    items = [step("start", 0), START, step("end", 1), late, step("prompt", 2), {**AGAIN, "t0": 11.0}]
+    header = {"declared": {**DECLARED, "bounds_s": {"end": 6.0}}}
+    verdict = judge(build(tmp_path / "trace.jsonl", items, header)).judgements["SIG-END-006"].verdict
     assert (verdict == "WARN") is repeated
 
 

@@ -24,7 +24,6 @@ from signet_conformance.engine.folding import (
     Tally,
     exit_status as exit_status,
     fold_run as fold_run,
-    fold_verdicts as fold_verdicts,
     run_judgements as run_judgements,
 )
 from signet_conformance.engine.pieces import by_pieces

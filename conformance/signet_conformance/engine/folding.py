@@ -187,21 +187,21 @@ class JudgedRun(Struct, frozen=True):
 
 def fold_run(judged: Sequence[JudgedTrace], *, whole: bool = True) -> Mapping[str, Judgement]:
     """The judgement of each requirement over several traces; `whole` is off where traces of the run are missing."""
-    together = {name: _fold_traces(name, judged) for name, _ in fold_verdicts(judged)}
+    names = dict.fromkeys(name for trace in judged for name in trace.judgements)
+    together = {name: _fold_traces([t.judgements[name] for t in judged if name in t.judgements]) for name in names}
     return {**together, **run_judgements(judged)} if whole else together
 
 
-def _fold_traces(name: str, judged: Sequence[JudgedTrace]) -> Judgement:
-    judgements = [trace.judgements[name] for trace in judged]
+def _fold_traces(judgements: Sequence[Judgement]) -> Judgement:
+    """The judgement over several traces of one requirement: the verdict is the first of the folding order."""
     verdict = next(v for v in FOLDING_ORDER if any(j.verdict is v for j in judgements))
     deciding = [j for j in judgements if j.verdict is verdict]
     reasons = ([f.message for f in j.findings[:MAX_FINDINGS]] or [j.message] for j in deciding)
     messages = list(dict.fromkeys(message for each in reasons for message in each))
     subjects = sum(j.subjects for j in judgements)
     message = counted(subjects, "subject") if verdict is Verdict.PASS else _first_three(messages)
-    return Judgement(
-        name, verdict, deciding[0].reason, message, tuple(f for j in deciding for f in j.findings), subjects
-    )
+    findings = tuple(finding for judgement in deciding for finding in judgement.findings)
+    return Judgement(deciding[0].requirement, verdict, deciding[0].reason, message, findings, subjects)
 
 
 _LEFT_OPEN = (Reason.UNDECIDED, Reason.NO_SUBJECT)
@@ -222,13 +222,6 @@ def run_judgements(judged: Sequence[JudgedTrace]) -> Mapping[str, Judgement]:
             tally.run(rule, run)
             judgements[name] = tally.judgement(name)
     return {name: judgement for name, judgement in judgements.items() if judgement.reason is not Reason.NO_SUBJECT}
-
-
-def fold_verdicts(judged: Sequence[JudgedTrace]) -> Iterator[tuple[str, Verdict]]:
-    """The verdict of each requirement over several traces: the first of the folding order that any trace has."""
-    for name in dict.fromkeys(name for trace in judged for name in trace.judgements):
-        verdicts = {trace.judgements[name].verdict for trace in judged if name in trace.judgements}
-        yield name, next(v for v in FOLDING_ORDER if v in verdicts)
 
 
 def exit_status(verdicts: Sequence[Verdict], *, strict: bool = False, recorded: bool = True) -> int:

@@ -139,8 +139,8 @@ class Turn(Struct, frozen=True, dict=True):
         """The text without the parts that a connector may leave out."""
         return plain(self.text)
 
-    def is_said_by(self, call: Call) -> bool:
-        """Whether a prompt holds the words of this turn."""
+    def matches(self, call: Call) -> bool:
+        """Whether a prompt holds the words of this turn and no others."""
         return plain(call.text) == self.plain_text
 
 

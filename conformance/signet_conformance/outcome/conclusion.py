@@ -79,7 +79,7 @@ class Judging:
         """The judged traces that count, in order."""
         self.broken_off: list[JudgedTrace] = []
         """Traces whose scenario was broken off: what they lack says nothing about the connector."""
-        self._tested = False
+        self._was_tested = False
         self._gaps: Counter[Lack] = Counter()
         self._whole = whole
         self._meter = Meter(terms.contract) if measured or terms.least_coverage is not None else None
@@ -103,7 +103,7 @@ class Judging:
         if broke_off(judged.trace) is not None:
             self.broken_off.append(kept)
             return
-        self._tested = self._tested or was_tested(judged.recording)
+        self._was_tested = self._was_tested or was_tested(judged.recording)
         for at, times in lacks_of(judged).items():
             self._gaps[at.lack] += times
         for name, judgement in judged.judgements.items():
@@ -155,7 +155,7 @@ class Judging:
             remarks=tuple(notes),
             _tested=tested,
             _lines=self._lines,
-            _was_tested=self._tested,
+            _was_tested=self._was_tested,
             _gaps=self._gaps,
         )
 

@@ -21,7 +21,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
                 if source == "clear":
                     yield _judge_claimed_clear(recording, call)
                 elif before is None and (clear := _unreported_clear(recording, call)) is not None:
-                    yield _silent_clear(recording, call, clear)
+                    yield breach_of("SIG-START-006", "silent clear", call, clear=clear, recording=recording)
                 elif before is not None and before.operation == END:
                     says_clear = before.body.get("reason") == "clear"
                     yield PASS if says_clear else _judge_restart(recording, call, before, source)
@@ -30,7 +30,7 @@ def cleared_context_is_said(recording: Recording) -> Iterator[Outcome]:
             before = call
 
 
-def _last_clear(recording: Recording, step: StepMark | None) -> StepMark | None:
+def _opening_clear(recording: Recording, step: StepMark | None) -> StepMark | None:
     """The clear that opened the session of a step last; None if another step opened it."""
     openings = [] if step is None else recording.timeline.openings(step)
     opened = [mark for mark in openings if not recording.timeline.was_skipped(mark)]
@@ -41,7 +41,7 @@ def _breach_of_going_on(recording: Recording, hooks: Sequence[Call], before: Cal
     """The breach of a session that goes on after a clear as if nothing had happened: no end or start reports it."""
     timeline = recording.timeline
     step = timeline.own_step(prompt)
-    clear = _last_clear(recording, step)
+    clear = _opening_clear(recording, step)
     if step is None or step.step != StepName.PROMPT or clear is None:
         return
     starts = [call for call in hooks if call.operation == START and call.seq < clear.seq]
@@ -91,7 +91,7 @@ def _is_ended_by_a_clear(recording: Recording, start: Call, clears: Sequence[Ste
 
 def _unreported_clear(recording: Recording, call: Call) -> StepMark | None:
     """The clear before the first start of a key, if the host did not report the end that it made; else None."""
-    clear = _last_clear(recording, recording.timeline.own_step(call))
+    clear = _opening_clear(recording, recording.timeline.own_step(call))
     if clear is None:
         return None
     left = (mark for mark in recording.marks(SessionKeyMark) if mark.end_untold and mark.session == clear.session)
@@ -103,11 +103,6 @@ def _unreported_clear(recording: Recording, call: Call) -> StepMark | None:
     return None if recording.timeline.switches.any_between(clear.seq, call.seq) else clear
 
 
-def _silent_clear(recording: Recording, call: Call, clear: StepMark) -> Outcome:
-    """The breach of a start after a clear that does not say so, if the host reports no end either."""
-    return breach_of("SIG-START-006", "silent clear", call, clear=clear, recording=recording)
-
-
 def _judge_restart(recording: Recording, call: Call, end: Call, source: str | None) -> Outcome:
     """A start after an end of its key, if neither says "clear"."""
     step = recording.timeline.own_step(call)
@@ -117,7 +112,7 @@ def _judge_restart(recording: Recording, call: Call, end: Call, source: str | No
         return undecided(call, end, message="without a source it is unknown whether the context was cleared")
     clears = step.step == StepName.CLEAR and not recording.timeline.was_skipped(step)
     # The session may have been ended by a clear, and be opened anew only in a later step.
-    clear = _last_clear(recording, step)
+    clear = _opening_clear(recording, step)
     if not clears and (clear is None or recording.timeline.step_at(end.seq) != clear):
         return PASS
     if not clears and (why := lost_between(recording, end.seq, call.seq, call.key)):
@@ -190,7 +185,7 @@ def _is_of_the_clear(recording: Recording, end: Call) -> bool:
     earlier key may report an earlier clear.
     """
     step = recording.timeline.step_at(end.seq)
-    clear = _last_clear(recording, step)
+    clear = _opening_clear(recording, step)
     if step is None or clear is None:
         return False
     ends = [call for call in recording.of(END) if recording.timeline.session_of(call.key) == step.session]

@@ -87,7 +87,7 @@ class Conversations:
     def _foreign_turn(self, call: Call, sent: Sequence[Turn], own: Counter[Turn], session: str) -> Finding | None:
         known = {words for _, words in own}
         others = {
-            words: name
+            words
             for name, turns in self._turns.items()
             if not self._timeline.are_related(name, session)
             for _, words in turns

@@ -40,7 +40,7 @@ def excuse_breach(requirement: str, finding: Finding, recording: Recording, brok
     entry = requirements().get(requirement)
     if entry is None or finding.verdict not in (Verdict.FAIL, Verdict.WARN):
         return finding
-    compares_steps = entry.compares_steps or finding.fold in _FOLDS_TOLD_BY_STEPS
+    compares_steps = entry.compares_steps or finding.fold in _FOLDS_COMPARING_STEPS
     if compares_steps and max(finding.exchanges, default=inf) > recording.timeline.first_after_lost_steps:
         message = f"{finding.message}; but marks of steps are missing in the recording"
         return undecided(*_calls_of(finding, recording), message=message, fold=finding.kind)
@@ -63,7 +63,7 @@ def excuse_breach(requirement: str, finding: Finding, recording: Recording, brok
     return _resting_on_the_daemon(entry.rests_on, finding, recording, broken)
 
 
-_FOLDS_TOLD_BY_STEPS = frozenset({"not cleared", "silent clear", "unheard clear"})
+_FOLDS_COMPARING_STEPS = frozenset({"not cleared", "silent clear", "unheard clear"})
 
 
 def _sent_by_another_installation(finding: Finding, recording: Recording) -> Finding | None:
@@ -207,6 +207,15 @@ _LATE = 0.8
 """The part of its bound after which a connector may have given up although the answer was still delivered."""
 
 
+def _may_be_given_up(recording: Recording, call: Call, bound: str) -> str | None:
+    """That the connector may have given a call up before it read the answer; None if the answer came early enough."""
+    bound_s = recording.declared.bounds_s.get(bound)
+    waited_s = max(call.took_s, _idle_s(recording, call))
+    if bound_s is None or waited_s < bound_s * _LATE:
+        return None
+    return f"the first {bound} took {waited_s:.1f} s, after which the connector may have given it up"
+
+
 def _idle_s(recording: Recording, call: Call) -> float:
     """The seconds from a call of a step to the next mark: how late a busy connector may read its answer."""
     if recording.timeline.step_at(call.seq) is None:
@@ -217,15 +226,19 @@ def _idle_s(recording: Recording, call: Call) -> float:
 def _reset_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
     """Why the daemon may not have heard of a session's new beginning, or the connector of its start."""
     again, before = calls
-    bound_s = recording.declared.bounds_s.get("start")
-    waited_s = max(before.took_s, _idle_s(recording, before))
-    if bound_s is not None and waited_s >= bound_s * _LATE:
-        return f"the first start took {waited_s:.1f} s, after which the connector may have given it up"
+    if (given_up := _may_be_given_up(recording, before, "start")) is not None:
+        return given_up
     if (why := _lost_between_its_calls(recording, calls)) is not None:
         return f"{why}, and its end may be lost"
     between = (hook for hook in recording.earlier(again) if hook.seq > before.seq and hook.operation == COMPLETE)
     spoilt = any(hook.fault is not None and not hook.accepted for hook in between)
     return "a fault kept the compaction in between from the daemon" if spoilt else None
+
+
+def _end_is_unheard(recording: Recording, calls: Sequence[Call]) -> str | None:
+    """Why the connector may not have heard the answer of the first of two ends, or a hook in between may be lost."""
+    lost = _lost_between_its_calls(recording, calls)
+    return f"{lost}: it may be lost" if lost is not None else _may_be_given_up(recording, calls[1], "end")
 
 
 def _lost_since_the_hook_before(recording: Recording, calls: Sequence[Call]) -> str | None:
@@ -283,7 +296,7 @@ EXCUSES: Mapping[str, Excuse] = {
     "SIG-PROMPT-006": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
     "SIG-END-002": Excuse(_lost_start, of=("unused key",)),
     "SIG-END-005": Excuse(_end_is_unseen, "not ended, and {why}", names=slice(-1, None)),
-    "SIG-END-006": Excuse(_lost_between_its_calls, "{why}: it may be lost"),
+    "SIG-END-006": Excuse(_end_is_unheard),
     "SIG-END-007": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
     "SIG-END-009": Excuse(_lost_between_its_calls, "{why}: a start may be lost"),
     "SIG-END-010": Excuse(_lost_or_unreported, of=("never ended",)),

@@ -219,4 +219,4 @@ def _prompts(recording: Recording) -> Iterator[_Use]:
             continue
         if turn.step.step == StepName.PROMPT:
             prompts = (call for call in turn.prompts if call.accepted and call.key is not None)
-            yield from (_Use(session, call, by_prompt=True) for call in prompts if turn.is_said_by(call))
+            yield from (_Use(session, call, by_prompt=True) for call in prompts if turn.matches(call))

@@ -60,6 +60,8 @@ def key_keeps_its_agent(recording: Recording) -> Iterator[Outcome]:
 
 def _judge_agent(call: Call, agent: str, wanted: Collection[str]) -> Outcome | None:
     """Judge the agent as which a call runs. Return None if it is not one of the wanted ones."""
+    if not wanted:
+        return undecided(call, message="no agent is declared for the trace")
     if agent in wanted:
         return PASS
     if facts.REDACTION in agent or any(facts.REDACTION in other for other in wanted):
@@ -86,7 +88,7 @@ def call_runs_as_the_declared_agent(recording: Recording) -> Iterator[Outcome]:
         own = {session_agent[call.key]} if call.key in session_agent else declared
         agents = _wanted_agents(recording, call, own)
         wanted = " or ".join(sorted(agents))
-        yield _judge_declared(call, agents) or breach_of(
+        yield _judge_agent(call, call.agent, agents) or breach_of(
             "SIG-AGENT-002", "another agent", call, received=_as_sent(call), wanted=wanted
         )
 
@@ -95,13 +97,6 @@ def _wanted_agents(recording: Recording, call: Call, declared: Collection[str]) 
     """The agents as which a call may run: the one that steps name, or else the declared ones."""
     marked = recording.timeline.agent_for(call)
     return declared if marked is None else {marked}
-
-
-def _judge_declared(call: Call, wanted: Collection[str]) -> Outcome | None:
-    """Judge the agent as which a call runs. Return None if it is not one of the wanted ones."""
-    if not wanted:
-        return undecided(call, message="no agent is declared for the trace")
-    return _judge_agent(call, call.agent, wanted)
 
 
 def body_agent_agrees_with_the_key(recording: Recording) -> Iterator[Outcome]:
@@ -143,7 +138,7 @@ def memory_is_read_as_the_declared_agent(recording: Recording) -> Iterator[Outco
             continue
         agents = _wanted_agents(recording, call, declared)
         wanted = " or ".join(sorted(agents))
-        yield _judge_declared(call, agents) or breach_of(
+        yield _judge_agent(call, call.agent, agents) or breach_of(
             "SIG-AGENT-006", "another agent", call, received=call.query.get("agentId"), wanted=wanted
         )
 

@@ -45,7 +45,7 @@ def repeated_prompts(recording: Recording) -> Iterator[Finding]:
 
     If marks show that the user said it again, it is no repeat.
     """
-    said_in = {call.seq: turn for turn in recording.timeline.turns for call in turn.prompts if turn.is_said_by(call)}
+    said_in = {call.seq: turn for turn in recording.timeline.turns for call in turn.prompts if turn.matches(call)}
     for hooks in recording.hooks_of.values():
         for before, call in pairwise(hooks):
             first, second = said_in.get(before.seq), said_in.get(call.seq)
@@ -111,8 +111,8 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
     if not text or turn.plain_text in text:
         return None
     own = [t for t in timeline.turns if t.step.seq < turn.step.seq and t.step.session == timeline.session_of(call.key)]
-    said = [each for each in own if each.is_said_by(call)]
-    if len(said) != 1 or any(said[0].is_said_by(prompt) for prompt in said[0].prompts):
+    said = [each for each in own if each.matches(call)]
+    if len(said) != 1 or any(said[0].matches(prompt) for prompt in said[0].prompts):
         return None
     step, until = said[0].step, turn.step.seq
     disturbed = timeline.switches.any_between(step.seq, until) or timeline.start_was_disturbed(step)
@@ -124,7 +124,7 @@ def _earlier_turn(recording: Recording, turn: Turn, call: Call) -> Turn | None:
 def _submission_in_own_session(recording: Recording, turn: Turn, call: Call) -> Call | None:
     """The submission in the turn's own session that a call repeats in an unrelated one, whose user did not say it."""
     owner = recording.timeline.session_of(call.key)
-    if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.is_said_by(call):
+    if owner is None or recording.timeline.are_related(owner, turn.step.session) or not turn.matches(call):
         return None
     if any(plain(mark.text) == turn.plain_text for mark in recording.timeline.steps_of(owner)):
         return None
@@ -185,7 +185,7 @@ def _start_of_its_turn(recording: Recording, call: Call) -> Call | None:
     A prompt belongs to a turn if it has the user's words there, and no prompt of that turn has a key.
     """
     turn = recording.timeline.turn_of(call)
-    if turn is None or turn.step.session is None or not turn.is_said_by(call):
+    if turn is None or turn.step.session is None or not turn.matches(call):
         return None
     if any(each.key is not None for each in turn.prompts):
         return None

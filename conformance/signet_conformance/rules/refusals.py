@@ -135,13 +135,12 @@ def _judge_repeat(call: Call, before: Call, gap: float, gap_before: float | None
 def _retry_after(call: Call) -> float | None:
     """The seconds that an answer asks the client to wait; None without a readable number or date."""
     response = call.exchange.response
-    value = None if response is None else response.header("retry-after")
-    if value is None:
+    if response is None or (value := response.header("retry-after")) is None:
         return None
     try:
         seconds = float(value)
     except ValueError:
-        return _until(value, response.header("date") if response is not None else None)
+        return _until(value, response.header("date"))
     return seconds if 0 <= seconds < 1e9 else None
 
 

@@ -188,7 +188,7 @@ def claim_only_is_recovery(recording: Recording) -> Iterator[Outcome]:
 
 def old_key_ends_before_the_new_starts(recording: Recording) -> Iterator[Outcome]:
     """If a session replaces another, the old key is ended before the new one is started."""
-    yield from _Switches(recording).outcomes()
+    yield from _Replacements(recording).outcomes()
     yield from _starts_after_another_end(recording)
 
 
@@ -209,7 +209,7 @@ def _starts_after_another_end(recording: Recording) -> Iterator[Outcome]:
         last = call
 
 
-class _Switches:
+class _Replacements:
     """The starts of a recording after a hook of another key, each compared with the sessions that are open then."""
 
     def __init__(self, recording: Recording) -> None:

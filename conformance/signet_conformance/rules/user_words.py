@@ -1,4 +1,4 @@
-"""Requirements on the user's words: prompts contain them unchanged, and transcripts give the user no other words."""
+"""SIG-PROMPT-010, a prompt is that of the current turn, and SIG-END-013, transcripts give the user no other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requirement on the words of a turn: a prompt brings them unchanged, in the user's own session."""
+"""SIG-PROMPT-012: a prompt brings the words of its turn unchanged, in the session in which the user said them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _may_be_started_late(recording: Recording, call: Call, speaker: str | None) 
     if call.key in timeline.reported_sessions or any(timeline.session_of(key) == speaker for key in recording.hooks_of):
         return False
     said = ((turn, prompt) for turn in timeline.turns for prompt in turn.prompts if prompt.key == call.key)
-    return not any(turn.is_said_by(prompt) and turn.step.session != speaker for turn, prompt in said)
+    return not any(turn.matches(prompt) and turn.step.session != speaker for turn, prompt in said)
 
 
 def text_pointer(call: Call) -> str:

@@ -77,7 +77,7 @@ def turn_of_text(recording: Recording, text: InjectedText) -> ModelTurn | None:
     turn = next(after, None)
     if turn is None or text.call.operation == START:
         return turn
-    return turn if turn.low < text.call.seq and turn.is_said_by(text.call) else None
+    return turn if turn.low < text.call.seq and turn.is_contained_in(text.call) else None
 
 
 def _distinct_texts(recording: Recording) -> Iterator[InjectedText]:

@@ -40,7 +40,7 @@ def prompt_context_is_before_the_model(recording: Recording) -> Iterator[Outcome
     """The first request of a turn holds the text that its prompt hook injected."""
     for text in (each for each in given.injected_texts(recording) if each.call.operation == PROMPT):
         turn = next((t for t in asking_turns(recording, text.session) if t.low < text.call.seq < t.high), None)
-        if turn is not None and turn.is_said_by(text.call):
+        if turn is not None and turn.is_contained_in(text.call):
             yield from _judge_first_request(recording, text, turn, turn.main)
 
 

@@ -51,8 +51,8 @@ class ModelTurn(Struct, frozen=True, dict=True):
         """Whether the turn's own request may be among those of which no text was recorded."""
         return any(not request.whole for request in self.asked)
 
-    def is_said_by(self, call: Call) -> bool:
-        """Whether a prompt holds what was said in this turn, with whatever the host puts around it."""
+    def is_contained_in(self, call: Call) -> bool:
+        """Whether a prompt contains the words of this turn; a host may put other text around them."""
         sent, said = plain(call.text), plain(self.text)
         return sent == said or (len(said) >= SHORTEST_TEXT and said in sent)
 
@@ -148,7 +148,7 @@ def prompt_hook_comes_first(recording: Recording) -> Iterator[Outcome]:
     bound = recording.declared.bounds_s.get("prompt")
     for turn in turns(recording):
         hooks = [c for c in recording.of(PROMPT) if turn.low < c.seq < turn.high]
-        hook = next(filter(turn.is_said_by, hooks), None)
+        hook = next(filter(turn.is_contained_in, hooks), None)
         if hook is None or not turn.main:
             continue
         first = turn.main[0]
