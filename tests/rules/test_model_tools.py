@@ -27,6 +27,11 @@ TOLD = [
     ("found", '{"results": [], "memories": [{"text": "something else"}]}', Verdict.INCONCLUSIVE),
     ("found", '{"query": "Atlas deploys"}', Verdict.INCONCLUSIVE),
     ("found", "[1 result, see panel]", Verdict.INCONCLUSIVE),
+    ("two", "1. Atlas deploys happen on Friday. Nothing else.", Verdict.PASS),
+    ("two", "1. Mira approves refunds above 500 EUR. Nothing else.", Verdict.PASS),
+    ("two", "1. Only Beacon asks Jon instead. Nothing else.", Verdict.PASS),
+    ("two", "No memories found.", Verdict.WARN),
+    ("marked as failed", "Hm.", Verdict.WARN),
     ("nothing", "No memories found.", Verdict.INCONCLUSIVE),
     ("refused", "No memories found.", Verdict.WARN),
     ("refused", '{"error": "the daemon answered 500"}', Verdict.PASS),
@@ -47,6 +52,10 @@ def test_the_result_of_a_recall_is_compared_with_the_answer(
     items[-1]["request"]["body"]["messages"][-1]["content"][0]["content"] = result
     if answer == "nothing":
         items[-2]["response"]["body"]["results"] = []
+    if answer == "two":
+        other = "Mira approves refunds above 500 EUR.\nOnly Beacon asks Jon instead of her."
+        items[-2]["response"]["body"]["results"].append({"id": "m-2", "content": other})
+    items[-1]["request"]["body"]["messages"][-1]["content"][0]["is_error"] = answer == "marked as failed"
     if answer == "refused":
         items[-2]["response"] = {"status": 500, "body": {"error": "no"}}
     assert of(tmp_path, 7, items).verdict is verdict
@@ -221,6 +230,45 @@ DEEDS = [
 ]
 
 
+FORGOTTEN = ("forget", {"ids": [ROW, "m-77"], "mode": "execute"})
+MODIFIED = ("modify", {"patches": [{"id": ROW, "content": "The export failed."}], "reason": "it moved"})
+BATCHES = [
+    (FORGOTTEN, 503, "Done.", Verdict.WARN),
+    (FORGOTTEN, 503, "Failed to forget them.", Verdict.PASS),
+    (FORGOTTEN, 200, "Failed to forget them.", Verdict.NOT_APPLICABLE),
+    (MODIFIED, 503, "Updated.", Verdict.WARN),
+    (MODIFIED, 503, "Updated. It says now: The export failed.", Verdict.WARN),
+    (MODIFIED, 503, "The memory could not be updated.", Verdict.PASS),
+    (MODIFIED, 200, "The memory could not be updated.", Verdict.NOT_APPLICABLE),
+]
+
+
+@pytest.mark.parametrize(("sent", "status", "result", "verdict"), BATCHES)
+def test_the_result_of_a_batch_is_compared_with_its_refusal(
+    sent: tuple[str, dict[str, Any]], status: int, result: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """The model reads of a failure if the whole batch was refused; an accepted batch is not judged."""
+    route, body = sent
+    request = {"method": "POST", "path": f"/api/memory/{route}", "body": body}
+    answer = {"total": 1, "results": []} if status == 200 else BUSY
+    call = {"request": request, "response": {"status": status, "body": answer}}
+    assert of(tmp_path, 7, using("memory_tool", body, call, result)).verdict is verdict
+
+
+def test_an_id_is_no_report_of_a_failure(tmp_path: Path) -> None:
+    """The result may repeat an id that reads like a status."""
+    items = using("memory_tool", {"id": "m-404"}, forgetting("m-404"), "Memory m-404 forgotten.")
+    assert of(tmp_path, 7, items).verdict is Verdict.WARN
+
+
+def test_the_last_of_several_answers_is_described(tmp_path: Path) -> None:
+    """A connector that asks again reports the last answer."""
+    *items, told = using("memory_tool", {"id": ROW}, forgetting(ROW), "Done.")
+    lost = forgetting(ROW) | {"response": None, "error": {"kind": "upstream_reset"}}
+    (finding,) = of(tmp_path, 7, [*items, lost, told]).findings
+    assert finding.message == "the daemon did not answer, but the model is told that it was done"
+
+
 @pytest.mark.parametrize(("method", "status", "answer", "result", "verdict"), DEEDS)
 def test_the_result_of_a_tool_with_an_id_is_compared_with_the_answer(
     method: str, status: int | None, answer: Any, result: str, verdict: Verdict, tmp_path: Path
@@ -256,6 +304,7 @@ ODD_SHAPE = {"fault": {"kind": "shape"}, "response": {"status": 200, "body": {"r
 NOT_SHOWN = {
     "of several memories one": [forgetting(ROW, 200), forgetting("m-77")],
     "memories by a query": [{"request": BY_QUERY, "response": {"status": 503, "body": BUSY}}],
+    "a memory that the tool was not given": [forgetting(ROW), forgetting("m-78")],
     "a memory, by an answer of another shape": [forgetting(ROW, **ODD_SHAPE)],
 }
 
@@ -437,3 +486,15 @@ def test_a_tools_result_is_read_in_every_format(api: str, tmp_path: Path) -> Non
         "responses": ({"input": responses}, "/v1/responses"),
     }[api]
     assert of(tmp_path, 7, asking(7, model(body, path))).verdict is Verdict.WARN
+
+
+def test_each_result_of_a_chained_conversation_is_compared(tmp_path: Path) -> None:
+    """A request that names the one before it repeats no earlier result."""
+    items: list[Any] = example(7)[:-2]
+    items[-1] = model({"input": ASKED}, "/v1/responses")
+    for row in (ROW, "m-77"):
+        use = {"type": "function_call", "call_id": f"call-{row}", "name": "memory_tool", "arguments": {"id": row}}
+        result = {"type": "function_call_output", "call_id": f"call-{row}", "output": "Done."}
+        given = [{"role": "user", "content": ASKED}, use, result]
+        items += [forgetting(row), model({"input": given, "previous_response_id": "r-1"}, "/v1/responses")]
+    assert len(of(tmp_path, 7, items).findings) == 2

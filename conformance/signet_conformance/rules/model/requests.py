@@ -183,10 +183,15 @@ class ModelCall(Struct, frozen=True, dict=True):
         response = self.exchange.response
         return response is not None and 200 <= response.status < 300
 
+    @property
+    def context_texts(self) -> list[str]:
+        """The texts of system and users, in order, without the model's own words and tool results."""
+        return [part.text for part in self.parts if part.role in ("system", "user")]
+
     @cached_property
     def context(self) -> str:
-        """System and user text as plain words, without the model's own words and tool results."""
-        return padded(part.text for part in self.parts if part.role in ("system", "user"))
+        """The words of `context_texts`."""
+        return padded(self.context_texts)
 
     @cached_property
     def everything(self) -> str:
@@ -206,7 +211,7 @@ class ModelCall(Struct, frozen=True, dict=True):
     @property
     def excerpt(self) -> str:
         """The last four texts of system and users, for people: each in at most 120 characters."""
-        texts = [" ".join(part.text.split()) for part in self.parts if part.role in ("system", "user")]
+        texts = [" ".join(text.split()) for text in self.context_texts]
         return " | ".join(text if len(text) <= 120 else f"{text[:119]}…" for text in texts[-4:])
 
     @property

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from signet_conformance import facts
 from signet_conformance.facts import Call, Recording
-from signet_conformance.files.json_values import parse_object, text_in
+from signet_conformance.files.json_values import objects_in, parse_object, text_in
 from signet_conformance.rules.model.given import answers_before
 from signet_conformance.rules.model.requests import (
     ModelCall,
@@ -85,22 +84,18 @@ def _judge_tools_of_one_memory(recording: Recording, turn: ModelTurn) -> Iterato
     for before, request in pairwise(turn.main):
         known = [] if request.chained else list(results(before))
         new = list(results(request))[len(known) :]
-        calls = [
-            call
-            for call in recording.of(*_BY_ID)
-            if turn.low < call.seq < turn.high and before.t0 <= call.t0 <= request.t0
-        ]
+        calls = [call for call in recording.of(*_BY_ID) if before.t0 <= call.t0 <= request.t0]
         if len(new) != 1 or not calls:
             continue
         (use, part) = new[0]
         ids = [plain_words(identifier) for call in calls for identifier in _ids_of(call)]
-        last = calls[-1]
         done = {_is_done(call) for call in calls}
         if ids and all(_used_for(use, each) for each in ids) and len(done) == 1 and None not in done:
             text = plain_words(part.text)
-            for words in (*ids, *(plain_words(text_in(call.body.get("content"))) for call in calls)):
+            bodies = [body for call in calls for body in (call.body, *objects_in(call.body.get("patches")))]
+            for words in (*ids, *(plain_words(text_in(body.get("content"))) for body in bodies)):
                 text = _without(text, words)
-            yield _judge_result(last, request, part, _UNCHANGED.sub("failed", text))
+            yield _judge_result(calls[-1], request, part, _UNCHANGED.sub("failed", text))
 
 
 def _without(text: str, repeated: str) -> str:
@@ -130,8 +125,10 @@ def _is_done(call: Call) -> bool | None:
 
 
 def _describe_answer(call: Call) -> str:
-    if call.status is None or not call.delivered:
-        return "the daemon did not answer" if call.status is None else "the daemon did not answer in time"
+    if call.status is None:
+        return "the daemon did not answer"
+    if not call.delivered:
+        return "the daemon did not answer in time"
     return f"the daemon answered {call.status}{' with nothing of use' if call.status < 300 else ''}"
 
 
@@ -227,16 +224,15 @@ def _lists_nothing(text: str) -> bool:
 
 def _names_the_row(call: Call, part: SaidPart) -> bool:
     """Whether a result holds the id that the daemon gave the saved memory."""
-    identifier = call.answer_value("id")
-    return isinstance(identifier, str) and bool(words := plain_words(identifier)) and says(words, padded([part.text]))
+    words = plain_words(text_in(call.answer_value("id")))
+    return bool(words) and says(words, padded([part.text]))
 
 
 def _contents(call: Call) -> Sequence[tuple[str, ...]]:
     """The marker lines of each memory that was recalled."""
-    answer: Mapping[str, Any] = call.answer or {}
-    rows: list[Any] = next((answer[n] for n in ("results", "memories") if isinstance(answer.get(n), list)), [answer])
-    contents = (row.get("content") for row in rows if isinstance(row, dict))
-    return [lines for text in contents if isinstance(text, str) and (lines := marker_lines(text))]
+    found = (call.answer_value(name) for name in ("results", "memories"))
+    rows = next((value for value in found if isinstance(value, list)), [call.answer])
+    return [lines for row in objects_in(rows) if (lines := marker_lines(text_in(row.get("content"))))]
 
 
 _OFFLINE = re.compile(
@@ -251,32 +247,35 @@ _IDENTITY = ("agent instructions", "identity", "soul")
 
 def unheard_start_is_told_as_that(recording: Recording) -> Iterator[Outcome]:
     """After a late or failed start or prompt, the model gets no word that the daemon is away and no other identity."""
-    for call in recording.of(facts.START, facts.PROMPT, cut=True):
+    for call in recording.of(facts.START, facts.PROMPT):
         session = recording.timeline.session_of(call.key)
-        if session is None or (call.accepted and call.error is None and call.fault is None):
+        if session is None or (call.accepted and call.fault is None):
             continue
-        later = [turn for turn in turns_of(recording, session) if turn.high > call.seq]
-        request = next((each for turn in later[:1] for each in turn.main if each.t0 >= call.t0), None)
-        if request is None or later[0].low > _next_answered_start(recording, call):
-            continue
-        yield _offline_claim(recording, later[0], call, request) or _other_identity(recording, call, request) or PASS
+        request = _next_request(recording, session, call)
+        if request is not None:
+            said = padded(mark.text or "" for mark in recording.timeline.steps_of(session))
+            known = f"{answers_before(recording, session, request.t0)}|{said}"
+            yield (
+                _offline_claim(recording, call, request, known)
+                or _other_identity(recording, call, request, known)
+                or PASS
+            )
 
 
-def _next_answered_start(recording: Recording, call: Call) -> int:
-    """The number of the next answered start of the same session: from then on the model may know better."""
-    starts = (
-        each.seq for each in recording.of(facts.START) if each.key == call.key and each.accepted and each.fault is None
-    )
-    return min((seq for seq in starts if seq > call.seq), default=call.seq + 10**9)
+def _next_request(recording: Recording, session: str, call: Call) -> ModelCall | None:
+    """The first request of a session's next turn after a call; None if the session is started again before."""
+    turn = next((turn for turn in turns_of(recording, session) if turn.high > call.seq), None)
+    starts = [each.seq for each in recording.of(facts.START) if each.key == call.key]
+    if turn is None or any(call.seq < seq < turn.low for seq in starts):
+        return None
+    return next((each for each in turn.main if each.t0 >= call.t0), None)
 
 
-def _offline_claim(recording: Recording, turn: ModelTurn, call: Call, request: ModelCall) -> Outcome | None:
-    if not call.is_answered(200, 300):
-        return None  # no answer or an error, after which a harness may call the daemon unreachable
-    said = [mark.text or "" for mark in recording.timeline.steps_of(turn.session)]
-    known = f"{answers_before(recording, str(turn.session), request.t0)}|{padded(said)}"
-    given = [part.text for part in request.parts if part.role in ("system", "user")]
-    for line in (line for text in given for line in text.splitlines()):
+def _offline_claim(recording: Recording, call: Call, request: ModelCall, known: str) -> Outcome | None:
+    asked = recording.of(facts.START, facts.PROMPT, facts.HEALTH)
+    if any(_is_away(each) for each in asked if each.seq >= call.seq and each.t0 <= request.t0):
+        return None
+    for line in (line for text in request.context_texts for line in text.splitlines()):
         words = plain_words(line)
         claims_absence = _OFFLINE.search(words) and _OF_MEMORY.search(words) and not says(words, known)
         if claims_absence and not _was_said_undisturbed(recording, words, call):
@@ -284,44 +283,43 @@ def _offline_claim(recording: Recording, turn: ModelTurn, call: Call, request: M
     return None
 
 
+def _is_away(call: Call) -> bool:
+    """Whether a harness may call the daemon unreachable: a call got an error, no answer, or a part of one."""
+    return not call.is_answered(200, 300) or call.error == "upstream_reset"
+
+
 def _was_said_undisturbed(recording: Recording, words: str, call: Call) -> bool:
     """Whether the model was told a line before anything went wrong, as in instructions for when the daemon is away."""
     switches = (*recording.marks(FaultMark), *recording.marks(OutageMark))
-    switched = [recording.mark_times[mark.seq] for mark in switches if mark.is_on]
+    switched = [recording.mark_times[mark.seq] for mark in switches]
     spoilt = [each.t0 for each in recording.calls if each.fault is not None or each.error is not None]
     until = min([call.t0, *switched, *spoilt])
     return any(says(words, each.everything) for each in model_requests(recording) if each.t0 < until)
 
 
-def _other_identity(recording: Recording, call: Call, request: ModelCall) -> Outcome | None:
+def _other_identity(recording: Recording, call: Call, request: ModelCall, known: str) -> Outcome | None:
     """The breach of a request that gives the model another identity than the daemon gives the same agent."""
-    starts = [
-        each for each in recording.of(facts.START) if each.accepted and each.fault is None and each.agent == call.agent
-    ]
-    known = {
-        heading: words
-        for each in starts
-        for heading, words in _sections(str((each.answer or {}).get("inject", ""))).items()
-    }
-    for part in request.parts:
-        for heading, lines in _sections(part.text).items() if part.role in ("system", "user") else ():
-            if heading in known and known[heading] and lines and not set(known[heading]) & set(lines):
-                told = lines[0][:200]
-                own = known[heading][0][:200]
-                return breach_of(
-                    "SIG-MODEL-013", "another identity", call, asked=[request], received=told, heading=heading, own=own
-                )
+    starts = [each for each in recording.of(facts.START) if each.agent == call.agent]
+    sent = [section for each in starts for section in _sections(text_in(each.answer_value("inject")))]
+    for heading, lines in (section for text in request.context_texts for section in _sections(text)):
+        own = [line for name, own_lines in sent if name == heading for line in own_lines]
+        told = [line for line in lines if not says(line, known)]
+        if own and told and not set(own) & set(lines):
+            return breach_of(
+                "SIG-MODEL-013",
+                "another identity",
+                call,
+                asked=[request],
+                received=told[0][:200],
+                heading=heading,
+                own=own[0][:200],
+            )
     return None
 
 
-def _sections(text: str) -> dict[str, Sequence[str]]:
-    """The lines under each heading that tells an identity, in plain words."""
-    found: dict[str, Sequence[str]] = {}
-    headings = list(_HEADING.finditer(text))
-    for place, match in enumerate(headings):
-        heading = plain_words(match[1])
-        end = headings[place + 1].start() if place + 1 < len(headings) else len(text)
-        lines = [words for line in text[match.end() : end].splitlines() if (words := plain_words(line))]
-        if heading in _IDENTITY and lines:
-            found[heading] = lines
-    return found
+def _sections(text: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the headings of identity in a text, each with the lines under it, in plain words."""
+    pieces = _HEADING.split(text)
+    for title, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        if (heading := plain_words(title)) in _IDENTITY:
+            yield heading, [words for line in body.splitlines() if (words := plain_words(line))]
