@@ -74,7 +74,8 @@ class Recorder:
     def __init__(self, file: TraceFile, redactor: Redactor, body_limit: int) -> None:
         self.file = file
         self._model: TraceFile | None = None
-        self.failure: asyncio.Future[SignetConformanceError] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.failure: asyncio.Future[SignetConformanceError] = self._loop.create_future()
         self.internal_errors = 0
         self._redactor = redactor
         self._body_limit = body_limit
@@ -145,7 +146,7 @@ class Recorder:
         if not self._ongoing or len(self._waiting) == _MOST_TOGETHER or (line is not None and len(line) > _LARGE):
             self._write_waiting()
         elif len(self._waiting) == 1:
-            asyncio.get_running_loop().call_soon(self._write_waiting)
+            self._loop.call_soon(self._write_waiting)
         self._check_quiet()
 
     def _add_pending(self, exchange: OngoingExchange, ended: EndedExchange) -> None:
@@ -315,7 +316,7 @@ class Recorder:
         except KitError as failure:
             self.fail(failure)
         else:
-            asyncio.get_running_loop().call_later(_WATCH_INTERVAL_S, self.watch)
+            self._loop.call_later(_WATCH_INTERVAL_S, self.watch)
 
     def _check_files(self) -> None:
         for file in filter(None, (self.file, self._model)):
@@ -330,7 +331,7 @@ class Recorder:
     async def wait_for_lines(self) -> None:
         """Wait until the unfinished lines are made, or until the recording cannot go on."""
         while self._making and not self.failure.done():
-            self._line_made = asyncio.get_running_loop().create_future()
+            self._line_made = self._loop.create_future()
             either: list[asyncio.Future[Any]] = [self._line_made, self.failure]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         await self._maker.end()

@@ -75,15 +75,21 @@ class DaemonConnection(asyncio.Protocol):
         self._reader = AnswerReader()
         self._transport: asyncio.Transport | None = None
 
-    def ask(self, asker: RequestSource, request: bytes, *, head_only: bool) -> None:
-        """Send the beginning of a request, or all of it. `asker` gets the answer, and notice of the end."""
+    def ask(self, asker: RequestSource, request: bytes, *, head_only: bool, at_once: bool) -> None:
+        """Send the beginning of a request, or all of it. `asker` gets the answer, and notice of the end.
+
+        A whole request may wait for what else this loop turn brings.
+        """
         self._asker = asker
         self._reader.head_only = head_only
-        self.write(request)
+        if at_once:
+            self.write(request)
+        else:
+            asyncio.get_running_loop().call_soon(self.write, request)
 
     def write(self, data: bytes) -> None:
         """Send more of the request."""
-        if self._transport is not None:
+        if self._transport is not None and not self.lost:
             self._transport.write(data)
 
     def free(self, *, reusable: bool) -> None:

@@ -184,10 +184,12 @@ class RequestTurn:
     def _ask(self, daemon: DaemonConnection) -> None:
         self._daemon = daemon
         held, self._held = self._held, []
-        request = b"".join([self._head(), *self._framed(held)])
-        daemon.ask(self, request, head_only=self.request.method == "HEAD")
+        request, recorder = b"".join([self._head(), *self._framed(held)]), self.client.listener.recorder
+        # Sending wakes a daemon that waits, which takes most of the time: requests sent together wake it once.
+        at_once = not self.request.whole or recorder.in_flight == 1
+        daemon.ask(self, request, head_only=self.request.method == "HEAD", at_once=at_once)
         if self.request.whole and self.exchange is not None:
-            self.client.listener.recorder.request_is_whole(self.exchange)
+            recorder.request_is_whole(self.exchange)
 
     def _head(self) -> bytes:
         request, listener = self.request, self.client.listener
