@@ -87,7 +87,7 @@ class _Chat:
         try:
             reply = await host.client.health()
             await start_for(servers, plan.mcp, host.client, plan.identity)
-            await chat_session.take_up(plan.identity, plan.stored)
+            await chat_session.switch_to(plan.identity, plan.stored)
             if self._listen is not None:
                 await _serve(chat_session, self._listen)
                 return

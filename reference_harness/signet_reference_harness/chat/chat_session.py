@@ -19,7 +19,7 @@ from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.providers import Provider, StopReason, Usage
 from signet_reference_harness.run import session_file
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.open_sessions import OpenMark, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, open_session
 from signet_reference_harness.session import Session
 from signet_reference_harness.session.host import SessionHost
 from signet_reference_harness.session.lifecycle import uninterrupted
@@ -69,7 +69,7 @@ class ChatSession:
     @property
     def session(self) -> Session:
         """The session that is open. Raises AssertionError before the first one is."""
-        assert self._session is not None  # noqa: S101 - for mypy: callers have called take_up
+        assert self._session is not None  # noqa: S101 - for mypy: callers have called switch_to
         return self._session
 
     @property
@@ -80,14 +80,14 @@ class ChatSession:
     def _spend(self, usage: Usage) -> None:
         self.spent[self.model] = self.spent.get(self.model, Usage()) + usage
 
-    async def take_up(self, identity: SessionIdentity, stored: session_file.StoredSession | None) -> None:
+    async def switch_to(self, identity: SessionIdentity, stored: session_file.StoredSession | None) -> None:
         """Begin a session, or resume the `stored` one, and end the session that is open.
 
         Raises ConfigError, and changes nothing, if its file cannot be opened.
         """
         before, old_file = self._session, self._file
         self._release_owing(identity.key)
-        session, file = await take_up(self.host, identity, self.folders, stored, self.scrub)
+        session, file = await open_session(self.host, identity, self.folders, stored, self.scrub)
         try:
             mark = OpenMark.create(self.folders.open_sessions, session, file.path)
         except HarnessError:
@@ -225,7 +225,7 @@ class ChatSession:
 
     @property
     def _open_file(self) -> session_file.SessionFile:
-        assert self._file is not None  # noqa: S101 - for mypy: callers have called take_up
+        assert self._file is not None  # noqa: S101 - for mypy: callers have called switch_to
         return self._file
 
 

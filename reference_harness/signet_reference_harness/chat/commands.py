@@ -180,7 +180,7 @@ class ChatCommands:
     async def new(self, _argument: str, _turn: UserTurn) -> None:
         """Begin another session."""
         here = self.chat_session.session.identity
-        await self.chat_session.take_up(SessionIdentity(str(uuid4()), here.agent, here.project), None)
+        await self.chat_session.switch_to(SessionIdentity(str(uuid4()), here.agent, here.project), None)
         self.face.note(f"Session {self.chat_session.session.identity.key[:SHORT_KEY]} begins.")
 
     async def resume(self, argument: str, _turn: UserTurn) -> None:
@@ -198,7 +198,7 @@ class ChatCommands:
         if stored.identity.key == self.chat_session.session.identity.key:
             self.face.note("This is the session you are in.")
             return
-        await self.chat_session.take_up(stored.identity, stored)
+        await self.chat_session.switch_to(stored.identity, stored)
         self.tell_resumed()
 
     def tell_resumed(self) -> None:

@@ -175,7 +175,7 @@ async def _restart_host(host: SessionHost, session: Session, step: Step) -> Resu
         # Another process was killed, and this one knows no session yet.
         return {"opened": await host.start(session, "resume")}
     options = {name: step.get(name) is True for name in ("anew", "end_untold")}
-    session = await host.take_up(_string(step, "session"), **options)
+    session = await host.continue_session(_string(step, "session"), **options)
     return {"opened": True, "key": session.identity.key}
 
 

@@ -24,7 +24,7 @@ from signet_reference_harness.mcp_servers import McpServers, start_for
 from signet_reference_harness.providers import Provider, StopReason
 from signet_reference_harness.run import inputs
 from signet_reference_harness.run.interruption import Interruption
-from signet_reference_harness.run.open_sessions import OpenMark, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, open_session
 from signet_reference_harness.run.output import EXIT_STATUSES, Output, write_summary
 from signet_reference_harness.run.run_journal import FINAL, Checkpoints, RunJournal, RunRecord, demand_new
 from signet_reference_harness.run.session_file import SessionFile, path_of
@@ -170,7 +170,7 @@ class _Task:
     async def _take_turn(self, host: SessionHost, plan: inputs.SessionPlan, journal: RunJournal) -> None:
         await _demand_daemon(host)
         identity, folders = plan.identity, plan.folders
-        session, file = await take_up(host, identity, folders, plan.stored, self.scrub, seized=journal.seized)
+        session, file = await open_session(host, identity, folders, plan.stored, self.scrub, seized=journal.seized)
         self._session, self._file = session, file
         if self._options.compare_memory:
             # The comparison starts from the session as it was.

@@ -96,7 +96,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
-async def take_up(
+async def open_session(
     host: SessionHost,
     identity: SessionIdentity,
     folders: Folders,

@@ -153,7 +153,7 @@ class SessionHost:
         await after.start(CLEAR)
         return after
 
-    async def take_up(self, name: str, *, anew: bool = False, end_untold: bool = False) -> Session:
+    async def continue_session(self, name: str, *, anew: bool = False, end_untold: bool = False) -> Session:
         """Continue a session as the next process does after a kill.
 
         With `anew` it continues under a fresh key. The session under the old key is ended first, unless `end_untold`
@@ -163,7 +163,7 @@ class SessionHost:
         identity = left.identity
         key = None if anew else identity.key
         session = self.session_for(name, project=identity.project, agent=identity.agent, key=key)
-        await session.take_up(left)
+        await session.continue_from(left)
         return session
 
     async def _leave(self, name: str, reason: str, *, unreported: bool) -> Session:

@@ -138,7 +138,7 @@ class Lifecycle:
         await self._announce_opening()
         return True
 
-    async def take_up(self, left: Lifecycle) -> None:
+    async def continue_from(self, left: Lifecycle) -> None:
         """Continue a session that a dead process left open at the daemon, with its conversation and context.
 
         Under the same key, only the claim is requested, if the daemon's release knows claims.

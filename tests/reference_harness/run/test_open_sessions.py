@@ -10,7 +10,7 @@ from signet_reference_harness.chat.chat_session import ChatSession
 from signet_reference_harness.config import HarnessConfig
 from signet_reference_harness.identity import SessionIdentity
 from signet_reference_harness.run.inputs import Folders
-from signet_reference_harness.run.open_sessions import OpenMark, take_up
+from signet_reference_harness.run.open_sessions import OpenMark, open_session
 from signet_reference_harness.session.host import SessionHost
 from tests.reference_harness.recording_daemon import END, Answer, RecordingDaemon
 
@@ -31,7 +31,7 @@ def test_of_the_ends_that_are_owed_one_is_tried_while_the_daemon_is_ill(
         for key in ("k1", "k2"):
             left = host.session_for(key, project=PROJECT, agent="atlas", key=key)
             OpenMark.create(folders.open_sessions, left, folders.sessions / key).close()
-        _, file = await take_up(host, SessionIdentity("k3", "atlas", PROJECT), folders, None, str)
+        _, file = await open_session(host, SessionIdentity("k3", "atlas", PROJECT), folders, None, str)
         file.close()
         await host.client.aclose()
 
@@ -54,9 +54,9 @@ def test_an_end_that_was_lost_in_a_chat_is_repeated_once(
         nobody: Any = None  # no turn is taken
         opened = ChatSession(host, nobody, folders, str, "no model")
         for key in ("k1", "k2"):
-            await opened.take_up(SessionIdentity(key, "atlas", PROJECT), None)
+            await opened.switch_to(SessionIdentity(key, "atlas", PROJECT), None)
         del daemon.always[END]
-        await opened.take_up(SessionIdentity("k3", "atlas", PROJECT), None)
+        await opened.switch_to(SessionIdentity("k3", "atlas", PROJECT), None)
         await opened.end()
         await host.aclose()
         opened.close()

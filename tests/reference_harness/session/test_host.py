@@ -41,7 +41,7 @@ def test_session_of_a_killed_process_is_taken_up(
         first = session_of(host)
         await host.start(first, "startup")
         first.conversation.add_turn("hello", "hi", [])
-        after = await host.take_up("s1", anew=anew)
+        after = await host.continue_session("s1", anew=anew)
         assert host.session("s1") is after is not first
         assert ("user", "hello") in after.conversation.turns
         assert daemon.paths() == paths
