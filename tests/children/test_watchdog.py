@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import MARK_VARIABLE
+from signet_conformance.children.watchdog import TAG_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
 pytestmark = pytest.mark.waits
@@ -34,7 +34,7 @@ WAITS = "while True: time.sleep(60)"
 
 def kit(place: Path, child: str, what: str = WAITS) -> subprocess.Popen[bytes]:
     """A process of the kit in a group of its own, with one child and one temporary folder below `place`."""
-    environment = {name: value for name, value in os.environ.items() if name != MARK_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != TAG_VARIABLE}
     code = STARTS.replace("WHAT", what)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(place), child.replace("PLACE", repr(str(place / "ready")))],
@@ -57,7 +57,7 @@ def test_nothing_is_left_of_a_killed_process(tmp_path: Path, whole_group: bool) 
     process = kit(tmp_path, with_one_apart(DEAF))
     with process, Watched([process.pid]):
         wait_until(lambda: {path.name for path in tmp_path.glob("ready*")} == {"ready", "ready-apart"}, "children")
-        with Watched(descendants(process.pid) | carrying_mark_of(process.pid)) as started:
+        with Watched(descendants(process.pid) | carrying_tag_of(process.pid)) as started:
             assert len(started) >= 3
             os.killpg(process.pid, signal.SIGKILL) if whole_group else process.kill()
             assert started.left(60.0) == []
@@ -70,7 +70,7 @@ def test_a_process_that_it_forked_does_not_deceive_it(tmp_path: Path) -> None:
     with process, Watched([process.pid]):
         wait_until((tmp_path / "ready").exists, "a child")
         wait_until(lambda: len(descendants(process.pid)) >= 3, "a fork")
-        with Watched(carrying_mark_of(process.pid)) as started, Watched(descendants(process.pid)):
+        with Watched(carrying_tag_of(process.pid)) as started, Watched(descendants(process.pid)):
             assert len(started) == 1
             process.kill()
             assert started.left(60.0) == []
@@ -102,7 +102,7 @@ def test_it_ends_with_a_process_that_ends_by_itself(tmp_path: Path) -> None:
         with Watched(descendants(process.pid)):
             assert process.wait(60) == 7
     assert json.loads((tmp_path / "signet-seen").read_text())[0] == process.pid
-    assert carrying_mark_of(process.pid) == set()
+    assert carrying_tag_of(process.pid) == set()
     assert list(tmp_path.glob("signet-test-*")) == []
 
 
@@ -125,21 +125,21 @@ while True:
     process = kit(tmp_path, with_one_apart(writes), what)
     with process:
         wait_until((tmp_path / "ready-apart").exists, "what left the group", process)
-        with Watched(descendants(process.pid) | carrying_mark_of(process.pid)) as started:
+        with Watched(descendants(process.pid) | carrying_tag_of(process.pid)) as started:
             assert process.wait(60) == 0
             assert started.left(60.0) == []
     assert list(tmp_path.glob("signet-test-*")) == []
 
 
-def carrying_mark_of(pid: int) -> set[int]:
-    """The processes in whose environment a mark stands that a child of `pid` carries; of none where it has ended."""
-    marks = {mark for child in descendants(pid) if (mark := _mark(child))}
-    return {int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _mark(int(folder.name)) in marks}
+def carrying_tag_of(pid: int) -> set[int]:
+    """The processes in whose environment a tag stands that a child of `pid` carries; of none where it has ended."""
+    tags = {tag for child in descendants(pid) if (tag := _tag(child))}
+    return {int(folder.name) for folder in Path("/proc").glob("[0-9]*") if _tag(int(folder.name)) in tags}
 
 
-def _mark(pid: int) -> str | None:
+def _tag(pid: int) -> str | None:
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
-    return next((value for name, _, value in (v.partition("=") for v in variables) if name == MARK_VARIABLE), None)
+    return next((value for name, _, value in (v.partition("=") for v in variables) if name == TAG_VARIABLE), None)

@@ -15,7 +15,7 @@ import pytest
 
 import signet_conformance
 from signet_conformance import targets
-from signet_conformance.children.environment import MARK, new_mark
+from signet_conformance.children.environment import TAG, new_tag
 from signet_conformance.drivers import watched_driver
 from signet_conformance.drivers.process import BrokenOffError, DriverFault, DriverProcess, OnEvent
 from signet_conformance.drivers.watched_driver import WatchedDriver
@@ -38,11 +38,11 @@ for line in sys.stdin:
 
 @contextmanager
 def driver(
-    program: str, folder: Path, timeout_s: float = 60.0, kind: str = "reference", mark: str = ""
+    program: str, folder: Path, timeout_s: float = 60.0, kind: str = "reference", tag: str = ""
 ) -> Iterator[DriverProcess]:
     """A program behind the driver, as that of the target `kind`."""
     target = replace(targets.load(kind), name="mine", command=(sys.executable, "-c", program))
-    driven = DriverProcess(target, {MARK: mark} if mark else {}, str(folder), timeout_s)
+    driven = DriverProcess(target, {TAG: tag} if tag else {}, str(folder), timeout_s)
     try:
         yield driven
     finally:
@@ -55,7 +55,7 @@ def test_step_that_leaves_a_session_lasts_as_long_as_the_processes_started_in_it
     # A shell starts at once on a busy machine too, where Python may take longer than the step waits.
     child = ["sh", "-c", "sleep 0.2; touch told"]
     program = f"import subprocess; subprocess.Popen({child}, start_new_session=True)"
-    with driver(ANSWERS % program, tmp_path, mark=new_mark()) as driven:
+    with driver(ANSWERS % program, tmp_path, tag=new_tag()) as driven:
         driven.hello()
         driven.perform({"step": step, "session": "s1"}, lambda _event: None)
         assert (tmp_path / "told").exists()
@@ -278,7 +278,7 @@ def test_a_program_is_told_to_quit_before_it_is_ended(tmp_path: Path) -> None:
 class Vanishing:
     """A driver whose processes are gone when a step reaches them."""
 
-    mark = ""
+    tag = ""
     watched: WatchedDriver | None = None
 
     def perform(self, step: Mapping[str, Any], on_event: OnEvent) -> Mapping[str, Any]:  # noqa: ARG002  one of the kind

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from signet_conformance.children.environment import MARK, marked_ids
-from signet_conformance.children.watchdog import MARK_VARIABLE
+from signet_conformance.children.environment import TAG, tagged_ids
+from signet_conformance.children.watchdog import TAG_VARIABLE
 from signet_conformance.errors import NothingTestedError, UsageError
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent
 from tests.support.processes import wait_until
@@ -104,9 +104,9 @@ def test_a_command_gets_a_workspace_of_its_own(tmp_path: Path) -> None:
     assert {seen[name] for name in ("SIGNET_PATH", "SIGNET_WORKSPACE", "HOME")} == {str(folder)}
     assert under_test.url == f"http://{seen['SIGNET_HOST']}:{seen['SIGNET_PORT']}"
     assert {name for name in seen if name.startswith("SIGNET_")} == {
-        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", MARK, MARK_VARIABLE)
+        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", TAG, TAG_VARIABLE)
     }
-    assert marked_ids(seen[MARK]) == []
+    assert tagged_ids(seen[TAG]) == []
 
 
 def test_a_command_that_keeps_to_another_workspace_is_refused(tmp_path: Path) -> None:
@@ -145,12 +145,12 @@ def test_marked_processes_are_found_wherever_they_went() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "input()"],
         stdin=subprocess.PIPE,
-        env={**os.environ, MARK: "of-this-test"},
+        env={**os.environ, TAG: "of-this-test"},
         start_new_session=True,
     )
     try:
-        wait_until(lambda: marked_ids("of-this-test") == [child.pid], "the child was not found")
-        assert marked_ids("of-this") == []
+        wait_until(lambda: tagged_ids("of-this-test") == [child.pid], "the child was not found")
+        assert tagged_ids("of-this") == []
     finally:
         child.communicate(b"\n")
 

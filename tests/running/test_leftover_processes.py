@@ -16,7 +16,7 @@ from typing import IO, cast
 import psutil
 import pytest
 
-from signet_conformance.children.environment import MARK
+from signet_conformance.children.environment import TAG
 from signet_conformance.running import leftover_processes
 from signet_conformance.running.leftover_processes import LeftBehind, end_left, latest_request
 from signet_conformance.trace.marks import LeftMark
@@ -31,12 +31,12 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start a process with a mark that goes on until its standard input ends."""
+    """Start a process with a tag that goes on until its standard input ends."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(mark: str, *words: str) -> subprocess.Popen[bytes]:
+    def start(tag: str, *words: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", WAITS, *words]
-        child = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env={**os.environ, MARK: mark})
+        child = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, env={**os.environ, TAG: tag})
         started.append(child)
         # Popen returns a moment before the system shows the environment of the new program.
         cast("IO[bytes]", child.stdout).readline()
@@ -54,15 +54,15 @@ def no_request() -> float:
 
 
 def test_nothing_left_is_said_at_once() -> None:
-    """Where nothing carries the mark, nothing was left."""
+    """Where nothing carries the tag, nothing was left."""
     assert LeftBehind().conclude(secrets.token_hex(8), no_request) == [LeftMark()]
 
 
 def test_a_process_that_goes_on_is_told_and_ended(start: Start) -> None:
     """Its command line and memory are told, and it is ended."""
-    mark = secrets.token_hex(8)
-    child = start(mark, "signet-mcp")
-    (told,) = LeftBehind(0.1).conclude(mark, no_request)
+    tag = secrets.token_hex(8)
+    child = start(tag, "signet-mcp")
+    (told,) = LeftBehind(0.1).conclude(tag, no_request)
     assert str(told.command).endswith("signet-mcp")
     assert (told.memory_mb or 0) > 1
     assert told.after_s == 0.1
@@ -80,8 +80,8 @@ def test_many_that_sleep_are_looked_at_together(start: Start, monkeypatch: pytes
 
 def test_a_process_that_ends_in_time_is_none(start: Start) -> None:
     """A process that ends while it is watched was not left; of the long wait the user hears."""
-    mark, waits = secrets.token_hex(8), list[float]()
-    child = start(mark)
+    tag, waits = secrets.token_hex(8), list[float]()
+    child = start(tag)
     left = LeftBehind(600.0)
 
     def end(left_s: float) -> None:
@@ -90,15 +90,15 @@ def test_a_process_that_ends_in_time_is_none(start: Start) -> None:
         child.stdin.close()
 
     left.note = end
-    assert left.conclude(mark, no_request) == [LeftMark()]
+    assert left.conclude(tag, no_request) == [LeftMark()]
     assert [500 < left_s <= 600 for left_s in waits] == [True]
 
 
 def test_few_scenarios_are_watched(start: Start) -> None:
     """What further scenarios leave is ended soon, undecided: its time would be spent once for each."""
-    left, marks = LeftBehind(0.1), [secrets.token_hex(8) for _ in range(3)]
-    children = [start(mark) for mark in marks]
-    told = [left.conclude(mark, no_request) for mark in marks]
+    left, tags = LeftBehind(0.1), [secrets.token_hex(8) for _ in range(3)]
+    children = [start(tag) for tag in tags]
+    told = [left.conclude(tag, no_request) for tag in tags]
     assert [len(each) for each in told] == [1, 1, 0]
     assert [child.wait(PATIENCE_S) for child in children] == [-signal.SIGKILL] * 3
 
@@ -106,14 +106,14 @@ def test_few_scenarios_are_watched(start: Start) -> None:
 @pytest.mark.parametrize("late", [True, False])
 def test_what_comes_late_once_has_its_time_again(start: Start, late: bool) -> None:
     """A scenario that is not watched waits as long as the late requests of those before it need."""
-    left, marks = LeftBehind(0.1, 1), [secrets.token_hex(8) for _ in range(2)]
-    children = [start(mark) for mark in marks]
-    assert len(left.conclude(marks[0], lambda: time.monotonic() + 600 if late else 0.0)) == 1
+    left, tags = LeftBehind(0.1, 1), [secrets.token_hex(8) for _ in range(2)]
+    children = [start(tag) for tag in tags]
+    assert len(left.conclude(tags[0], lambda: time.monotonic() + 600 if late else 0.0)) == 1
     ended = threading.Event()
     told: list[LeftMark] = []
 
     def conclude() -> None:
-        told.extend(left.conclude(marks[1], no_request))
+        told.extend(left.conclude(tags[1], no_request))
         ended.set()
 
     threading.Thread(target=conclude, daemon=True).start()
@@ -139,18 +139,18 @@ def test_what_polls_the_daemon_is_not_waited_for() -> None:
 
 def test_nobody_waits_for_what_is_hurried(start: Start) -> None:
     """A run that ends early decides nothing, and ends what is there."""
-    mark = secrets.token_hex(8)
-    child = start(mark)
+    tag = secrets.token_hex(8)
+    child = start(tag)
     left = LeftBehind(600.0)
     left.is_hurried = lambda: True
-    assert list(left.conclude(mark, no_request)) == []
+    assert list(left.conclude(tag, no_request)) == []
     assert child.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 def test_a_daemon_is_none(start: Start) -> None:
     """A Signet daemon that the connector started is neither told nor ended."""
-    mark = secrets.token_hex(8)
-    child = start(mark, "/opt/signet/daemon.js")
-    assert LeftBehind().conclude(mark, no_request) == [LeftMark()]
-    end_left(mark)
+    tag = secrets.token_hex(8)
+    child = start(tag, "/opt/signet/daemon.js")
+    assert LeftBehind().conclude(tag, no_request) == [LeftMark()]
+    end_left(tag)
     assert child.poll() is None

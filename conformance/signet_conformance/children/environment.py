@@ -1,4 +1,4 @@
-"""The environment of a child process: ours without credentials; a mark in it, by which its descendants are ended."""
+"""The environment of a child process: ours without credentials; a tag in it, by which its descendants are ended."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def listens(url: str) -> bool:
 
 _LOOK_S = 1.0
 
-MARK = "SIGNET_CONFORMANCE_MARK"
-"""The variable that carries a mark, a random word. Processes that a child starts inherit it."""
+TAG = "SIGNET_CONFORMANCE_TAG"
+"""The variable that carries a tag, a random word. Processes that a child starts inherit it."""
 _GRACE_S = 2.0
 
 
-def new_mark() -> str:
-    """Return a mark for a child that is about to start."""
+def new_tag() -> str:
+    """Return a tag for a child that is about to start."""
     return secrets.token_hex(16)
 
 
-def marked_ids(mark: str, besides: Container[int] = ()) -> list[int]:
-    """Return the ids of the living processes of this user whose environment carries `mark`, without those `besides`."""
-    return [process.pid for process in marked_processes(mark, besides)]
+def tagged_ids(tag: str, besides: Container[int] = ()) -> list[int]:
+    """Return the ids of the living processes of this user whose environment carries `tag`, without those `besides`."""
+    return [process.pid for process in tagged_processes(tag, besides)]
 
 
 def process_ids() -> Container[int]:
@@ -85,14 +85,14 @@ def process_ids() -> Container[int]:
     return set(psutil.pids())
 
 
-def end_marked(mark: str) -> None:
-    """End the marked processes by SIGTERM, and after two seconds by SIGKILL."""
+def end_tagged(tag: str) -> None:
+    """End the tagged processes by SIGTERM, and after two seconds by SIGKILL."""
     import psutil
 
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
         signalled: set[psutil.Process] = set()
-        while (left := marked_processes(mark)) and (remaining_s := deadline - time.monotonic()) > 0:
+        while (left := tagged_processes(tag)) and (remaining_s := deadline - time.monotonic()) > 0:
             for process in [each for each in left if each not in signalled]:
                 with suppress(psutil.Error):
                     process.send_signal(number)
@@ -100,11 +100,11 @@ def end_marked(mark: str) -> None:
             psutil.wait_procs(left[:1], remaining_s)
 
 
-def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Process]:
-    """Return the living processes of this user whose environment carries `mark`, without those `besides`."""
-    # Usually no process carries the mark. psutil takes five times as long, so it examines only those that may.
+def tagged_processes(tag: str, besides: Container[int] = ()) -> list[psutil.Process]:
+    """Return the living processes of this user whose environment carries `tag`, without those `besides`."""
+    # Usually no process carries the tag. psutil takes five times as long, so it examines only those that may.
     on_linux = sys.platform == "linux"
-    candidates = carriers(f"{MARK}={mark}".encode(), besides) if on_linux else None
+    candidates = carriers(f"{TAG}={tag}".encode(), besides) if on_linux else None
     if candidates == []:
         return []
     import psutil
@@ -113,7 +113,7 @@ def marked_processes(mark: str, besides: Container[int] = ()) -> list[psutil.Pro
     for pid in candidates or [each for each in psutil.pids() if each not in besides]:
         with suppress(psutil.Error):
             process = psutil.Process(pid)
-            carries = on_linux or process.environ().get(MARK) == mark
+            carries = on_linux or process.environ().get(TAG) == tag
             if carries and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found

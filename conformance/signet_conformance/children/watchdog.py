@@ -2,7 +2,7 @@
 
 The watchdog is a small process. Each kit process starts one with its first child. It has a session of its own, so it
 survives when our process group is killed, and it acts when we end, for whatever reason. A process that a watched one
-starts has no watchdog of its own: it carries the same mark.
+starts has no watchdog of its own: it carries the same tag.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pathlib import Path
 
 from signet_conformance.children import watchdog_program
 
-MARK_VARIABLE = watchdog_program.MARK_VARIABLE.decode("ascii")
+TAG_VARIABLE = watchdog_program.TAG_VARIABLE.decode("ascii")
 _WATCHDOG_END_S = 15.0
 """How long we wait at our end for that of the watchdog, which usually finds nothing left to end."""
 
 _lock = threading.Lock()
 _process: subprocess.Popen[bytes] | None = None
-_mark: str | None = None
+_tag: str | None = None
 
 
-def marked_environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """Start the watchdog if needed. Return the environment `env` (None: ours) with its mark, for a child."""
-    return {**(os.environ if env is None else env), MARK_VARIABLE: _start()}
+def tagged_environment(env: Mapping[str, str] | None) -> dict[str, str]:
+    """Start the watchdog if needed. Return the environment `env` (None: ours) with its tag, for a child."""
+    return {**(os.environ if env is None else env), TAG_VARIABLE: _start()}
 
 
 def watch_group(group: int) -> None:
@@ -56,21 +56,21 @@ def forget_folder(folder: Path) -> None:
 
 
 def _start() -> str:
-    """Start the watchdog unless one already watches over us. Return the mark of our children."""
-    global _process, _mark  # noqa: PLW0603 - one a process
+    """Start the watchdog unless one already watches over us. Return the tag of our children."""
+    global _process, _tag  # noqa: PLW0603 - one a process
     with _lock:
-        if _mark is None:
-            _mark = os.environ.get(MARK_VARIABLE)
-        if _mark is None:
-            _mark = secrets.token_hex(16)
-            command = [sys.executable, "-I", "-S", watchdog_program.__file__, str(os.getpid()), _mark]
+        if _tag is None:
+            _tag = os.environ.get(TAG_VARIABLE)
+        if _tag is None:
+            _tag = secrets.token_hex(16)
+            command = [sys.executable, "-I", "-S", watchdog_program.__file__, str(os.getpid()), _tag]
             # Without a watchdog a run still works; it only leaves processes behind if it is killed.
             with suppress(OSError):
                 _process = subprocess.Popen(
                     command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                     cwd="/", start_new_session=True,
                 )  # fmt: skip
-        return _mark
+        return _tag
 
 
 def _tell(line: str) -> None:
@@ -92,8 +92,8 @@ def end() -> None:
 
 def _forked() -> None:
     """Leave the watchdog to our parent: a forked process that starts children has one of its own."""
-    global _lock, _process, _mark  # noqa: PLW0603 - one a process
-    process, _process, _mark = _process, None, None
+    global _lock, _process, _tag  # noqa: PLW0603 - one a process
+    process, _process, _tag = _process, None, None
     _lock = threading.Lock()
     if process is not None and process.stdin is not None:
         process.stdin.close()

@@ -1,6 +1,6 @@
 """The watchdog's program: when a kit process dies, it ends the processes and removes the folders that it left.
 
-It runs by itself, without the kit's packages. Its arguments are the id of the kit process and the mark that the
+It runs by itself, without the kit's packages. Its arguments are the id of the kit process and the tag that the
 process's children carry. The kit process writes lines to its standard input: `group ID` for a process group, `folder
 PATH` (the path in hexadecimal), and `ended group ID` or `ended folder PATH` to stop watching one. That
 input closes however the kit process ends, by SIGKILL too.
@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-MARK_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
-"""The environment variable in which every process of a run carries the mark of its watchdog."""
+TAG_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
+"""The environment variable in which every process of a run carries the tag of its watchdog."""
 _TERMINATE_S = 2.0
 _KILL_S = 10.0
 _POLL_S = 0.02
@@ -104,9 +104,9 @@ def _send(number: int, groups: list[int], processes: list[int]) -> bool:
     return any(exist)
 
 
-def _end(groups: list[int], mark: bytes) -> None:
-    """End the groups and all processes with the mark. SIGTERM comes first, so that they can write their buffers."""
-    entry = MARK_VARIABLE + b"=" + mark
+def _end(groups: list[int], tag: bytes) -> None:
+    """End the groups and all processes with the tag. SIGTERM comes first, so that they can write their buffers."""
+    entry = TAG_VARIABLE + b"=" + tag
     _send(signal.SIGTERM, groups, carriers(entry))
     deadline = time.monotonic() + _TERMINATE_S
     while (_send(0, groups, []) or carriers(entry)) and time.monotonic() < deadline:
@@ -114,17 +114,17 @@ def _end(groups: list[int], mark: bytes) -> None:
     deadline = time.monotonic() + _KILL_S
     # Killed more than once: a process may have started another just before it died.
     while True:
-        marked = carriers(entry)
-        if not (_send(signal.SIGKILL, groups, marked) or marked) or time.monotonic() > deadline:
+        tagged = carriers(entry)
+        if not (_send(signal.SIGKILL, groups, tagged) or tagged) or time.monotonic() > deadline:
             return
         time.sleep(_POLL_S)
 
 
 def main() -> None:
     """Wait until the kit process ends, end the processes that it left, then remove the folders."""
-    parent, mark = int(sys.argv[1]), sys.argv[2].encode("ascii")
+    parent, tag = int(sys.argv[1]), sys.argv[2].encode("ascii")
     left = _wait_for_end(parent)
-    _end([int(name) for kind, name in left if kind == "group"], mark)
+    _end([int(name) for kind, name in left if kind == "group"], tag)
     watched = [os.fsdecode(bytes.fromhex(name)) for kind, name in left if kind == "folder"]
     folders = [folder for folder in watched if os.path.lexists(folder)]
     if folders:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK
+from signet_conformance.children.environment import TAG
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.drivers.hosts.installed import objections
 from signet_conformance.drivers.hosts.protocol import PROJECTS_VARIABLE, Projects
@@ -38,7 +38,7 @@ class ConnectorProcesses:
         projects = _projects_folder(self._folders)
         self._env = {**env, PROJECTS_VARIABLE: str(projects)}
         self._projects = Projects(projects)
-        self.mark = env.get(MARK, "")
+        self.tag = env.get(TAG, "")
         self._processes: dict[str, DriverProcess] = {}
         self._sessions: dict[str, dict[str, Any]] = {}
         # Started ahead, like any connector: starting up is most of what it costs.

@@ -24,7 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from signet_conformance.children.deadline import Deadline
-from signet_conformance.children.environment import MARK, marked_ids, process_ids
+from signet_conformance.children.environment import TAG, process_ids, tagged_ids
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.drivers.hosts.protocol import PROTOCOL
 from signet_conformance.errors import NothingTestedError, SignetConformanceError, TargetError, printable
@@ -100,8 +100,8 @@ class ConnectorDriver(Protocol):
     """Performs steps: one connector process, or several behind one interface."""
 
     @property
-    def mark(self) -> str:
-        """The mark in the environment of all processes that the connector starts; empty without one."""
+    def tag(self) -> str:
+        """The tag in the environment of all processes that the connector starts; empty without one."""
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector, which may speak to the daemon from now on."""
@@ -133,7 +133,7 @@ class DriverProcess:
         self._next_id = 0
         self._owes_answer = False
         self._tells: tuple[Any, ...] = ()
-        self.mark = env.get(MARK, "")
+        self.tag = env.get(TAG, "")
         with starting():
             self._process = LineProcess(
                 f"target {target.name}", target.command, env=env, cwd=cwd, error=TargetError, redacted=redact
@@ -164,13 +164,13 @@ class DriverProcess:
         # Programs that send `handover` send it at a start and at a tool only.
         if HANDOVER not in self._tells or step.get("step") in ("resume", "restart_host"):
             on_event({"event": HANDOVER})
-        leaves = step.get("step") in (StepName.CLOSE, StepName.END) and self.mark
+        leaves = step.get("step") in (StepName.CLOSE, StepName.END) and self.tag
         before = process_ids() if leaves else ()
         answer = self._ask({"op": "step", "step": dict(step)}, self._timeout_s, on_event)
         # A user goes on later, when a process that the connector left the end to has sent it. That process need not be
         # our child: only another look shows that it has ended.
         deadline = time.monotonic() + _LEAVING_S
-        while leaves and marked_ids(self.mark, besides=before) and time.monotonic() < deadline:
+        while leaves and tagged_ids(self.tag, besides=before) and time.monotonic() < deadline:
             time.sleep(0.02)
         # As null or false it says that nothing was skipped: drivers in some languages write every member.
         performed = answer.get("skipped", True) in (None, False)

@@ -51,9 +51,9 @@ class WatchedDriver:
         """When the request was sent that has no answer yet; None without one, and after `long_wait` has reported it."""
 
     @property
-    def mark(self) -> str:
-        """The mark of the driver's connector."""
-        return self._driver.mark
+    def tag(self) -> str:
+        """The tag of the driver's connector."""
+        return self._driver.tag
 
     def hello(self) -> Mapping[str, Any]:
         """Greet the connector."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK, clean_environment, end_marked, free_port, marked_ids, new_mark
+from signet_conformance.children.environment import TAG, clean_environment, end_tagged, free_port, new_tag, tagged_ids
 from signet_conformance.children.processes import LineProcess
 from signet_conformance.errors import NothingTestedError, UsageError, printable
 from signet_conformance.files.json_values import member_of, only_text, parse_value
@@ -102,7 +102,7 @@ class DaemonUnderTest:
         self._stopwatch = stopwatch or Stopwatch()
         self._choice = choice
         self._folder = folder
-        self._mark = new_mark()
+        self._tag = new_tag()
         self._process: LineProcess | None = None
         self.url = ""
 
@@ -134,7 +134,7 @@ class DaemonUnderTest:
             SIGNET_HOST="127.0.0.1",
             SIGNET_PATH=own,
             SIGNET_WORKSPACE=own,
-            **{MARK: self._mark},
+            **{TAG: self._tag},
         )
         # Imported here: only a started daemon needs it.
         from signet_conformance.drivers.process import redact
@@ -145,7 +145,7 @@ class DaemonUnderTest:
         self.url = f"http://127.0.0.1:{port}"
         try:
             with self._stopwatch.on(TimePart.HEALTH):
-                _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._mark)
+                _wait_healthy(self.url, READY_TIMEOUT_S, self._choice, self._process, self._tag)
             self._demand_foreground()
             self._demand_own_workspace()
         except BaseException:
@@ -156,7 +156,7 @@ class DaemonUnderTest:
         """Raise UsageError if the command ends and its daemon keeps running in the background."""
         assert self._process is not None  # noqa: S101 - it has just been started
         deadline = time.monotonic() + _LEAVES_WITHIN_S
-        while any(_session(pid) != self._process.pid for pid in marked_ids(self._mark)):
+        while any(_session(pid) != self._process.pid for pid in tagged_ids(self._tag)):
             if self._process.returncode is not None:
                 raise _background(self._choice)
             if time.monotonic() > deadline:
@@ -192,7 +192,7 @@ class DaemonUnderTest:
             self._process = None
             # Ends processes that left the group, such as a daemon in the background.
             if not is_embedded(self._choice):
-                end_marked(self._mark)
+                end_tagged(self._tag)
 
 
 def _background(choice: str) -> UsageError:
@@ -276,12 +276,12 @@ def _healthy(url: str) -> bool:
         return False
 
 
-def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess | None = None, mark: str = "") -> None:
+def _wait_healthy(url: str, timeout_s: float, choice: str, process: LineProcess | None = None, tag: str = "") -> None:
     ends = time.monotonic() + timeout_s
     deadline = None if process is None else process.deadline(timeout_s)
     while not _healthy(url):
         ended = process is not None and process.returncode is not None
-        if ended and mark and marked_ids(mark):
+        if ended and tag and tagged_ids(tag):
             raise _background(choice)
         if ended or (time.monotonic() > ends if deadline is None else not deadline.left_s()):
             raise NothingTestedError(

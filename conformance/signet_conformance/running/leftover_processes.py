@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 import psutil
 
-from signet_conformance.children.environment import marked_processes
+from signet_conformance.children.environment import tagged_processes
 from signet_conformance.drivers.process import redact
 from signet_conformance.errors import printable
 from signet_conformance.facts import FIRST_CALLS, Recording
@@ -55,14 +55,14 @@ class LeftBehind:
         """Watch the processes of the next `most` scenarios."""
         self._unwatched = most
 
-    def conclude(self, mark: str, latest: Callable[[], float]) -> Sequence[LeftMark]:
-        """After a harness has ended, wait for its connector's processes, which have `mark`; end those that stay.
+    def conclude(self, tag: str, latest: Callable[[], float]) -> Sequence[LeftMark]:
+        """After a harness has ended, wait for its connector's processes, which have `tag`; end those that stay.
 
         `latest` returns the time of the connector's last request on the monotonic clock. Return the marks about the
         processes that stayed; none if their time was cut short.
         """
         since = time.monotonic()
-        left = _living(mark)
+        left = _living(tag)
         if not left:
             return [LeftMark()]
         watched = self._begin()
@@ -112,14 +112,14 @@ def latest_request(recording: Trace) -> float:
     return (recording.header.clock_s or 0.0) + max(ends, default=0.0)
 
 
-def end_left(mark: str) -> None:
-    """Kill all processes with the mark of a connector, except daemons."""
-    _end(_living(mark))
+def end_left(tag: str) -> None:
+    """Kill all processes with the tag of a connector, except daemons."""
+    _end(_living(tag))
 
 
-def _living(mark: str) -> Sequence[psutil.Process]:
-    """The processes with a mark that are not Signet daemons and do not end within a second."""
-    found = [process for process in marked_processes(mark) if not _is_daemon(process)]
+def _living(tag: str) -> Sequence[psutil.Process]:
+    """The processes with a tag that are not Signet daemons and do not end within a second."""
+    found = [process for process in tagged_processes(tag) if not _is_daemon(process)]
     return _await_end(found, time.monotonic() + _MOMENT_S)
 
 

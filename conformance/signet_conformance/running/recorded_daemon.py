@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance import trace
-from signet_conformance.children.environment import MARK, clean_environment, new_mark
+from signet_conformance.children.environment import TAG, clean_environment, new_tag
 from signet_conformance.drivers.answers import loaded_marks
 from signet_conformance.drivers.installing import INSTALL_VARIABLE
 from signet_conformance.drivers.launch import launch
@@ -176,7 +176,7 @@ class RecordedDaemon:
             **({"SIGNET_TOKEN": self._token} if declared.token else {}),
             **self._model_variables,
             **self._cache_variables,
-            MARK: new_mark(),
+            TAG: new_tag(),
             **env,
         }
         if self._plays and find_face(self.target).data.tells_plugins:
@@ -218,7 +218,7 @@ class RecordedDaemon:
         """End a connector and the processes that it left."""
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
-            end_left(driver.mark)
+            end_left(driver.tag)
 
     def _end_and_record_left(self, driver: ConnectorDriver, out: Path) -> None:
         """End a connector; give what it left time for last requests, and record which processes stay."""
@@ -227,7 +227,7 @@ class RecordedDaemon:
             return
         with self.stopwatch.on(TimePart.ENDING):
             driver.close()
-            marks = self._left_behind.conclude(driver.mark, lambda: latest_request(trace.read(out)))
+            marks = self._left_behind.conclude(driver.tag, lambda: latest_request(trace.read(out)))
         for each in marks:
             self._recorder.mark(each)
 

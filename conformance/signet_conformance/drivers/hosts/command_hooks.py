@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.environment import MARK
+from signet_conformance.children.environment import TAG
 from signet_conformance.children.processes import ChildEndedError
 from signet_conformance.drivers.hosts import hook_settings, host_program, installed, registry
 from signet_conformance.drivers.hosts.hook_process import HookRun, blocks, run_hook
@@ -353,7 +353,7 @@ class CommandHooks:
         """The variables that the harness passes on: those that the face lists, or all of them without a list."""
         own = self._env if session.agent is None else {**self._env, "SIGNET_AGENT_ID": session.agent}
         names = self._face.get(list_name)
-        return own if names is None else {name: own[name] for name in (*names, MARK) if name in own}
+        return own if names is None else {name: own[name] for name in (*names, TAG) if name in own}
 
     def _server_env(self, session: HookSession, named: Mapping[str, str]) -> Mapping[str, str]:
         """The environment of a memory server, which gets the daemon's address even if the harness withholds it."""
