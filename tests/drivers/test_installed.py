@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from signet_conformance.drivers.hosts.installed import (
-    installed_plugin,
     mcp_command,
     objections,
     offered_tools,
+    plugin_rows,
     refused_servers,
 )
 from signet_conformance.drivers.hosts.protocol import Skipped
@@ -130,7 +130,7 @@ def test_a_plugin_is_where_its_host_looks_for_one(
         (tmp_path / path).touch()
     before = {OPENCODE: {"plugin": ["./plugins/other.js"]}}
     read = json.loads((FOLDER / f"{face}.json").read_bytes())
-    rows = [*objections([*installed_plugin(tmp_path, before, {**before, **files}, read, ACME)], ())]
+    rows = [*objections([*plugin_rows(tmp_path, before, {**before, **files}, read, ACME)], ())]
     words = [row.get("words") for row in rows] if rows else ["unknown"]
     assert len(words) == 1, rows
     assert words == [None] if refused is None else words[0].startswith(refused), rows
@@ -140,12 +140,12 @@ def test_each_rule_is_told_and_one_for_another_kind_of_plugin_says_nothing(tmp_p
     """A plugin of OpenClaw for something else needs no memory slot; the id of one without a manifest is not known."""
     face = json.loads((FOLDER / "openclaw-2026.2.json").read_bytes())
     files = {".openclaw/openclaw.json": {"plugins": {"allow": ["other"]}}}
-    both = installed_plugin(tmp_path, {}, files, face, {"id": "acme", "kind": "memory"})
+    both = plugin_rows(tmp_path, {}, files, face, {"id": "acme", "kind": "memory"})
     assert [row["file"] for row in both] == [
         f".openclaw/openclaw.json: plugins.{at}" for at in ("allow", "slots.memory")
     ]
-    (other,) = installed_plugin(tmp_path, {}, files, face, {"id": "other", "kind": "context-engine"})
-    (unknown,) = installed_plugin(tmp_path, {}, files, face, {})
+    (other,) = plugin_rows(tmp_path, {}, files, face, {"id": "other", "kind": "context-engine"})
+    (unknown,) = plugin_rows(tmp_path, {}, files, face, {})
     assert other["accepted"] is unknown["accepted"] is True
 
 
@@ -170,6 +170,6 @@ def test_openclaw_keeps_the_conversation_from_a_plugin_that_its_settings_do_not_
     face = json.loads((FOLDER / f"openclaw-{release}.json").read_bytes())
     entry = {"enabled": True, **({"hooks": hooks} if hooks else {})}
     files = {".openclaw/openclaw.json": {"plugins": {**SLOT, "entries": {"acme": entry}}}}
-    rows = [*objections([*installed_plugin(tmp_path, {}, files, face, ACME)], events)]
+    rows = [*objections([*plugin_rows(tmp_path, {}, files, face, ACME)], events)]
     assert [row["words"] for row in rows if not row["accepted"]] == ([] if words is None else [words])
     assert [row["file"] for row in rows if row["accepted"]] == [".openclaw/openclaw.json"]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from signet_conformance.probing import ProbedAnswers, learn, rules_on, write_draft
+from signet_conformance.probing import ProbedAnswers, learn, requirements_on, write_draft
 from signet_conformance.probing.replay import ProbeAnswer, Replay, differences, recorded, row_of
 from signet_conformance.running.daemon import DaemonUnderTest
 from tests.support.command_line import Process
@@ -87,8 +87,8 @@ def test_other_answers_are_named_with_their_operation(learnt: ProbedAnswers) -> 
 
 
 def test_rules_rest_on_the_answers_of_an_operation() -> None:
-    assert {"SIG-START-005", "SIG-DAEMON-004"} <= set(rules_on("session-start"))
-    assert rules_on("no-operation") == []
+    assert {"SIG-START-005", "SIG-DAEMON-004"} <= set(requirements_on("session-start"))
+    assert requirements_on("no-operation") == []
 
 
 def test_a_draft_satisfies_the_schemas(learnt: ProbedAnswers, tmp_path: Path, schema: Any) -> None:

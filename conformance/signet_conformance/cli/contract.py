@@ -156,7 +156,7 @@ def _describe_answers(answers: ProbedAnswers) -> Iterator[RenderableType]:
 
 
 def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -> Iterator[RenderableType]:
-    from signet_conformance.probing import rules_on
+    from signet_conformance.probing import requirements_on
 
     if not others:
         yield Text(f"the daemon answers all {probes} probes as contract {version} does")
@@ -164,7 +164,7 @@ def _describe_others(others: Sequence[OtherAnswer], version: str, probes: int) -
     yield Text(f"{len(others)} of {probes} probes get another answer than in contract {version}")
     for operation in sorted({each.operation or "" for each in others}):
         yield Text(f"\n  {operation or 'outside the contract'}", STRONG)
-        if rules := rules_on(operation):
+        if rules := requirements_on(operation):
             yield Paragraph(f"rules that rest on it: {', '.join(rules)}", 4)
         alike: dict[str, list[str]] = {}
         for each in others:

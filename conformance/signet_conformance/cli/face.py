@@ -103,7 +103,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
         raise files.complaints[0]
     all_traces = [read_recording(file) for file in files.files]
     traces = [trace for trace in all_traces if not is_played(trace)]
-    launched = drift.release_of(traces)
+    launched = drift.recorded_release(traces)
     if launched is None or not drift.hooks_observed(traces):
         why = "no program is named" if launched is None else f"{launched[0]} ran no hook of the connector's"
         raise NothingTestedError(
@@ -120,7 +120,7 @@ def _read_recordings(name: str, recordings: Sequence[str]) -> tuple[HostFace, st
             remedy=f"signet-conformance face check {printable(host, 60)} {printable(recordings[0], 200)}",
         )
     played_runs = [trace for trace in all_traces if is_played(trace)]
-    played = drift.release_of(played_runs)
+    played = drift.recorded_release(played_runs)
     # An author of a face for this release names it by this release in the played run.
     if played is not None and played[1] not in (face.data.version, release):
         raise UsageError(

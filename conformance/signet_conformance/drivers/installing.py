@@ -12,7 +12,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts import host_program
 from signet_conformance.drivers.hosts.hook_settings import duplicates_in, hook_sources
-from signet_conformance.drivers.hosts.installed import INSTALLED, Files, Installer, installed_plugin, objections
+from signet_conformance.drivers.hosts.installed import INSTALLED, Files, Installer, objections, plugin_rows
 from signet_conformance.drivers.hosts.protocol import NotLoadedError, with_programs, write_files
 from signet_conformance.errors import TargetError
 from signet_conformance.files.json_values import object_in, pointer
@@ -104,7 +104,7 @@ class Installations:
         row = self._attempt(AGAIN, self._home)
         if "words" not in row:
             fresh = files_below(self._home)
-            self.accepted_files += installed_plugin(self._home, before, fresh, self._face, self._manifest())
+            self.accepted_files += plugin_rows(self._home, before, fresh, self._face, self._manifest())
             row = self._attempt(AGAIN, self._home)
         (self._home / INSTALLED).touch()
         after = files_below(self._home)
@@ -120,7 +120,7 @@ class Installations:
         home = self._home_beside("without-settings")
         if "words" in self._attempt(ONCE, home):
             return
-        rows = installed_plugin(home, {}, files_below(home), self._face, self._manifest())
+        rows = plugin_rows(home, {}, files_below(home), self._face, self._manifest())
         lacking = f" if the user has no {Path(loading['settings'][0]).name} yet"
         self.accepted_files += [{**row, "file": row["file"] + lacking} for row in rows if row["accepted"] is False]
 

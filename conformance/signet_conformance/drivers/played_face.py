@@ -9,7 +9,7 @@ from typing import Any
 
 from signet_conformance.children.environment import clean_environment
 from signet_conformance.children.temporary import temporary_folder
-from signet_conformance.drivers.hosts.observing import OBSERVERS, Events, ask
+from signet_conformance.drivers.hosts.observing import OBSERVERS, Events, write_order
 from signet_conformance.drivers.launch import launch
 from signet_conformance.targets import Target, load
 from signet_conformance.targets.drift import hooks_observed
@@ -40,7 +40,7 @@ def play_steps(face: HostFace, trace: Trace) -> Sequence[ObservedMark]:
         own = target.profile.tools
         recorded = [(mark.event, mark.args, mark.members) for mark in hooks_observed([trace])]
         more = {"tools": sorted({own.get(tool, tool) for tool in tools}), "recorded": recorded}
-        ask(home, {**observer.model_dump(mode="json"), **more})
+        write_order(home, {**observer.model_dump(mode="json"), **more})
         events = Events(home)
         driver = launch(target, clean_environment(home, SIGNET_DAEMON_URL=_NOWHERE), str(home), _STEP_S)
         try:

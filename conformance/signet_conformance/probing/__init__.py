@@ -71,7 +71,7 @@ class ProbedAnswers:
                 yield OtherAnswer(actual["id"], None if route is None else route.operation, differing)
 
 
-def rules_on(operation: str) -> Sequence[str]:
+def requirements_on(operation: str) -> Sequence[str]:
     """The requirements whose verdicts depend on the answers of an operation."""
     return [
         name

@@ -39,7 +39,7 @@ class Drift:
         return f"{self.about}: face: {self.face}; program: {self.program}"
 
 
-def release_of(traces: Iterable[Trace]) -> tuple[str, str] | None:
+def recorded_release(traces: Iterable[Trace]) -> tuple[str, str] | None:
     """The harness and release that recordings name; None if they name none."""
     loaded = (mark for trace in traces for mark in marks_of(trace, LoadedMark))
     return next(((mark.host, mark.release) for mark in loaded if mark.host and mark.release), None)
@@ -61,7 +61,7 @@ def drifts(face: FaceDocument, traces: Sequence[Trace]) -> Iterator[Drift]:
     observed = {str(mark.event) for mark in runs}
     for trace in traces:
         yield from _order(face, trace, observed)
-        yield from folders(trace)
+        yield from folder_drifts(trace)
     for event in sorted(observed):
         yield from _members(face, event, [mark for mark in runs if mark.event == event])
     yield from _environment(face, runs)
@@ -200,7 +200,7 @@ class _Play:
                     yield _label_of(action)
 
 
-def folders(trace: Trace, ignored: Collection[str] = ()) -> Iterator[Drift]:
+def folder_drifts(trace: Trace, ignored: Collection[str] = ()) -> Iterator[Drift]:
     """Yield hooks that ran outside the folder of their session's project, judged by the folder's name.
 
     The `ignored` events come at any time and may belong to an earlier session.
@@ -318,7 +318,7 @@ def plugin_drifts(face: FaceDocument, traces: Sequence[Trace], played: Sequence[
             event, *_always_and_ever(host[event]), real[event], set(face.sometimes.get(event, ()))
         )
     for trace in traces:
-        yield from folders(trace, {*face.unplayed, *face.irregular})
+        yield from folder_drifts(trace, {*face.unplayed, *face.irregular})
 
 
 def update_plugin_face(

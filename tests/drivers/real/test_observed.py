@@ -22,7 +22,7 @@ def ran(home: Path, *words: str, **env: str) -> str:
 def test_a_server_is_told_the_daemon_that_its_program_did_not_tell_it(tmp_path: Path) -> None:
     """What it was given is written down as it was; an address that it was given stays, and a hook is told nothing."""
     observed = Observations(tmp_path)
-    observed.programs({"mem": TELLS}, tmp_path / "bin", "http://127.0.0.1:7")
+    observed.wrap_programs({"mem": TELLS}, tmp_path / "bin", "http://127.0.0.1:7")
     assert ran(tmp_path, "serve") == "http://127.0.0.1:7 serve"
     assert ran(tmp_path, "serve", SIGNET_DAEMON_URL="http://127.0.0.1:8") == "http://127.0.0.1:8 serve"
     assert ran(tmp_path, "hook", "end") == " hook end"

@@ -1,4 +1,4 @@
-"""Handlers that keep no state of their own. Answers that never change are in the table of routes."""
+"""Handlers whose answers depend on the request alone. Answers that never change are in the table of routes."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class Epochs:
         )  # fmt: skip
         return {row["item_id"] for row in rows}
 
-    def show(self, key: str, agent: str, ids: Sequence[str]) -> None:
+    def note_shown(self, key: str, agent: str, ids: Sequence[str]) -> None:
         """Note that the session was shown `ids` in its current epoch."""
         epoch = self.current(key, agent)
         self._store.run_many(

@@ -173,7 +173,7 @@ def install_connector(home: Path, options: Mapping[str, Any], known: Mapping[str
 _CODE = (".cjs", ".cts", ".js", ".mjs", ".mts", ".py", ".ts")
 
 
-def installed_plugin(
+def plugin_rows(
     home: Path,
     before: Mapping[str, Any],
     after: Mapping[str, Any],

@@ -35,7 +35,7 @@ register = _observer.register
 }
 
 
-def ask(home: Path, observer: Mapping[str, Any]) -> None:
+def write_order(home: Path, observer: Mapping[str, Any]) -> None:
     """Write down what the observer in this home is to record."""
     folder = home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def ask(home: Path, observer: Mapping[str, Any]) -> None:
 
 def observe(home: Path, observer: Mapping[str, Any]) -> None:
     """Put the observer into the place from which a program of this home loads its plugins."""
-    ask(home, observer)
+    write_order(home, observer)
     # A file that imports it: a program takes every file of that folder for a plugin, also what a plugin imports.
     module = OBSERVERS / observer["module"]
     lead = _LEADS[module.suffix].replace("{module}", json.dumps(str(module)))
@@ -104,7 +104,7 @@ class Observations:
         """The programs of the connector that are observed."""
         self._returned = {path.name for path in self._folder.iterdir()}
 
-    def programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
+    def wrap_programs(self, programs: Mapping[str, Sequence[str]], folder: Path, daemon: str) -> str:
         """Return a PATH with the connector's programs under their names; each run of one is observed.
 
         A server that is started without the address of the `daemon` gets it.

@@ -73,7 +73,7 @@ def _start(daemon: Daemon, fields: Mapping[str, Any], key: Any) -> DaemonAnswer:
         ids = [memory["id"] for memory in memories]
         shown = daemon.epochs.already_shown(epoch_key, agent, ids)
         memories = [memory for memory in memories if memory["id"] not in shown]
-        daemon.epochs.show(epoch_key, agent, ids)
+        daemon.epochs.note_shown(epoch_key, agent, ids)
     if js.truthy(key):
         daemon.store.run_many(
             "INSERT OR IGNORE INTO shown_memories VALUES (?, ?, ?)",

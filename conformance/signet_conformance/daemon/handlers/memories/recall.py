@@ -115,7 +115,7 @@ def _finish(
         else:
             suppressed += len(shown)
             rows = [row for row in rows if row["id"] not in shown]
-        daemon.epochs.show(key, request.agent, [row["id"] for row in rows])
+        daemon.epochs.note_shown(key, request.agent, [row["id"] for row in rows])
         meta["dedupe"] = {
             "enabled": True,
             "contextEpoch": daemon.epochs.current(key, request.agent),

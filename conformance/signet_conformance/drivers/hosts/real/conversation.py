@@ -62,7 +62,7 @@ class Launch:
 P = TypeVar("P", bound=ProgramProcess)
 
 
-class OneProcess(ABC, Generic[P]):
+class ProcessConversation(ABC, Generic[P]):
     """One session of a program, with its process, its native id, and what the program printed and refused.
 
     A subclass gives the program's `title` and reads its output. A method that waits raises StepError with the program's
@@ -148,5 +148,5 @@ class OneProcess(ABC, Generic[P]):
         raise NotImplementedError
 
 
-ProgramConversation: TypeAlias = OneProcess[Any]
+ProgramConversation: TypeAlias = ProcessConversation[Any]
 Open = Callable[[Launch], ProgramConversation]

@@ -120,7 +120,7 @@ class RealHarness:
             **self._watch.proxy.variables,
             "TMPDIR": str(temporary),
             **fill_in(options["env"], self._known),
-            "PATH": self._observed.programs(
+            "PATH": self._observed.wrap_programs(
                 options["programs"], home / ".signet-conformance-bin", self._known["daemon"]
             ),
         }

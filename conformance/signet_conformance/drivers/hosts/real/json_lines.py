@@ -12,7 +12,7 @@ from typing import Any
 
 from signet_conformance.drivers.hosts.observing import await_hook
 from signet_conformance.drivers.hosts.protocol import Skipped, StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, ProcessConversation
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 from signet_conformance.files.json_values import member_of, object_in
@@ -20,7 +20,7 @@ from signet_conformance.files.json_values import member_of, object_in
 START_S = 200.0
 
 
-class LinesProcess(OneProcess[ProgramProcess]):
+class LinesProcess(ProcessConversation[ProgramProcess]):
     """A session with a program that speaks lines of JSON on its streams, and quits when its input ends."""
 
     def _listen(self, process: ProgramProcess) -> None:

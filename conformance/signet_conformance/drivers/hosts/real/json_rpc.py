@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, ProcessConversation
 from signet_conformance.drivers.hosts.real.process import ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import Refusal
 from signet_conformance.files.json_values import list_in, member_of, object_in
@@ -64,7 +64,7 @@ class JsonRpc(ProgramProcess):
             self._on_message(said)
 
 
-class RpcSession(OneProcess[JsonRpc]):
+class RpcSession(ProcessConversation[JsonRpc]):
     """A session with a program that speaks JSON-RPC."""
 
     def _listen(self, process: JsonRpc) -> None:

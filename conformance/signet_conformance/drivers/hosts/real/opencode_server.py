@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from signet_conformance.drivers.hosts.protocol import StepError
-from signet_conformance.drivers.hosts.real.conversation import Launch, OneProcess
+from signet_conformance.drivers.hosts.real.conversation import Launch, ProcessConversation
 from signet_conformance.drivers.hosts.real.process import LAST_S, ProgramProcess, deadline_in
 from signet_conformance.drivers.hosts.real.refusals import ConnectorRefusedError, Refusal, is_of_the_kit
 from signet_conformance.files.json_values import object_in
@@ -34,7 +34,7 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """The server is on loopback, and loading the certificate store takes each client 20 ms."""
 
 
-class OpencodeServer(OneProcess[ProgramProcess]):
+class OpencodeServer(ProcessConversation[ProgramProcess]):
     """A session of OpenCode. When it ends for good it is deleted: the program reports no other end."""
 
     title = "OpenCode"
