@@ -1,9 +1,7 @@
-"""Measures generated sessions: sessions a second, judging a thousand exchanges, shrinking and confirming a breach.
+"""Measure generated sessions: sessions a second, judging a thousand exchanges, shrinking and confirming a breach.
 
-    python ci/tools/bench_sessions.py [--sessions 100]
-
-Nothing here can fail: it prints seconds, and each figure also as a ratio to plain work of the same kind on the same
-machine (the start of an interpreter, `json.loads` of the same lines), so that machines can be compared.
+The tool prints seconds, and each figure also as a ratio to plain work on the same machine (the start of an interpreter,
+`json.loads` of the same lines), so that machines can be compared. No figure makes it fail.
 """
 
 from __future__ import annotations
@@ -25,15 +23,15 @@ BROKEN = Path(__file__).resolve().parents[2] / "tests" / "running" / "generated"
 DEFECT = "last_started_agent"
 
 
-def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float]:
-    """Seconds of performing `count` sessions, and of shrinking and confirming their breaches."""
+def generated(folder: Path, target: targets.Target, count: int) -> tuple[float, float | None]:
+    """Seconds of performing `count` sessions, and of shrinking and confirming their breaches; None without a breach."""
     with RunWorkers(target, folder) as run:
         sessions = GeneratedSessions(workers=run, count=count, seed=1, failures=folder / "failures", replay=str)
         began = time.perf_counter()
         chunks = list(run.work(sessions.jobs()))
         performed = time.perf_counter()
-        sessions.conclude(chunks, dict)
-        return performed - began, time.perf_counter() - performed
+        summary = sessions.conclude(chunks, dict)
+        return performed - began, time.perf_counter() - performed if summary.breaches else None
 
 
 def judging(folder: Path) -> tuple[float, float, int]:
@@ -59,10 +57,12 @@ def interpreter_start() -> float:
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description="Figures for generated sessions.")
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=100, help="how many to perform (default: 100)")
     count = parser.parse_args().sessions
+    if count < 1:
+        parser.error("--sessions: at least 1")
     reference = targets.load("reference")
     broken = replace(reference, name="broken", command=(sys.executable, str(BROKEN), DEFECT))
     start = min(interpreter_start() for _ in range(5))
@@ -78,9 +78,11 @@ def main() -> None:
             f"judging     {1000 * judged / exchanges:8.3f} s a thousand exchanges; {judged / parsed:.1f} x json.loads"
         )
         _, followed = generated(folder / "broken", broken, count)
-        print(
-            f"shrinking   {followed:8.1f} s to shrink and confirm a breach; {followed / start:.0f} interpreter starts"
-        )
+        if followed is None:
+            print(f"shrinking   not measured: no breach in {count} sessions; try --sessions 100")
+        else:
+            ratio = followed / start
+            print(f"shrinking   {followed:8.1f} s to shrink and confirm a breach; {ratio:.0f} interpreter starts")
 
 
 if __name__ == "__main__":

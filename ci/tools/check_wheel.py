@@ -1,22 +1,21 @@
-"""Build the wheel, compare what is in it with the sources, and try it in an environment without them.
+"""Build the wheel, compare its contents with the sources, and test it in an environment without the sources.
 
-    python ci/tools/check_wheel.py [--here]
-
-That is one of its own, or with --here the one at hand, which then needs `build`, `hatchling`, `pytest-xdist` and what
-the wheel depends on, so that nothing but the wheel is installed, and nothing to build it with. The whole suite runs
-against the sources; SMOKE are the tests that fail first when something is not packed or not registered. Exit status:
-that of the first thing that failed.
+The tool makes a new environment for the wheel. With --here it uses its own environment, which needs `build`,
+`hatchling`, `pytest-xdist` and the dependencies of the wheel; then only the wheel is installed. The whole suite runs
+against the sources; the tests in SMOKE are those that fail first when a file is not packed or not registered. The exit
+status is that of the first step that fails.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 import venv
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,30 +26,30 @@ PACKAGES = {
 }
 SCHEMAS = "signet_conformance/_schemas"
 SMOKE = (
-    "tests/rules/test_recordings.py",  # the law is read, and every rule judges
+    "tests/rules/test_recordings.py",  # reads the requirements; every rule judges
     "tests/pytest_plugin/test_plugin.py",  # pytest finds the plugin by its entry point
-    "tests/cli/test_commands.py",  # the command is there, and so is each of its subcommands
-    "tests/cli/test_targets.py",  # profiles and faces are read
+    "tests/cli/test_commands.py",  # the command exists with all its subcommands
+    "tests/cli/test_targets.py",  # reads profiles and faces
     "tests/reports/test_page.py",  # the page has its style and its script
     "tests/reference_harness/llm_server/test_serving.py::test_it_ends_when_it_is_told_to",  # the scripted model starts
     "tests/selftest/test_command.py",  # daemon, recorder and reference harness start
 )
 
 
-def main(words: Sequence[str]) -> int:
-    """Build, inspect, install, try."""
-    if unknown := [word for word in words if word != "--here"]:
-        print(f"error: {unknown[0]!r} is not an option\ntry: python ci/tools/check_wheel.py [--here]", file=sys.stderr)
-        return 2
+def main() -> int:
+    """Build the wheel, compare its contents, install it, and return the exit status of the smoke tests."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--here", action="store_true", help="build and install in this environment, not in a new one")
+    here = parser.parse_args().here
     with tempfile.TemporaryDirectory(prefix="signet-wheel-") as name:
         folder = Path(name)
         build = [sys.executable, "-m", "build", "-q", "--outdir", str(folder / "dist")]
-        subprocess.run([*build, *(["--no-isolation"] if words else []), str(ROOT)], check=True)
+        subprocess.run([*build, *(["--no-isolation"] if here else []), str(ROOT)], check=True)
         (wheel,) = (folder / "dist").glob("*.whl")
         if problems := list(inspect(wheel)):
             print("\n".join(f"{wheel.name}: {problem}" for problem in problems), file=sys.stderr)
             return 1
-        if words:
+        if here:
             python = Path(sys.executable)
             subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", wheel], check=True)
         else:
@@ -61,7 +60,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def inspect(wheel: Path) -> Iterator[str]:
-    """What is wrong with the wheel's contents: it holds each file of our packages and of schemas/, and no other."""
+    """Yield each file of our packages and of schemas/ that the wheel lacks, and each file that it should not hold."""
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     sources = {f"{package}/{file}" for package, folder in PACKAGES.items() for file in files(folder)}
@@ -73,7 +72,7 @@ def inspect(wheel: Path) -> Iterator[str]:
 
 
 def files(folder: Path) -> Iterator[str]:
-    """The files below a folder but for what Python compiles, as paths from there."""
+    """Yield the files below a folder, without compiled Python, as paths relative to it."""
     for path in folder.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(folder).as_posix()
@@ -81,7 +80,7 @@ def files(folder: Path) -> Iterator[str]:
 
 def try_installed(python: Path, folder: Path) -> int:
     """Run the smoke tests with an interpreter that has the wheel, from a folder without our sources."""
-    # With the schemas, which tests hold against what the wheel says; the wheel itself reads its own.
+    # Tests compare these schemas with what the wheel says; the wheel reads its own copy.
     checkout = folder / "checkout"
     checkout.mkdir()
     for part in ("tests", "ci", "docs", "examples", "schemas", "pyproject.toml", "README.md"):
@@ -95,4 +94,4 @@ def try_installed(python: Path, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

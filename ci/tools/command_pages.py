@@ -1,10 +1,8 @@
-"""docs/commands.md, made from the programs themselves: each command with its options and examples.
-
-`python ci/tools/command_pages.py` writes the page, `--check` only says whether it is current.
-"""
+"""Write docs/commands.md from the program: each command with its options and examples."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ The shell completes commands, targets and requirements with
 
 
 def page() -> str:
-    """The page, with a section a command."""
+    """The page, with a section for each command."""
     context = click.Context(commands, info_name="signet-conformance")
     names = commands.list_commands(context)
     parts = [_HEAD, "| command | what it does |", "|---|---|"]
@@ -87,12 +85,15 @@ def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;").strip()
 
 
-def main(words: list[str]) -> int:
-    """Write the page, or check it; the exit status."""
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page, or check it, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is not current")
+    check = parser.parse_args(arguments).check
     text = page()
     if PAGE.is_file() and PAGE.read_text("utf-8") == text:
         return 0
-    if "--check" in words:
+    if check:
         print(f"{PAGE.name} is not what the program says\ntry: python ci/tools/command_pages.py", file=sys.stderr)
         return 1
     PAGE.write_text(text, "utf-8")
@@ -101,4 +102,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

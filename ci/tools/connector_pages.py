@@ -1,12 +1,13 @@
-"""Renew the pages of docs/connectors from reports: `connector_pages.py REPORT_FOLDER...`.
+"""Renew the pages of docs/connectors from reports of runs.
 
-Each folder is what `signet-conformance run TARGET --scenarios 0 --report FOLDER` leaves; `nox -s connectors --
-CHECKOUT` makes them all. The tool writes the sections "Run", "Parity" and "Findings" of the target's page and its row
-in the overview. Notes are written by hand: read each new verdict beside the connector's source and explain it there.
+`signet-conformance run TARGET --scenarios 0 --report FOLDER` writes a report; `nox -s connectors -- CHECKOUT` does so
+for all targets. The tool writes the sections "Run", "Parity" and "Findings" of the target's page and its row in the
+overview. Write the notes by hand: compare each new verdict with the connector's source and explain it there.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -200,7 +201,7 @@ def renew(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:
-        sys.exit(__doc__)
-    for name in sys.argv[1:]:
-        renew(Path(name))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("report", nargs="+", type=Path, help="a report folder of one target")
+    for report_folder in parser.parse_args().report:
+        renew(report_folder)

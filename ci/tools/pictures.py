@@ -1,12 +1,12 @@
-"""Makes the documentation's pictures from recordings of tests/evidence: `pictures.py [--check]`.
+"""Make the documentation's pictures from recordings of tests/evidence.
 
-Each picture in docs/assets/pictures has a text beside it: what the program said when it was taken, down to where the
-picture ends. `--check` takes no picture, and so needs no browser: it compares these texts with what the
-program says now.
+Each picture in docs/assets/pictures has a text file beside it with the program's output when the picture was taken,
+down to the end of the picture. `--check` compares these files with the program's present output.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
@@ -182,9 +182,11 @@ def texts() -> Mapping[str, tuple[str, str]]:
         }
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Take the pictures, or check them, and return the exit status."""
-    if arguments == ["--check"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare the texts; needs no browser")
+    if parser.parse_args().check:
         old = [name for name, (then, now) in texts().items() if then != now]
         for name in old:
             print(f"the picture {name} shows what the program no longer says\ntry: nox -s pictures", file=sys.stderr)
@@ -200,4 +202,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

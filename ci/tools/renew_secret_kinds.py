@@ -10,10 +10,10 @@ takes it for a secret, and a counterexample that is too short to be one. What is
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
-import sys
 import tomllib
 from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]  # nothing public parses an expression
@@ -164,8 +164,12 @@ def _examples(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Read the rules, write the data."""
-    folder, version = Path(sys.argv[1]), sys.argv[2]
+    """Read the rules and write the data."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="a clone of gitleaks")
+    parser.add_argument("version", help="its version, which the data names")
+    options = parser.parse_args()
+    folder, version = options.folder, options.version
     rules = tomllib.loads((folder / "config" / "gitleaks.toml").read_text())["rules"]
     kinds, left_out = [], {}
     for rule in rules:

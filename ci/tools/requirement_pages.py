@@ -7,6 +7,7 @@ The pages themselves are made when the documentation is built (docs_hook.py) and
 
 from __future__ import annotations
 
+import argparse
 import html
 import json
 import re
@@ -252,13 +253,16 @@ def with_items(page: Path) -> str:
     return re.sub(r"(?m)^collected \d+ items$", f"collected {count} items", page.read_text("utf-8"))
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Write the files made from schemas/, or check them, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is not current")
+    check = parser.parse_args(arguments).check
     shown = tuple((page, with_items(page)) for page in PYTEST_RUNS)
     for file, text in ((INDEX, index()), (VARIANTS, variant_list()), *shown):
         if (file.read_text("utf-8") if file.exists() else "") == text:
             continue
-        if "--check" in sys.argv[1:]:
+        if check:
             print(f"{file.name} is not what schemas/ says\ntry: python ci/tools/requirement_pages.py", file=sys.stderr)
             return 1
         file.parent.mkdir(parents=True, exist_ok=True)
