@@ -1,8 +1,7 @@
-"""docs/broken-connectors.md: what `run` says of ten connectors with one mistake each, taken from the kill matrix.
+"""Write docs/broken-connectors.md: the output of `run` for ten connectors of the kill matrix, each with one mistake.
 
-`python ci/tools/broken_connectors.py` drives all of them and writes the page; `--check` drives them, or those that are
-NAMEd, and ends with 1 where the page says something else. Both end with 1 where an output is too long to be read in one
-go, or does not begin with its mistake.
+The tool drives all ten connectors, or those named. The exit status is 1 if an output is too long to be read in one go,
+does not begin with its mistake, or, with `--check`, differs from the page.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ shows the mistake. An output has at most {most} lines in a terminal of {width} c
 
 
 def settings() -> str:
-    """The settings of the ten connectors, which declare what the reference declares."""
+    """The settings of the ten connectors, with the declarations of the reference."""
     declared = targets.load("reference").declared.to_json()
     members = "\n".join(f"{name} = {_toml(value)}" for name, value in declared.items())
     command = '"{python}", "-P", "-m", "signet_conformance.selftest.harness", "--mutant"'
@@ -71,43 +70,43 @@ def output_of(name: str, folder: Path) -> Sequence[str]:
     )
     if done.returncode not in (0, 1):
         sys.exit(f"{name}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return _steady(done.stdout.replace(f"{folder}/", "")).rstrip("\n").split("\n")
+    return _number_ids(done.stdout.replace(f"{folder}/", "")).rstrip("\n").split("\n")
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SHORT_KEY = re.compile(r"[0-9a-f]{8}…[0-9a-f]{4}")
 
 
-def _steady(text: str) -> str:
-    """The text with the ids of each run numbered from 1, as wide as they were."""
-    text = _numbered(text, _UUID, "{:08x}-0000-4000-8000-000000000000")
-    return _numbered(text, _SHORT_KEY, "{:08x}…0000")
+def _number_ids(text: str) -> str:
+    """Replace the ids, which differ in each run, by numbers of the same width."""
+    text = _number_matches(text, _UUID, "{:08x}-0000-4000-8000-000000000000")
+    return _number_matches(text, _SHORT_KEY, "{:08x}…0000")
 
 
-def _numbered(text: str, pattern: re.Pattern[str], spelt: str) -> str:
+def _number_matches(text: str, pattern: re.Pattern[str], template: str) -> str:
     known: dict[str, str] = {}
     for found in pattern.finditer(text):
-        known.setdefault(found[0], spelt.format(len(known) + 1))
+        known.setdefault(found[0], template.format(len(known) + 1))
     return pattern.sub(lambda found: known[found[0]], text)
 
 
 def lines_in_terminal(lines: Sequence[str]) -> int:
-    """How many lines the output takes in a terminal, which breaks those that are wider."""
+    """How many lines the output takes in a terminal, which wraps wide lines."""
     return sum(max(1, ceil(len(line) / WIDTH)) for line in lines)
 
 
 def complaints(name: str, lines: Sequence[str]) -> Iterator[str]:
-    """Say what keeps a reader from seeing the mistake at once."""
+    """Yield the reasons why a reader does not see the mistake at once."""
     taken = lines_in_terminal(lines)
     if taken > MOST_LINES:
         yield f"{name}: {taken} lines at {WIDTH} columns, of at most {MOST_LINES}"
     first = "\n".join(lines).split("\n\n")[0]
     if mutant(name).breaks not in first:
-        yield f"{name}: its first block says nothing of {mutant(name).breaks}"
+        yield f"{name}: its first block does not name {mutant(name).breaks}"
 
 
 def page(outputs: Mapping[str, Sequence[str]]) -> str:
-    """The page of these outputs, by connector."""
+    """The page that shows the outputs of these connectors."""
     parts = [_HEAD.format(most=MOST_LINES, width=WIDTH)]
     for name, lines in outputs.items():
         parts += [
@@ -131,23 +130,23 @@ def outputs_on(text: str) -> Mapping[str, Sequence[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Drive the connectors; returns the exit status."""
+    """Drive the connectors, write or check the page, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*BROKEN, []], metavar="NAME")
-    parser.add_argument("--check", action="store_true")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--check", action="store_true", help="only compare the outputs with the page")
+    options = parser.parse_args(arguments)
     before = outputs_on(PAGE.read_text("utf-8")) if PAGE.is_file() else {}
     outputs, wrong = dict(before), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder).resolve()
         (place / "signet-conformance.toml").write_text(settings(), "utf-8")
-        for name in given.names or BROKEN:
+        for name in options.names or BROKEN:
             outputs[name] = output_of(name, place)
             print(f"{name}: {lines_in_terminal(outputs[name])} lines: {outputs[name][0]}", flush=True)
             wrong += complaints(name, outputs[name])
-            if given.check and outputs[name] != before.get(name):
-                wrong.append(f"{name}: the page says something else")
-    if not given.check:
+            if options.check and outputs[name] != before.get(name):
+                wrong.append(f"{name}: the page shows another output")
+    if not options.check:
         PAGE.write_text(page({name: outputs[name] for name in BROKEN if name in outputs}), "utf-8")
     print(*wrong, sep="\n")
     return 1 if wrong else 0

@@ -38,7 +38,7 @@ ENDPOINTS = {
 DASH = "\N{EN DASH}"
 KIND_OF_BREACH = ("FAIL", "WARN")
 RUN = re.compile(r"Driven on (?P<when>[-0-9: ]+) UTC: (?P<releases>.*?), through ")
-"""The first words of the section "Run": what a renewed page takes from the one before it."""
+"""The beginning of the section "Run": a renewed page names the day and the releases of the run before it."""
 ROW = re.compile(r"(?m)^\| (FAIL|WARN) \| (SIG-[A-Z0-9-]+) \|")
 
 
@@ -74,7 +74,7 @@ def breaches(report: Mapping[str, Any]) -> Iterator[tuple[str, str, list[dict[st
 
 
 def parity(folder: Path, report: Mapping[str, Any]) -> str:
-    """The table of endpoints: how many requests there were, and the requirements whose findings name one."""
+    """The table of endpoints: the number of requests to each, and the requirements whose findings name them."""
     requests = Counter[str]()
     for trace in report["traces"]:
         requests.update(trace["operations"])
@@ -99,7 +99,7 @@ def parity(folder: Path, report: Mapping[str, Any]) -> str:
 
 
 def findings_table(folder: Path, report: Mapping[str, Any]) -> str:
-    """The table of breaches, each with its first evidence by the name of its recording."""
+    """The table of breaches, each with its evidence in the first recording by name."""
     lines = ["| verdict | requirement | the sentence | what was seen | first evidence |", "|---|---|---|---|---|"]
     for verdict, name, findings in breaches(report):
         located = filter(_is_located, findings)
@@ -124,8 +124,8 @@ def _is_located(found: Mapping[str, Any]) -> bool:
 
 
 def releases(report: Mapping[str, Any]) -> str:
-    """Say what was driven and by what: the releases that a reader needs to drive it again."""
-    played = " and ".join(f"{one['host']} {one['release']}" for one in report["played"])
+    """Name the releases that a reader needs to drive the connector again."""
+    played = " and ".join(f"{program['host']} {program['release']}" for program in report["played"])
     connector = report["run"].get("connector")
     parts = (
         f"connector {connector}" if connector else "a connector that names no release",
@@ -137,7 +137,7 @@ def releases(report: Mapping[str, Any]) -> str:
 
 
 def run_section(report: Mapping[str, Any], page: str) -> str:
-    """The section "Run": day, releases, and changes since the former page. For the run of that page, it is kept."""
+    """The section "Run": day, releases, and changes since the former page, which stay if it shows this run."""
     when = report["run"]["created"][:16].replace("T", " ")
     scripted, generated = len(report["traces"]), report.get("generated", {}).get("performed", 0)
     sessions = f" and {generated} generated sessions" if generated else ""
@@ -166,10 +166,10 @@ def changes(page: str, report: Mapping[str, Any]) -> str:
 
 
 def renew(folder: Path) -> None:
-    """Write the sections of one target's page that a run decides, and its row of the overview."""
+    """Renew the sections of one target's page that come from a report, and its row of the overview."""
     report = json.loads((folder / "report.json").read_text("utf-8"))
     target = report["traces"][0]["target"]
-    if any(one["real"] for one in report["played"]):
+    if any(program["real"] for program in report["played"]):
         sys.exit(
             f"{folder}: the program itself ran, and the pages show the played harness: drive it without --harness real"
         )

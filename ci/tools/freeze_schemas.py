@@ -1,13 +1,11 @@
-"""Renews the files of the schemas folder that are generated from other files.
+"""Renew the parts of the schemas folder that are generated from other files.
 
-That is the requirement ids of a frozen contract version and the SHA-256 of every file that it names, the JSON Schema
-of every document that the kit has a model of, and the row of a new requirement in tests/evidence/law.json, by which
-tests know that its sentence, level and first version stay as they are: compare it with the contract.
+- The frozen contract versions: the requirement ids of each, and the SHA-256 of every file that it names.
+- The JSON Schema of every document for which the kit has a model.
+- tests/evidence/law.json: a row for each new requirement, so that a test notices if its sentence, level or first
+  version changes. Compare the row with the contract.
 
-    python ci/tools/freeze_schemas.py            write all of these anew
-    python ci/tools/freeze_schemas.py --check    write nothing; exit 1 and name the files that differ
-
-A schema or a model is edited on purpose, then frozen again: the change in the diff is what a reviewer sees.
+Run the tool after you edit a schema or a model: a reviewer sees the change in the diff.
 """
 
 from __future__ import annotations
@@ -98,7 +96,7 @@ def renew(version: dict[str, Any], schemas: Path) -> Iterator[str]:
 
 
 def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
-    """The ids of requirements without a frozen row; with `write` they get one. No row is changed."""
+    """Return the ids of requirements without a row; with `write`, add their rows. Existing rows do not change."""
     if not law.is_file():
         return []
     rows = json.loads(law.read_bytes())
@@ -115,7 +113,7 @@ def extend_law(schemas: Path, law: Path, *, write: bool) -> list[str]:
 
 
 def renew_documents(schemas: Path, *, write: bool) -> list[str]:
-    """The schemas of documents that differ from their models; with `write` they are renewed."""
+    """Return the schemas of documents that differ from their models; with `write`, renew them."""
     from signet_conformance.files.json_schemas import schema_text
 
     differing = []
@@ -132,8 +130,8 @@ def renew_documents(schemas: Path, *, write: bool) -> list[str]:
 
 def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
     """Freeze or check every version of `schemas`; return the exit status."""
-    parser = argparse.ArgumentParser(description="Renew what the frozen contract versions hold.")
-    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the files that differ")
     check = parser.parse_args(arguments).check
     differences = 0
     for path in sorted((schemas / "versions").glob("*.json")):
@@ -157,7 +155,7 @@ def main(arguments: list[str] | None = None, schemas: Path = SCHEMAS) -> int:
         differences += 1
         print(f"{LAW}: {name} {'has no row' if check else 'added: compare it with the contract'}")
     if check and differences:
-        print("if the edit is meant: python ci/tools/freeze_schemas.py", file=sys.stderr)
+        print("if the edit is intended: python ci/tools/freeze_schemas.py", file=sys.stderr)
         return 1
     return 0
 

@@ -1,17 +1,10 @@
-"""Mutation testing of rules, engine and timeline: changes the code at one place, and a test must fail.
+"""Mutation testing of rules, engine and timeline: change the code in one place; a test must fail.
 
-`python ci/tools/mutation.py [MODULE ...] [--since REV | --listed] [--resume] [--keep FILE] [--jobs N] [--minutes N]
-[--write]` prints the changes that no test noticed and that mutation_survivors.json does not explain; with such a change
-the exit status is 1.
+The tool prints the changes that no test noticed and that mutation_survivors.json does not explain; the exit status is
+then 1. It runs the tests in tests/rules, tests/engine and tests/facts. It needs cosmic-ray, which makes the changes.
 
-- `--since REV`: only the statements of a module's top level that are not in REV.
-- `--listed`: only what mutation_survivors.json speaks of, and what was never tried: whether the list is still true.
-- `--keep FILE`: where each outcome is written down, with the test that noticed (.mutation-outcomes.jsonl).
-- `--resume`: try only what that file does not know, or has as a survivor. An outcome counts as long as the statement
-  of the module's top level that it is about stays as it is. `--minutes 0` tries nothing and tells of the file alone.
-- `--write`: put the figures of all modules into ci/tools/rule-mutation.md.
-
-Only tests/rules, tests/engine and tests/facts count as witnesses. Needs cosmic-ray, which makes the changes.
+An outcome in the file of outcomes is valid until the top-level statement of its change is edited. `--minutes 0` tries
+nothing and reports the outcomes in the file. `--listed` shows whether mutation_survivors.json is still true.
 """
 
 from __future__ import annotations
@@ -52,9 +45,9 @@ MARK = "<!-- figures: written by ci/tools/mutation.py --write -->"
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why some changes survive: those of `module` whose operator fits, at a line that `code` is found in.
+    """The reason why some changes survive: those in `module`, by one of the operators, on a line that `code` matches.
 
-    `same` says that no verdict, message or named exchange differs, whatever the recording.
+    `same` says that they alter no verdict, message or named exchange of any recording.
     """
 
     module: str
@@ -64,7 +57,7 @@ class Explanation:
     same: bool
 
     def fits(self, change: Change) -> bool:
-        """Whether it explains the survival of a change."""
+        """Whether this explains the survival of a change."""
         return (
             fnmatch(_name(change.module), self.module)
             and any(fnmatch(change.operator.removeprefix("core/"), operator) for operator in self.operator.split())
@@ -73,51 +66,53 @@ class Explanation:
 
 
 def main() -> int:
-    """Make the changes, run the tests, and report. Return 1 if a change survived without an explanation."""
+    """Make the changes, run the tests, and report; return 1 if a change survived without an explanation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", nargs="*", help="only these, such as rules/end.py (default: all)")
-    parser.add_argument("--jobs", type=int, default=1, help="how many changes are tried at a time (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="how many changes to try at a time (default: 1)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--since", metavar="REV", help="only the statements that are not in this revision")
-    which.add_argument("--listed", action="store_true", help="only the survivors that are listed, and what is untried")
-    parser.add_argument("--resume", action="store_true", help="try only what survived, and what is not in the file")
+    which.add_argument("--since", metavar="REV", help="only top-level statements that are not in this revision")
+    which.add_argument("--listed", action="store_true", help="only listed survivors and untried changes")
+    parser.add_argument(
+        "--resume", action="store_true", help="try only changes that survived or have no outcome in the file"
+    )
     parser.add_argument("--keep", type=Path, default=KEPT, help=f"the file of outcomes (default: {KEPT.name})")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trial after that long")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no trial after this time")
     parser.add_argument("--write", action="store_true", help="write the figures into ci/tools/rule-mutation.md")
-    given = parser.parse_args()
-    if unknown := set(given.module) - {_name(module) for module in MODULES}:
+    options = parser.parse_args()
+    if unknown := set(options.module) - {_name(module) for module in MODULES}:
         parser.error(f"no such module: {', '.join(sorted(unknown))}; they are named like rules/end.py")
-    if given.since and _git("rev-parse", "--verify", f"{given.since}^{{commit}}") is None:
-        parser.error(f"--since: git knows no revision {given.since}")
-    part = bool(given.module or given.since or given.listed)
-    if given.write and part:
-        parser.error("--write is for the figures of all modules: name none, and no part of them")
+    if options.since and _git("rev-parse", "--verify", f"{options.since}^{{commit}}") is None:
+        parser.error(f"--since: git knows no revision {options.since}")
+    part = bool(options.module or options.since or options.listed)
+    if options.write and part:
+        parser.error("--write needs the figures of all modules: leave out MODULE, --since and --listed")
     explanations = [Explanation(**entry) for entry in json.loads(EXPLAINED.read_text("utf-8"))]
     changes = [
         change
         for module in MODULES
-        if not given.module or _name(module) in given.module
-        for change in changes_of(module, _source_of(module, given.since))
+        if not options.module or _name(module) in options.module
+        for change in changes_of(module, _source_of(module, options.since))
     ]
-    kept = _kept(changes, given.keep)
-    if given.listed:
+    kept = _read_outcomes(changes, options.keep)
+    if options.listed:
         changes = [c for c in changes if c not in kept or any(e.fits(c) for e in explanations)]
     noticed_by = {change: by for change, (_, by) in kept.items()}
-    outcomes = {change: outcome for change, (outcome, _) in kept.items() if given.resume and outcome != SURVIVED}
+    outcomes = {change: outcome for change, (outcome, _) in kept.items() if options.resume and outcome != SURVIVED}
     again = [change for change in changes if change not in outcomes]
-    if not given.minutes:
+    if not options.minutes:
         outcomes = {change: outcome for change, (outcome, _) in kept.items()}
 
-    def tell(change: Change, outcome: str, by: str) -> None:
+    def note(change: Change, outcome: str, by: str) -> None:
         outcomes[change] = outcome
-        with given.keep.open("a", encoding="utf-8") as file:
+        with options.keep.open("a", encoding="utf-8") as file:
             file.write(json.dumps([_identity(change), outcome, by]) + "\n")
 
-    if given.minutes > 0:
-        until = time.monotonic() + 60 * given.minutes
-        trial = Trial(MODULES, again, tell, jobs=given.jobs, until=until, noticed_by=noticed_by)
-        options = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}")
-        status = pytest.main([*options, *WITNESSES], plugins=[trial])
+    if options.minutes > 0:
+        until = time.monotonic() + 60 * options.minutes
+        trial = Trial(MODULES, again, note, jobs=options.jobs, until=until, noticed_by=noticed_by)
+        pytest_options = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={ROOT}")
+        status = pytest.main([*pytest_options, *WITNESSES], plugins=[trial])
         if status != 0:
             return int(status)
     untried = sum(change not in outcomes for change in changes)
@@ -126,14 +121,14 @@ def main() -> int:
     explained = {change: next((e for e in explanations if e.fits(change)), None) for change in survivors}
     figures = _figures(changes, explained, untried)
     print(figures)
-    if given.write:
+    if options.write:
         before, _, _ = PAGE.read_text("utf-8").partition(MARK)
         PAGE.write_text(f"{before}{MARK}\n\n{figures}\n{_table(explanations, explained)}", "utf-8")
-    return _tell_unexplained(explanations, explained, whole=not part)
+    return _print_unexplained(explanations, explained, whole=not part)
 
 
 def _source_of(module: Path, revision: str | None) -> str | None:
-    """The text of a module in a revision, empty if it did not exist; None without a revision."""
+    """The text of a module in a revision, empty if the module did not exist; None without a revision."""
     if revision is None:
         return None
     return _git("show", f"{revision}:{module.relative_to(ROOT).as_posix()}") or ""
@@ -146,14 +141,14 @@ def _git(*words: str) -> str | None:
 
 
 def _identity(change: Change) -> str:
-    """The identity of a change, which is stable as long as its top-level statement is not edited."""
+    """The identity of a change, which stays the same until its top-level statement is edited."""
     digest = hashlib.sha256(change.original.encode()).hexdigest()[:16]
     line, column = change.position
     return f"{_name(change.module)} {digest} {change.operator} {change.occurrence} {line - change.first}:{column}"
 
 
-def _kept(changes: Iterable[Change], file: Path) -> dict[Change, tuple[str, str]]:
-    """The last outcome of each change that the file knows, and the test that noticed."""
+def _read_outcomes(changes: Iterable[Change], file: Path) -> dict[Change, tuple[str, str]]:
+    """The last outcome of each change in the file, and the test that noticed the change."""
     if not file.exists():
         return {}
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -209,7 +204,7 @@ def _code(text: str) -> str:
     return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
 
 
-def _tell_unexplained(
+def _print_unexplained(
     explanations: Iterable[Explanation], explained: Mapping[Change, Explanation | None], *, whole: bool
 ) -> int:
     by_line: dict[tuple[str, int, str], list[str]] = defaultdict(list)
@@ -222,7 +217,7 @@ def _tell_unexplained(
         print(f"{name}:{line}: {old}", *changed, sep="\n")
     for entry in explanations:
         if whole and entry not in explained.values():
-            print(f"explains nothing that survived: {entry.module}: {entry.code}")
+            print(f"no survivor needs this explanation: {entry.module}: {entry.code}")
     return 1 if by_line else 0
 
 

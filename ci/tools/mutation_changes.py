@@ -21,9 +21,9 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one place: the operator of cosmic-ray, and which of its occurrences in a top-level statement.
+    """A change of one place: an operator of cosmic-ray, and the number of its occurrence in a top-level statement.
 
-    `first` and `last` are the lines of that statement; the rest of the module need not be read again for each change.
+    `first` and `last` are the lines of this statement. Only the statement is parsed for each change.
     """
 
     module: Path
@@ -64,7 +64,7 @@ class Change:
 
     @property
     def lines(self) -> tuple[str, str]:
-        """What differs: the lines as they stand and as changed, each group joined by blanks."""
+        """The lines that differ, before and after the change, each group joined by blanks."""
         before, after = self.module.read_text("utf-8").splitlines(), self.source.splitlines()
         while before and after and before[-1] == after[-1]:
             before.pop()
@@ -76,9 +76,9 @@ class Change:
 
 
 def changes_of(module: Path, before: str | None = None) -> Iterator[Change]:
-    """Every change that can be made to a module, but those of annotations, which are never evaluated.
+    """Yield every change of a module, except those of annotations, which are never evaluated.
 
-    With the module as it was `before`, only those of statements of the top level that it did not have.
+    With `before`, an earlier text of the module, yield only changes of top-level statements that are not in it.
     """
     known = set() if before is None else {text for _, _, text in _statements(before)}
     source = module.read_text("utf-8")
@@ -133,9 +133,9 @@ def _parsed(module: Path) -> ast.Module:
 
 
 def statement_lines(module: Path, position: Position) -> range | None:
-    """The lines of the statement that a position stands in, without the body of a loop or condition.
+    """The lines of the statement at a position, without the body of a loop or condition.
 
-    None where it is executed only while the module is imported.
+    None if the statement is executed only while the module is imported.
     """
     inner: ast.stmt | None = None
     in_function = False

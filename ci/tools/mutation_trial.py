@@ -1,8 +1,8 @@
-"""Puts changes of the rules on trial: a pytest plugin whose tests are collected once.
+"""Try changes of the rules, in a pytest plugin, so that the tests are collected only once.
 
-First every test runs as it is, which shows the lines that it reaches. Then each change is made to code that is imported
-already, the tests that reach its statement run until the first of them fails, and the change is undone. A fork is given
-some changes at a time; where one of its tests fails without any change afterwards, each of them gets a fork of its own.
+First the plugin runs each test on the unchanged code and notes the lines that it reaches. Then it makes each change in
+the imported code, runs the tests that reach the changed statement until one fails, and undoes the change. A fork tries
+several changes. If one of its tests then fails on the unchanged code, each of these changes is tried in its own fork.
 """
 
 from __future__ import annotations
@@ -34,19 +34,22 @@ MEMORY_BYTES = 4 * 2**30
 AT_A_TIME = 50
 MOST_WITNESSES = 600
 LONGEST_S = 300
-"""After so long, by the clock, a fork is ended that nothing else ends."""
+"""A fork is killed if one change takes longer than this, by the clock."""
 _OUTCOMES = ("", SURVIVED, KILLED, ENDLESS, NO_IMPORT, NO_PYTHON)
 _SLOT = struct.Struct("ii")
-_SULLIED = 7
-"""The exit status of a fork in which a test fails without any change."""
+_SPOILED = 7
+"""The exit status of a fork in which a test fails on the unchanged code."""
 
 
 Tell = Callable[[Change, str, str], None]
-"""Is told of each change what became of it, and by which test or why."""
+"""Receives each change, its outcome, and the test or the signal that decided it."""
 
 
 class Trial:
-    """The plugin."""
+    """The plugin: tries `changes` in `jobs` forks at a time, and begins none after the time `until`.
+
+    `noticed_by` names the test that noticed a change last time.
+    """
 
     def __init__(
         self,
@@ -71,21 +74,21 @@ class Trial:
         self._caches: list[Callable[[], None]] | None = None
         self._kills: dict[Path, Counter[int]] = defaultdict(Counter)
         self._within: dict[Path, Counter[int]] = {}
-        self._known_reaching: dict[tuple[Path, range | None], Sequence[int]] = {}
+        self._known_selections: dict[tuple[Path, range | None], Sequence[int]] = {}
         self._slots = mmap.mmap(-1, _SLOT.size * max(1, len(changes)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """In place of the tests' own loop: once to see what they reach, then a fork for each change."""
+        """Replace pytest's loop: run each test once to see what it reaches, then try the changes in forks."""
         if session.testsfailed:
             raise session.Interrupted("the tests could not be collected")
         self._items = [item for item in session.items if isinstance(item, pytest.Function)]
         self._numbers = {item.nodeid: number for number, item in enumerate(self._items)}
-        self._see_what_is_reached()
-        gc.unfreeze()  # what the tests' own collection froze, no search would find
-        self._functions = self._living_functions()
-        self._compiled = {module: _compiled(module, module.read_text("utf-8")) for module in self.modules}
-        self._names = {module.__file__: module for module in self._loaded()}
+        self._note_reached_lines()
+        gc.unfreeze()  # gc.get_objects does not return frozen objects
+        self._functions = self._functions_by_code()
+        self._compiled = {module: _compile(module, module.read_text("utf-8")) for module in self.modules}
+        self._names = {module.__file__: module for module in self._modules_on_trial()}
         gc.collect()
         gc.freeze()
         try:
@@ -94,7 +97,7 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
         return True
 
-    def _see_what_is_reached(self) -> None:
+    def _note_reached_lines(self) -> None:
         self._reached: dict[str, dict[int, set[int]]] = {file: defaultdict(set) for file in self._files}
         self._durations: list[float] = []
         self._breadth: list[int] = []
@@ -108,10 +111,10 @@ class Trial:
             return within(frame) if frame.f_code.co_filename in self._files else None
 
         for number, item in enumerate(self._items):
-            self._forget()
+            self._clear_caches()
             lines.clear()
             began = time.process_time()
-            sys.settrace(None if _draws(item) else entered)
+            sys.settrace(None if _generates_input(item) else entered)
             try:
                 failed = self._fails(item)
             finally:
@@ -124,7 +127,7 @@ class Trial:
                 self._reached[file][line].add(number)
 
     def _fails(self, item: pytest.Function) -> bool:
-        """Whether a test fails; where it needs nothing but its parameters and a folder, pytest is not asked."""
+        """Run a test, and return whether it fails. If it needs only parameters and a folder, it runs without pytest."""
         arguments: dict[str, Any] = dict(item.callspec.params) if hasattr(item, "callspec") else {}
         if "tmp_path" in item.fixturenames:
             self._calls += 1
@@ -139,18 +142,18 @@ class Trial:
             return True
         return False
 
-    def _forget(self) -> None:
-        """Clear what the modules on trial have cached, which was made by the code before a change."""
+    def _clear_caches(self) -> None:
+        """Clear the caches of the modules on trial: they hold results of other code than the present one."""
         if self._caches is None:
-            values = (value for module in self._loaded() for value in vars(module).values())
+            values = (value for module in self._modules_on_trial() for value in vars(module).values())
             self._caches = [value.cache_clear for value in values if hasattr(value, "cache_clear")]
         for clear in self._caches:
             clear()
 
-    def _loaded(self) -> Iterator[ModuleType]:
+    def _modules_on_trial(self) -> Iterator[ModuleType]:
         return (module for module in list(sys.modules.values()) if getattr(module, "__file__", None) in self._files)
 
-    def _living_functions(self) -> dict[CodeType, list[FunctionType]]:
+    def _functions_by_code(self) -> dict[CodeType, list[FunctionType]]:
         living: dict[CodeType, list[FunctionType]] = defaultdict(list)
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType) and thing.__code__.co_filename in self._files:
@@ -158,20 +161,20 @@ class Trial:
         return living
 
     def _witnesses(self, change: Change) -> list[int]:
-        """The tests that may notice a change: the one that did the last time, then the likeliest and fastest first."""
+        """The tests that may notice a change: first the one that noticed it last time, then likely and fast ones."""
         kills, last = self._kills[change.module], self._numbers.get(self.noticed_by.get(change, ""))
-        likely = sorted(self._reaching(change), key=lambda n: (-kills[n], self._durations[n]))
+        likely = sorted(self._tests_reaching(change), key=lambda n: (-kills[n], self._durations[n]))
         return likely if last is None else [last, *(n for n in likely if n != last)]
 
-    def _reaching(self, change: Change) -> Sequence[int]:
-        """Tests that reach the statement of a change.
+    def _tests_reaching(self, change: Change) -> Sequence[int]:
+        """A selection of the tests that reach the statement of a change.
 
-        Of the many tests that judge by every rule, some are enough: those that reach least, and those that reach most
-        of the module, one case of each test before the second, beside those of a file or folder with its name. Tests
-        that draw their input are slow: they count for the module that they are the test file of.
+        Many tests judge by every rule. The selection takes those that reach the fewest lines, those of whose lines the
+        most are in the module, and all in a file or folder with the module's name. Tests with generated input are slow,
+        and count only for the module whose test file they are in.
         """
         lines = statement_lines(change.module, change.position)
-        known = self._known_reaching.get((change.module, lines))
+        known = self._known_selections.get((change.module, lines))
         if known is not None:
             return known
         by_line = self._reached[str(change.module)]
@@ -180,15 +183,15 @@ class Trial:
         within = self._within.get(change.module)
         if within is None:
             within = self._within[change.module] = Counter(n for numbers in by_line.values() for n in numbers)
-        narrow = self._one_of_each(reaching, lambda n: self._breadth[n])[:most]
-        here = self._one_of_each(reaching, lambda n: -within[n] / self._breadth[n])[:most]
+        narrow = self._in_rounds(reaching, lambda n: self._breadth[n])[:most]
+        here = self._in_rounds(reaching, lambda n: -within[n] / self._breadth[n])[:most]
         named = (n for n in reaching if _is_named_after(self._items[n], change.module))
-        drawing = (n for n, item in enumerate(self._items) if _is_twin(item, change.module) and _draws(item))
-        chosen = self._known_reaching[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
+        drawing = (n for n, item in enumerate(self._items) if _is_twin(item, change.module) and _generates_input(item))
+        chosen = self._known_selections[change.module, lines] = sorted({*narrow, *here, *named, *drawing})
         return chosen
 
-    def _one_of_each(self, numbers: Iterable[int], key: Callable[[int], float]) -> list[int]:
-        """Tests by their key, the best case of each function first, then the second of each: cases are much alike."""
+    def _in_rounds(self, numbers: Iterable[int], key: Callable[[int], float]) -> list[int]:
+        """Order tests by `key`: the best case of each function, then the second of each, since cases are much alike."""
         met: Counter[Any] = Counter()
         turns: list[tuple[int, int]] = []
         for number in sorted(numbers, key=key):
@@ -207,22 +210,22 @@ class Trial:
                 places = [waiting.popleft() for _ in range(min(size, len(waiting)))]
                 for place in places:
                     _SLOT.pack_into(self._slots, place * _SLOT.size, 0, -1)
-                    self._reaching(self.changes[place])  # worked out here, so that the next fork knows it too
+                    self._tests_reaching(self.changes[place])  # computed here, so that the next fork knows it too
                 child = os.fork()
                 if child == 0:
-                    self._be_changed(places)
+                    self._run_fork(places)
                 running[child] = places
             child, status = os.wait()
             places = running.pop(child)
             shutil.rmtree(self._folder / str(child), ignore_errors=True)
-            if os.waitstatus_to_exitcode(status) == _SULLIED and len(places) > 1:
+            if os.waitstatus_to_exitcode(status) == _SPOILED and len(places) > 1:
                 alone.update(places)
                 waiting.extendleft(reversed(places))
                 continue
-            waiting.extendleft(reversed(self._told(places, status)))
+            waiting.extendleft(reversed(self._report(places, status)))
 
-    def _told(self, places: Sequence[int], status: int) -> list[int]:
-        """Tell what a fork wrote down; the changes that it did not come to are left."""
+    def _report(self, places: Sequence[int], status: int) -> list[int]:
+        """Report the outcomes that a fork wrote down, and return the places of changes that it did not try."""
         for at, place in enumerate(places):
             outcome, by = _SLOT.unpack_from(self._slots, place * _SLOT.size)
             change = self.changes[place]
@@ -230,7 +233,7 @@ class Trial:
                 self.tell(change, ENDLESS, signal.Signals(os.WTERMSIG(status)).name)
                 return [*places[at + 1 :]]
             if not outcome and not at:
-                raise RuntimeError(f"the fork for {change} ended with {status} and told nothing")
+                raise RuntimeError(f"the fork for {change} ended with {status} and wrote no outcome")
             if not outcome:
                 return [*places[at:]]
             if by >= 0:
@@ -238,13 +241,13 @@ class Trial:
             self.tell(change, _OUTCOMES[outcome], self._items[by].nodeid if by >= 0 else "")
         return []
 
-    def _be_changed(self, places: Sequence[int]) -> None:
-        """A fork's whole life; it never returns."""
+    def _run_fork(self, places: Sequence[int]) -> None:
+        """Try changes in this forked process, and end the process."""
         status = 1
         try:
             gc.disable()  # a collection would touch, and so copy, all that is shared with the parent
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            signal.signal(signal.SIGPROF, _give_up)
+            signal.signal(signal.SIGPROF, _raise_endless)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(1, 2)
             killers: set[int] = set()
@@ -256,10 +259,10 @@ class Trial:
                 if by >= 0:
                     self._kills[change.module][by] += 1
                     killers.add(by)
-                if not self._is_undone():
+                if not self._undo_change():
                     break
             else:
-                status = _SULLIED if any(self._fails(self._items[number]) for number in killers) else 0
+                status = _SPOILED if any(self._fails(self._items[number]) for number in killers) else 0
         finally:
             os._exit(status)
 
@@ -271,13 +274,13 @@ class Trial:
             return NO_PYTHON, -1
         witnesses = self._witnesses(change)
         try:
-            self._make(change, new)
+            self._apply(change, new)
         except Exception:  # noqa: BLE001 - changed code may raise anything while it is imported
             return NO_IMPORT, -1
-        self._forget()
+        self._clear_caches()
         try:
             for number in witnesses:
-                # Processor time, so that a busy machine ends nothing that would have ended.
+                # Processor time, so that a test is not stopped because the machine is busy.
                 signal.setitimer(signal.ITIMER_PROF, 1 + 20 * self._durations[number])
                 failed = self._fails(self._items[number])
                 left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
@@ -287,53 +290,53 @@ class Trial:
             return ENDLESS, number
         return SURVIVED, -1
 
-    def _is_undone(self) -> bool:
-        """Undo a change; False where what was imported anew cannot be."""
+    def _undo_change(self) -> bool:
+        """Undo a change. Return False if its module was imported again, which cannot be undone."""
         if self._undo is None:
             return False
         for function, code in self._undo:
             function.__code__ = code
-        self._forget()
+        self._clear_caches()
         return True
 
-    def _make(self, change: Change, new: CodeType) -> None:
-        """Put the changed code where the code was; what only an import executes is executed again."""
+    def _apply(self, change: Change, new: CodeType) -> None:
+        """Put the changed code in place. If only an import executes it, import its module again."""
         undo = []
-        for before, after in _different(self._compiled[change.module], new):
+        for before, after in _changed_code(self._compiled[change.module], new):
             for function in self._functions.get(before, ()):
                 undo.append((function, function.__code__))
-                # A closure may lose a name by the change; what makes it is changed too, and makes it anew.
+                # The change may remove a name from a closure; then the function that makes the closure changes too.
                 with suppress(ValueError):
                     function.__code__ = after
         self._undo = undo or None
         if not undo:
-            _import_again(self._names[str(change.module)], _compiled(change.module, change.source))
+            _import_again(self._names[str(change.module)], _compile(change.module, change.source))
 
 
 class _EndlessError(BaseException):
-    """A test took far longer than without the change; no Exception, so that nothing on the way takes it for its own."""
+    """A test took far longer than without the change. A BaseException, so that no tested code catches it."""
 
 
-def _give_up(*_: object) -> None:
+def _raise_endless(*_: object) -> None:
     raise _EndlessError
 
 
-def _compiled(module: Path, source: str) -> CodeType:
+def _compile(module: Path, source: str) -> CodeType:
     return compile(source, str(module), "exec", dont_inherit=True)
 
 
-def _different(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The code objects that a change alters, inmost first."""
+def _changed_code(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield the code objects that a change alters, before and after it, innermost first."""
     inner = {(code.co_qualname, code.co_firstlineno): code for code in new.co_consts if isinstance(code, CodeType)}
     for code in old.co_consts:
         if isinstance(code, CodeType) and (changed := inner.get((code.co_qualname, code.co_firstlineno))) is not None:
-            yield from _different(code, changed)
+            yield from _changed_code(code, changed)
     if old != new:
         yield old, new
 
 
 def _import_again(module: ModuleType, code: CodeType) -> None:
-    """Execute a module's body anew, and give each of its names to all who imported it by that name."""
+    """Execute a module's body again, and replace its objects in all modules that imported them by name."""
     anew = ModuleType(module.__name__)
     vars(anew).update({name: value for name, value in vars(module).items() if name.startswith("__")})
     exec(code, vars(anew))  # noqa: S102 - running the changed code is what a mutation test does
@@ -351,7 +354,7 @@ def _import_again(module: ModuleType, code: CodeType) -> None:
                 setattr(other, name, value)
 
 
-def _draws(item: pytest.Function) -> bool:
+def _generates_input(item: pytest.Function) -> bool:
     return hasattr(item.function, "hypothesis")
 
 

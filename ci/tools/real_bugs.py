@@ -1,13 +1,10 @@
-"""Writes docs/real-bugs.md: drives connectors before and after the fixes of real bugs, and compares the reports.
+"""Drive connectors before and after the fixes of real bugs, and compare the reports, for docs/real-bugs.md.
 
-    python ci/tools/real_bugs.py CLONE [--trees DIR] [--jobs N] [--only FIX...] [--scenario FILE] [--write]
-
-CLONE is a clone of Signet's repository with its history (its .git, or a bare one). Each pair in real_bugs.json is a
-commit and the one before it. "installer": "yes" also builds a plugin's installer, which is then run; "as_built": "yes"
-does not change the daemon's address in the built program. The trees are exported below DIR and built there with bun
-(npm install bun@1), which takes seconds to minutes each; a tree whose .built names the target is not built again. The
-kit of this Python drives both, judges them by the contract nearest to the release, and compares them. --write renews
-the page's table.
+Each entry of real_bugs.json names a fix; the tool drives this commit and the one before it. `"installer": "yes"` also
+builds and runs the installer of a plugin; `"as_built": "yes"` leaves the daemon's address in the built program as it
+is. The tool exports the trees and builds them with bun (npm install bun@1), which takes seconds to minutes each. It
+does not build a tree again whose file .built names the target. It judges both commits by the contract nearest to the
+release.
 """
 
 from __future__ import annotations
@@ -34,13 +31,13 @@ MARK = "<!-- What follows is written by ci/tools/real_bugs.py. -->\n"
 BUILT = ".built"
 TIMEOUT_S = 900
 CONTRACTS = (((0, 123, 15), "0.145"), ((0, 85), "0.109"), ((0,), "0.58"))
-"""The first release whose connectors are judged by a contract, and that contract; newest first."""
+"""The first release that each contract judges, newest first."""
 TOP = ("package.json", "platform", "libs", "integrations", "surfaces", "packages", "scripts", "skills", "tsconfig.json")
 LEFT_OUT = {
     "dashboard", "desktop", "tray", "predictor", "signetai", "daemon-rs", "extension-browser", "native",
     "packages/extension", "packages/forge",
 }  # fmt: skip
-"""Packages that no connector needs, and that take long to install."""
+"""Packages that take long to install and that no connector needs."""
 CORE = (("platform/core", "packages/core"),)
 SDK = (("libs/sdk", "packages/sdk"),)
 BASE = ("libs/connector-base", "packages/connector-base")
@@ -64,7 +61,7 @@ MOVED = {
 }
 """Where old releases keep a connector, and where the kit looks for it."""
 ADDRESS = re.compile(r"(?<!\|\|)`(http://(?:localhost|\$\{host\}|127\.0\.0\.1):\$\{\w+\})")
-"""The beginning of a text with the daemon's address in old releases' command, which ignores the environment."""
+"""The daemon's address in the command of old releases, which ignores the environment."""
 
 
 def git(clone: str, *words: str) -> bytes:
@@ -110,7 +107,7 @@ def _run(folder: Path, *command: str) -> None:
 
 
 def _trim(tree: Path) -> None:
-    """Keep only the workspaces that connectors need, and the dependencies that exist."""
+    """Keep only the workspaces that connectors need, and the dependencies that they have."""
     root = tree / "package.json"
     manifest = json.loads(root.read_text("utf-8"))
     folders = [
@@ -144,7 +141,7 @@ def _trim(tree: Path) -> None:
                 if not str(version).startswith("workspace:") or name in have
             }
         for name, script in package.get("scripts", {}).items():
-            # Without the declarations of types, which are not needed and fail to build.
+            # Leave out the declarations of types, which are not needed and fail to build.
             package["scripts"][name] = re.sub(
                 r"\s*&&\s*(bun run build:types|tsc [^&]*emitDeclarationOnly[^&]*)", "", script
             )
@@ -206,15 +203,15 @@ def breaches(report: Mapping[str, Any]) -> dict[tuple[str, str], str]:
                 kind = finding.get("fold") or finding["message"]
                 # A fix may concern only some of the listed elements.
                 for element in finding.get("elements") or ("",):
-                    found.setdefault((name, f"{kind} {element}".strip()), _words(name, finding))
+                    found.setdefault((name, f"{kind} {element}".strip()), _full_message(name, finding))
     newer = report.get("newer") or {"breaches": {}}
     for name, row in newer["breaches"].items():
         found.setdefault((name, "next contract"), f"would breach {newer['contract']}: {row['message']}")
     return found
 
 
-def _words(name: str, finding: Mapping[str, Any]) -> str:
-    """The message, with that of a handler that failed, as a terminal shows them."""
+def _full_message(name: str, finding: Mapping[str, Any]) -> str:
+    """The message as a terminal shows it, with the error of a handler that failed."""
     message, received = str(finding["message"]), finding.get("received")
     is_complete = name != "SIG-LOAD-001" or not isinstance(received, str) or received in message
     return message if is_complete else f'{message} ("{received}")'
@@ -259,7 +256,7 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
     """The table of the page, with the rows of `before` for pairs that were not driven again."""
     kept = {tuple(line.split(" | ")[:2]): line for line in before.splitlines() if re.match(r"\| [0-9a-f]{9} ", line)}
     for row in rows:
-        line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_reported(row)} |"
+        line = f"| {row['fix']} | {row['target']} | {row['release']} | {_cell(row['wrong'])} | {_report_cell(row)} |"
         kept[tuple(line.split(" | ")[:2])] = line
     nothing = sum(bool(_UNREPORTED.search(line)) for line in kept.values())
     head = [
@@ -272,12 +269,12 @@ def table(rows: Sequence[Mapping[str, Any]], before: str = "") -> str:
 _NOTHING = "nothing"
 _UNREPORTED = re.compile(r"\| (?:nothing|not driven)(?:: [^|]*)? \|$")
 _FOLDERS = re.compile(r"(?<![\w.:/])(?:/[\w.@+-]+){2,}/")
-"""The folders of a path of this machine."""
+"""The folders in a path of this machine."""
 _IDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 """Ids that differ from run to run."""
 
 
-def _reported(row: Mapping[str, Any]) -> str:
+def _report_cell(row: Mapping[str, Any]) -> str:
     if row.get("failed"):
         return _cell(row["failed"])
     lines = [
@@ -296,15 +293,17 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    """Drive the pairs and print what differs; with --write renew the page."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("clone", help="a clone of Signet's repository, with its history")
-    parser.add_argument("--trees", type=Path, help="where trees are built and kept (default: a temporary folder)")
-    jobs = "how many pairs at a time (default: 1; on a busy machine what rests on seconds is left undecided)"
+    """Drive the pairs and print the differences; with --write, renew the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clone", help="a clone of Signet's repository with its history, bare or not")
+    parser.add_argument(
+        "--trees", type=Path, help="the folder in which to build and keep trees (default: a temporary folder)"
+    )
+    jobs = "how many pairs at a time (default: 1; a busy machine leaves verdicts that depend on time undecided)"
     parser.add_argument("--jobs", type=int, default=1, help=jobs)
     parser.add_argument("--only", nargs="*", default=(), help="fixes, or FIX:TARGET")
-    parser.add_argument("--scenario", help="perform the scenarios of this file in place of the scripted ones")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--scenario", help="perform the scenarios of this file instead of the scripted ones")
+    parser.add_argument("--write", action="store_true", help="renew the table of docs/real-bugs.md")
     options = parser.parse_args()
     known = json.loads(PAIRS.read_text("utf-8"))
     pairs = [
@@ -324,7 +323,7 @@ def main() -> int:
                 lambda pair: judge(pair, options.clone, trees.resolve(), Path(name, "reports"), scenarios), pairs
             ):
                 rows.append(row)
-                print(f"{row['fix']} {row['target']}: {_reported(row)[:300]}", flush=True)
+                print(f"{row['fix']} {row['target']}: {_report_cell(row)[:300]}", flush=True)
     head, _, before = PAGE.read_text("utf-8").partition(MARK)
     text = table(rows, before)
     if options.write:

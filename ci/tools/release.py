@@ -1,11 +1,7 @@
 """Build wheel, sdist and npm package of one version, and try each in an empty environment.
 
-    python ci/tools/release.py [--tag v0.1.0] [--out DIR] [--dry-run]
-
---tag is the tag that is released: it must be the version of all parts. --dry-run asks no registry: it builds without
-isolation, packs, and looks into what was made, but installs nothing. Else each way on which a user comes to the kit is
-taken from an empty home: wheel, sdist, uvx, pipx, npm package, action, container. DIR (default: dist) must not exist.
-Exit status: 1 when a part is of another version or does not work, else 0.
+The tool performs each way of installing the kit from an empty home: wheel, sdist, uvx, pipx, npm package, action and
+container. The exit status is 1 if a part has another version or does not work.
 """
 
 from __future__ import annotations
@@ -39,13 +35,13 @@ def version() -> str:
 
 
 def other_versions(tag: str | None, root: Path = ROOT) -> Iterator[str]:
-    """Messages about the parts that name another version than the Python package."""
+    """Yield a message for each part whose version is not that of the Python package."""
     expected = version()
     if tag is not None and tag.removeprefix("v") != expected:
         yield f"the tag {tag} is not v{expected}"
-    said = json.loads((root / "conformance" / "npm" / "package.json").read_text("utf-8"))["version"]
-    if said != expected:
-        yield f"conformance/npm/package.json says {said}, not {expected}"
+    npm_version = json.loads((root / "conformance" / "npm" / "package.json").read_text("utf-8"))["version"]
+    if npm_version != expected:
+        yield f"conformance/npm/package.json says {npm_version}, not {expected}"
     if not re.search(rf"(?m)^## {re.escape(expected)}\b", (root / "CHANGELOG.md").read_text("utf-8")):
         yield f"CHANGELOG.md has no section {expected}"
 
@@ -62,7 +58,7 @@ def build(out: Path, *, isolated: bool) -> tuple[Path, Path, Path]:
 
 
 def inspect(wheel: Path, sdist: Path, package: Path) -> Iterator[str]:
-    """Messages about files that the built packages lack, or should not have."""
+    """Yield a message for each file that a built package lacks or should not have."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     for needed in ("signet_conformance/_schemas/operations.json", "signet_reference_harness/py.typed"):
@@ -87,7 +83,7 @@ def inspect(wheel: Path, sdist: Path, package: Path) -> Iterator[str]:
 def prove(wheel: Path, sdist: Path, package: Path, folder: Path) -> None:
     """Perform each way of installing the kit, from an empty home to a first result, and print how long it took.
 
-    Raises CalledProcessError when one fails. A way whose program this machine lacks is named and left out.
+    Raises CalledProcessError if one fails. If this machine lacks the program of a way, the tool says so and skips it.
     """
     for way in _ways(wheel, sdist, package):
         place = folder / way.name
@@ -130,8 +126,8 @@ def _ways(wheel: Path, sdist: Path, package: Path) -> Iterator[Way]:
 
 def _children_s() -> float:
     """The processor time of all children that have ended, in seconds."""
-    told = os.times()
-    return told.children_user + told.children_system
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _works(program: str) -> bool:
@@ -143,8 +139,8 @@ def _works(program: str) -> bool:
 
 def _empty_home(home: Path) -> dict[str, str]:
     """The environment of a user who has installed nothing yet."""
-    told = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "VIRTUAL_ENV", "PYTHON"))}
-    return {**told, "HOME": str(home), "PATH": _without_kits(told.get("PATH", ""))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "VIRTUAL_ENV", "PYTHON"))}
+    return {**kept, "HOME": str(home), "PATH": _without_kits(kept.get("PATH", ""))}
 
 
 def _without_kits(path: str) -> str:
@@ -154,10 +150,10 @@ def _without_kits(path: str) -> str:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Build the packages, check their files, and try them."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tag")
-    parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    parser.add_argument("--dry-run", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tag", help="the tag to release, such as v0.1.0: all parts must have this version")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="a new folder for the packages (default: dist)")
+    parser.add_argument("--dry-run", action="store_true", help="build and check the packages; ask no registry")
     options = parser.parse_args(words)
     if options.out.exists():
         print(f"error: {options.out}: is there already\ntry: --out DIR, a new folder", file=sys.stderr)

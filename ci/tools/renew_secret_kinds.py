@@ -1,11 +1,12 @@
-"""Renews the kinds of secrets that come from gitleaks' public rules (MIT), as facts: names, keywords, looks of values.
+"""Renew the kinds of secrets that come from the public rules of gitleaks (MIT).
 
     git clone --depth 1 --branch VERSION https://github.com/gitleaks/gitleaks
     python ci/tools/renew_secret_kinds.py gitleaks VERSION
 
-Two sorts of rules become data. A *named* kind is a value of some length that stands behind its vendor's name; a
-*shaped* one has a beginning of its own. Each gets an example drawn from its expression, in halves, so that no scanner
-takes it for a secret, and a counterexample that is too short to be one. What is left out says why.
+The data are facts: names, keywords, and the form of values. A *named* kind is a value that follows its vendor's name; a
+*shaped* kind is recognised by its own beginning. Each kind has an example, drawn from its expression and stored in
+halves so that no scanner reports it, and a counterexample that is too short to be a secret. `left_out` gives the reason
+for each rule that is not used.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _LEAD = re.compile(
 )
 _END = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 _VALUE = re.compile(r"\[\\x60'\"\\s=\]\{0,5\}\((?P<value>.*)\)\(\?:\[\\x60'\"\\s;\]\|\\\\\[nr\]\|\$\)$")
-_SOME = 12
-"""So many times something is repeated in an example that may be repeated more often."""
+_MOST_REPEATS = 12
+"""An example repeats a part at most this often, unless the expression demands more."""
 _IDENTIFIERS = ("client-id", "access-id", "api-id", "public-key", "pub-key", "pub-api-key")
 _LEFT_OUT = {
     "generic-api-key": "names are the recorder's own",
@@ -50,15 +51,15 @@ _LEFT_OUT = {
 }
 
 
-def python_of(expression: str) -> tuple[str, bool]:
-    """An expression of RE2 for Python, and whether letters of both cases are alike in all of it."""
+def to_python(expression: str) -> tuple[str, bool]:
+    """Translate an expression of RE2 to Python, and say whether all of it ignores case."""
     expression = expression.replace("[[:alnum:]]", "[A-Za-z0-9]").replace(r"\z", r"\Z")
-    alike = expression.startswith("(?i)")
+    ignore_case = expression.startswith("(?i)")
     expression = expression.removeprefix("(?i)")
     while (flag := expression.find("(?i)")) >= 0:
         end = _end_of_group(expression, flag + 4)
         expression = f"{expression[:flag]}(?i:{expression[flag + 4 : end]}){expression[end:]}"
-    return expression, alike
+    return expression, ignore_case
 
 
 def _end_of_group(expression: str, at: int) -> int:
@@ -82,31 +83,31 @@ def _end_of_group(expression: str, at: int) -> int:
 
 
 class Sampler:
-    """Draws texts that an expression matches."""
+    """Draws texts that match an expression."""
 
     def __init__(self, seed: str) -> None:
-        self._drawn = random.Random(seed)
+        self._random = random.Random(seed)
 
-    def text(self, expression: str, *, alike: bool) -> str:
-        """One of them."""
-        return self._of(_parser.parse(expression, re.IGNORECASE if alike else 0))
+    def text(self, expression: str, *, ignore_case: bool) -> str:
+        """Draw one text."""
+        return self._draw(_parser.parse(expression, re.IGNORECASE if ignore_case else 0))
 
-    def _of(self, items: Any) -> str:
-        return "".join(self._one(kind, value) for kind, value in items)
+    def _draw(self, items: Any) -> str:
+        return "".join(self._draw_item(kind, value) for kind, value in items)
 
-    def _one(self, kind: Any, value: Any) -> str:
+    def _draw_item(self, kind: Any, value: Any) -> str:
         if kind is _constants.LITERAL:
             return chr(value)
         if kind is _constants.IN:
-            return self._drawn.choice(_characters(value))
+            return self._random.choice(_characters(value))
         if kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
             least, most, inner = value
-            count = max(least, min(_SOME, most)) if least else 0
-            return "".join(self._of(inner) for _ in range(count))
+            count = max(least, min(_MOST_REPEATS, most)) if least else 0
+            return "".join(self._draw(inner) for _ in range(count))
         if kind is _constants.SUBPATTERN:
-            return self._of(value[3])
+            return self._draw(value[3])
         if kind is _constants.BRANCH:
-            return self._of(value[1][0])
+            return self._draw(value[1][0])
         return "." if kind is _constants.ANY else "x" if kind is _constants.NOT_LITERAL else ""
 
 
@@ -131,19 +132,24 @@ def _kind_of(rule: dict[str, Any]) -> dict[str, Any] | str:
         return _LEFT_OUT[name]
     if name.endswith(_IDENTIFIERS):
         return "says who it is, and is no secret"
-    # Of several shapes the first: those with a beginning of their own are the recorder's own.
+    # Take the first of several shapes: the recorder itself has kinds for shapes with their own beginning.
     expression = rule["regex"].partition(r"|\b(ATATT3")[0]
     lead, value = _LEAD.match(expression), _VALUE.search(expression)
     facts: dict[str, Any] = {"id": name, "keywords": rule["keywords"]}
     if lead is not None and value is not None:
-        names, _ = python_of(lead["names"].replace("(?-i:", "(?:"))
-        shape, alike = python_of(value["value"])
-        facts |= {"sort": "named", "names": names, "value": shape, "any_case": alike or expression.startswith("(?i)")}
+        names, _ = to_python(lead["names"].replace("(?-i:", "(?:"))
+        shape, ignore_case = to_python(value["value"])
+        facts |= {
+            "sort": "named",
+            "names": names,
+            "value": shape,
+            "any_case": ignore_case or expression.startswith("(?i)"),
+        }
     elif lead is not None:
         return "several shapes, of which those with a beginning are the recorder's own"
     else:
-        shape, alike = python_of(expression.replace(_END, ""))
-        facts |= {"sort": "shaped", "value": shape, "any_case": alike}
+        shape, ignore_case = to_python(expression.replace(_END, ""))
+        facts |= {"sort": "shaped", "value": shape, "any_case": ignore_case}
     if "entropy" in rule:
         facts["entropy"] = rule["entropy"]
     return facts | _examples(facts)
@@ -152,7 +158,7 @@ def _kind_of(rule: dict[str, Any]) -> dict[str, Any] | str:
 def _examples(facts: dict[str, Any]) -> dict[str, Any]:
     pattern = re.compile(facts["value"], re.IGNORECASE if facts["any_case"] else 0)
     for turn in range(200):
-        text = Sampler(f"{facts['id']}{turn}").text(facts["value"], alike=facts["any_case"])
+        text = Sampler(f"{facts['id']}{turn}").text(facts["value"], ignore_case=facts["any_case"])
         mixed = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
         if pattern.search(f"{text} ") and (mixed or facts["sort"] == "shaped"):
             break

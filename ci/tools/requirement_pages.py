@@ -1,8 +1,7 @@
-"""Makes a page for each requirement from schemas/requirements, and the index that GitHub shows too.
+"""Write the index of the requirements, the list of the self-test's variants, and the counts on other pages.
 
-`python ci/tools/requirement_pages.py` writes docs/requirements/README.md, ci/tools/self-test-variants.md and the counts
-in README.md and docs/tutorial.md anew, `--check` only says whether they are so.
-The pages themselves are made when the documentation is built (docs_hook.py) and are committed nowhere.
+The files are docs/requirements/README.md, ci/tools/self-test-variants.md, README.md and docs/tutorial.md. docs_hook.py
+makes the page of each requirement when the documentation is built; these pages are not committed.
 """
 
 from __future__ import annotations
@@ -93,21 +92,21 @@ TERMS = (
 """Terms of the requirements' sentences, subjects and verdicts."""
 
 
-def read(name: str) -> Any:
-    """A JSON file of schemas/."""
+def read_json(name: str) -> Any:
+    """Return a JSON file of schemas/."""
     return json.loads((SCHEMAS / name).read_bytes())
 
 
 def areas() -> list[dict[str, Any]]:
     """The files of schemas/requirements in the order of their areas; each entry has the area and side of its file."""
-    files = [read(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
+    files = [read_json(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
     for area in files:
         area["requirements"] = [{**entry, "area": area["area"], "side": area["side"]} for entry in area["requirements"]]
     return sorted(files, key=lambda area: int(area["place"]))
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """The entries of all areas; those on the daemon's side are the last."""
+    """The entries of all areas; those on the daemon's side come last."""
     return [entry for area in areas() for entry in area["requirements"]]
 
 
@@ -179,10 +178,10 @@ def _facts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _in_force(entry: Mapping[str, Any]) -> str:
-    """The frozen versions that name a requirement: it is in force as long as the newest of them does."""
+    """Say which frozen versions name a requirement. It is in force if the newest version does."""
     if entry["side"] != "connector":
         return "in every contract version"
-    versions = [read(f"versions/{path.name}") for path in (SCHEMAS / "versions").glob("*.json")]
+    versions = [read_json(f"versions/{path.name}") for path in (SCHEMAS / "versions").glob("*.json")]
     versions.sort(key=lambda frozen: [int(part) for part in frozen["version"].split(".")])
     named = [frozen["version"] for frozen in versions if entry["id"] in frozen["requirements"]]
     if not named:
@@ -198,16 +197,16 @@ def _level(entry: Mapping[str, Any]) -> str:
 
 def _mutants(entry: Mapping[str, Any]) -> Iterator[str]:
     name = entry["id"]
-    breaking = [mutant for mutant in read("mutants.json")["mutants"] if mutant["breaks"] == name]
+    breaking = [mutant for mutant in read_json("mutants.json")["mutants"] if mutant["breaks"] == name]
     yield from _section("Proven by", "")
     if not breaking:
         yield _plain(entry.get("no_mutant", "No mutant."))
         return
-    yield f"`signet-conformance selftest --only {name}` breaks the reference so, and holds that it is noticed:"
+    yield f"`signet-conformance selftest --only {name}` breaks the reference in these ways, and the kit must notice:"
     yield ""
     for mutant in breaking:
         yield f"- `{mutant['id']}`: the {mutant['side']} {_plain(mutant['title'])} ({mutant['verdict']})"
-    if sparing := [variant for variant in read("variants.json")["variants"] if name in variant["rows"]]:
+    if sparing := [variant for variant in read_json("variants.json")["variants"] if name in variant["rows"]]:
         yield from ("", "Odd but conforming, and not blamed:", "")
         yield from (f"- `{variant['id']}`: it {_plain(variant['title'])}" for variant in sparing)
 
@@ -229,7 +228,7 @@ def _plain(text: str) -> str:
 
 def variant_list() -> str:
     """The variants of the self-test, each with the reason why it conforms."""
-    mutants, variants = read("mutants.json")["mutants"], read("variants.json")["variants"]
+    mutants, variants = read_json("mutants.json")["mutants"], read_json("variants.json")["variants"]
     lines = [
         "# Odd connectors that conform",
         "",
@@ -247,8 +246,8 @@ def variant_list() -> str:
 
 
 def with_items(page: Path) -> str:
-    """A page that shows a pytest run, with the number of its items: one for each requirement."""
-    areas = [read(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
+    """The text of a page that shows a pytest run, with the present number of requirements as its number of items."""
+    areas = [read_json(f"requirements/{file.name}") for file in (SCHEMAS / "requirements").glob("*.json")]
     count = sum(len(area["requirements"]) for area in areas if area["side"] == "connector")
     return re.sub(r"(?m)^collected \d+ items$", f"collected {count} items", page.read_text("utf-8"))
 

@@ -32,5 +32,5 @@ def test_output_that_is_too_long_or_begins_otherwise_is_refused() -> None:
     told = [*made.complaints("never-ends", ["WARN SIG-END-004", *[""] * 58, *wide])]
     assert told == [
         "never-ends: 61 lines at 80 columns, of at most 60",
-        "never-ends: its first block says nothing of SIG-END-005",
+        "never-ends: its first block does not name SIG-END-005",
     ]
