@@ -91,6 +91,7 @@ TOKENS = {
     "supermemory": f"sm_{some(22)}_A{some(60)}", "revenuecat": f"sk_A{some(27)}", "tencent": f"AKIDA{some(31)}",
     "firebase": f"{some(11)}:APA91b{some(134)}", "cal.com": f"cal_live_{some(32, HEX)}",
     "onepassword slash": f"ops_eyJ{some(60)}/{some(60)}+{some(60)}",
+    "salesforce": f"00D{some(12)}!{some(96)}",
 }  # fmt: skip
 P = "hunter2Correct"
 WRITTEN = {

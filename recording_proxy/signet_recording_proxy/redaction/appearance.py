@@ -81,6 +81,8 @@ def is_scrambled(value: str) -> bool:
 
 
 _VOWELS = re.compile("[aeiouAEIOU]")
+SCRAMBLED = re.compile("[A-Z]*[a-z]+[A-Z]+[a-z]+[A-Z]+[a-z]")
+"""How every such word begins."""
 
 
 def is_likely(name: str, value: str) -> bool:

@@ -95,7 +95,7 @@ def may_follow(stem: str, part: str) -> bool:
 
 def prefilter() -> str:
     """Return an expression in Rust's syntax that matches every encoded line with such a secret."""
-    stems = any_of(stem for row in TABLE if not row.at_stem for stem in row.stems)
+    stems = any_of(stem for row in TABLE if not row.at_stem for stem in row.stems).replace(r"\?", ".")
     return "|".join((stems, *(row.at_stem for row in TABLE if row.at_stem)))
 
 

@@ -14,6 +14,7 @@ from signet_recording_proxy.redaction.secret_names import is_secret_member, name
 from signet_recording_proxy.redaction.spans import LONGEST, Span, Token, end_of_word, replace_spans
 
 _VALUE = r"[^\s\"'`<>,;(){}\[\]\\]"
+_SHORTEST = 10
 _VERBS = "(?:is|was|to|as|body|ist|lautet|est)"
 _BARS = "│║"
 _SIGN = (
@@ -23,23 +24,28 @@ _SIGN = (
 )
 _BETWEEN = rf"(?:\\{{0,4}}[\"'`)\]]|\*){{0,3}}+{_SIGN}(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\{{0,4}}[\"'`])?"
 _BESIDE = re.compile(
-    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{10,{LONGEST}}}+)(?!\())"
+    rf"(?<![A-Za-z0-9_.-])(-{{0,2}}[A-Za-z_][A-Za-z0-9_.-]{{1,63}}+){_BETWEEN}(?=({_VALUE}{{{_SHORTEST},{LONGEST}}}+)(?!\())"
 )
-_NAMED = r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd?|pat|pepper|bearer|jwt)[\w.-]{0,24}"
-_TO_A_DIGIT = r"[^\s\"'<>]{0,40}[0-9]"
-FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}{_TO_A_DIGIT}".replace(_BARS, "?"))
-"""Matches where such a secret may be, in text with a `?` for each letter beyond ASCII."""
+_NAMED = (
+    r"(?:pass(?:word|wd|phrase|code)?|token|secret|key|auth|credentials?|pwd?|pat|pepper|bearer|jwt|cookie|otp|psk"
+    r"|connection_?string|kennwort|senha|contrasena|wachtwoord)[\w.-]{0,24}"
+)
+FOLLOWED = re.compile(rf"(?i:{_NAMED}){_BETWEEN}(?={_VALUE}{{{_SHORTEST}}})".replace(_BARS, "?"))
+"""Matches up to where such a secret may begin, in text with a `?` for each letter beyond ASCII."""
+MOST_BEFORE = 96
+"""No match of FOLLOWED is longer."""
+VALUE_ENDS = re.compile(_VALUE.replace("[^", "["))
 STRING_FOLLOWS = re.compile(rf"{_NAMED}[^\n;\"'`]{{0,64}}+(?:\\?\n[ \t]{{0,64}}+)?[\"'`]")
 """Matches where a string may follow, in text of small letters."""
-MOST_FOLLOWED = 160
-"""The length of the longest match of FOLLOWED."""
-STRING_PREFILTER = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`]{{0,60}}[0-9]"
+MOST_TO_DIGIT = 160
+"""How far after a name a string has its first digit, and a word that does not go on up to there."""
+STRING_PREFILTER = rf"{_NAMED}(?:[^\"\\]|\\.)*(?:\\\"|['`])[^\s\"'`\\]*[0-9]"
 """Matches an encoded line in which a string follows; an expression in Rust's syntax."""
 PREFILTER = (
     rf"{_NAMED}(?:\\+\"|\\*['`)\]]|\*){{0,3}}"
     rf"(?:[ \t]{{0,16}}[{_BARS}][ \t]{{0,4}}|[ \t]{{0,4}}[:=,>|-]{{1,2}}[ \t]{{0,4}}"
     rf"|[ \t]{{1,4}}(?:{_VERBS}[ \t:]{{1,3}})?)"
-    rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?{_TO_A_DIGIT}"
+    rf"(?:\*{{1,2}}[ \t]{{0,4}})?(?:\\*[\"'`])?(?:[^\s\"'<>\\]*[0-9]|(?-i:{appearance.SCRAMBLED.pattern}))"
 )
 """As FOLLOWED, for an encoded line, in which quotes of text are escaped; in Rust's syntax, without lookahead."""
 _KEY_OF = re.compile(

@@ -1,7 +1,7 @@
 """Searches long text for secrets: one pass finds keywords, and patterns run only around the relevant ones.
 
-It finds what the patterns would find in the whole text. Each function of windows below yields the parts of a text in
-which its patterns can match, given the keywords. Texts without a secret are remembered.
+It finds what the patterns would find in the whole text. Each function of `_PARTS` yields the windows, the parts of a
+text in which its patterns can match. Texts without a secret are remembered.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from signet_recording_proxy.redaction import (
     named_values,
     statements,
 )
+from signet_recording_proxy.redaction.appearance import SCRAMBLED
 from signet_recording_proxy.redaction.hidden_text import HiddenTextSearch, coded_places
-from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, LONGEST_NAME, PLAIN_WORD, Hits, has_digit
+from signet_recording_proxy.redaction.keywords import ADDRESS_NUMBERS, DIGIT, LONGEST_NAME, PLAIN_WORD_ENDS, Hits
 from signet_recording_proxy.redaction.secret_patterns import BLOCKS, ISSUED, TEXT_PATTERNS, TextPattern
 from signet_recording_proxy.redaction.shown_text import LINE_BREAK, decode, search_shown, show
-from signet_recording_proxy.redaction.spans import Span as Window, Token, replace_spans
+from signet_recording_proxy.redaction.spans import NextMatch, Span as Window, Token, replace_spans
 from signet_recording_proxy.redaction.vendor_kinds import replace_vendor_secrets
 
 
@@ -65,7 +66,7 @@ _Replace = Callable[[str, list[Window], Token], str]
 
 _WORD_END = re.compile(r"[\s\"'<>]")
 _MARKS_OF_QUERIES = re.compile(r"[?&#;]")
-_SIGN = re.compile(r"[ \t]{0,40}=")
+_SIGN = re.compile(r"[ \t]{0,40}:?=")
 _VALUE_FOLLOWS = re.compile(r"\s{0,64}+\\{0,15}+\"value")
 _OPENS_PAIR = re.compile(r"\[\s{0,64}\\{0,15}\"[A-Za-z0-9_.\-]{0,64}\Z")
 _BLOCK = re.compile(rf"[+-]?[0-9]?[+-]?[ \t]{{0,40}}{LINE_BREAK}")
@@ -73,6 +74,8 @@ _SHORTEST_BARE = 6
 _LONGEST_VALUE = 4200
 _BEFORE_BLOCK = 80
 _PIECE = 32 * 1024
+_AROUND_NESTED = 320
+"""How far before and behind a name that is apart from its value the marks extend that belong to it."""
 _WIDE = 16_384
 """The greatest length of an object in JSON, or of a form's field, that is searched."""
 
@@ -138,7 +141,7 @@ def _piece(text: str, token: Token, *, names: bool) -> str:
                 changed = pattern.replace_at(hits.shaped[number], text, token)
             else:
                 places = hits.shaped[number]
-                around = hits.addresses if number in ADDRESS_NUMBERS else _around(text, pattern, places)
+                around = hits.addresses if number in ADDRESS_NUMBERS else _of_shape(text, pattern, places)
                 changed = _replace_within(text, around, pattern.replace, token)
             if changed != text:
                 text, hits = changed, Hits(changed)
@@ -188,17 +191,15 @@ def _before_a_line(text: str, at: int) -> int:
     return len(text)
 
 
-def _around(text: str, pattern: TextPattern, stems: Sequence[int]) -> Iterator[Window]:
-    if pattern.reach is None:
-        yield stems[0] - _BEFORE_BLOCK, len(text)
-        return
-    before, behind = pattern.reach
-    covered = 0
-    for at in stems:
-        if at >= covered:
-            end = _WORD_END.search(text, min(len(text), at + behind))
-            covered = len(text) if end is None else end.start()
-            yield at - before, covered
+def _of_shape(text: str, pattern: TextPattern, stems: Sequence[int]) -> Iterable[Window]:
+    return [(stems[0] - _BEFORE_BLOCK, len(text))] if pattern.reach is None else _around(text, stems, *pattern.reach)
+
+
+def _around(text: str, places: Iterable[int], before: int, behind: int) -> Iterator[Window]:
+    """The parts of a text from `before` these places, which come in order, to the end of the word that is `behind`."""
+    ends = NextMatch(_WORD_END, text)
+    for at in places:
+        yield at - before, ends(at + behind)
 
 
 def _merge(windows: Iterable[Window], length: int) -> list[Window]:
@@ -215,20 +216,22 @@ def _merge(windows: Iterable[Window], length: int) -> list[Window]:
 
 
 def _assignments(text: str, hits: Hits) -> Iterator[Window]:
+    ends, digits = NextMatch(PLAIN_WORD_ENDS, text), NextMatch(DIGIT, text)
     for at, match in hits.names:
         opened = match["opened"]
         if match["after"] == ",":
             continue
-        if match["quote"] is not None and not match["after"]:
+        if match["quote"] is not None and _SIGN.match(text, match.end("quote")) is not None:
             # An equals sign may follow a quoted name, as in some languages, and then the value.
-            if _SIGN.match(text, match.end("quote")) is not None:
-                yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE // 4)
+            yield at - LONGEST_NAME, _end_of_line_value(text, match.end(), at + _LONGEST_VALUE)
+        elif match["quote"] is not None and not match["after"]:
+            continue
         elif opened is None:
-            word = PLAIN_WORD.match(text, match.end())
-            # A value without quotes has a digit, unless it is assigned to a variable.
+            start, end = match.end(), ends(match.end())
+            # A value without quotes has a digit or looks scrambled, unless it is assigned to a variable.
             variable = match["sign"] == "=" and text[at].isupper()
-            if word is not None and len(word[0]) >= _SHORTEST_BARE and (variable or has_digit(word[0])):
-                yield at - LONGEST_NAME, word.end() + 2
+            if end - start >= _SHORTEST_BARE and (variable or digits(start) < end or SCRAMBLED.match(text, start)):
+                yield at - LONGEST_NAME, end + 2
         elif opened in ("|", ">"):
             if _BLOCK.match(text, match.end()) is not None:
                 yield text.rfind("\n", max(0, at - _LONGEST_VALUE), at), match.end() + 4 * _LONGEST_VALUE
@@ -271,26 +274,25 @@ def _nested(text: str, hits: Hits) -> Iterator[Window]:
             match["after"] == ","
             and (_VALUE_FOLLOWS.match(text, match.end("after")) or _OPENS_PAIR.search(text, max(0, at - 160), at))
         ):
-            yield at - 2 * LONGEST_NAME - 80, match.end() + 160
+            yield at - _AROUND_NESTED, match.end() + _AROUND_NESTED
         elif match["after"] == "":
             # `{"value": …, "name": "API_KEY"}`
             before = bisect_left(values, at)
             if before and values[before - 1] > at - _WIDE:
-                yield values[before - 1] - 40, values[before - 1] + 160
+                yield values[before - 1] - 40, values[before - 1] + _AROUND_NESTED
 
 
-def _forms(text: str, hits: Hits) -> Iterator[Window]:
-    for at in hits.others.get("form-data", ()):
-        if named_values.MULTIPART.opening.match(text, at) is not None:
-            yield at, at + _WIDE
+def _forms(text: str, hits: Hits) -> Iterable[Window]:
+    opening = named_values.MULTIPART.opening
+    return _around(text, [at for at in hits.others.get("form-data", ()) if opening.match(text, at)], 0, _WIDE)
 
 
 def _markup(_text: str, hits: Hits) -> Iterator[Window]:
     for element in assigned_values.ELEMENTS:
         for at in hits.others.get(element.decode(), ()):
-            yield at, at + 700
+            yield at, at + 1200
     for match in hits.tagged:
-        yield match.start() - LONGEST_NAME, match.end() + 500
+        yield match.start() - LONGEST_NAME, match.end() + 600
 
 
 _PROGRAMS = frozenset(arguments.STEMS)
@@ -298,13 +300,13 @@ _PROGRAMS = frozenset(arguments.STEMS)
 
 def _commands(text: str, hits: Hits) -> Iterator[Window]:
     for program in hits.others.keys() & _PROGRAMS:
-        covered = -1
+        covered, ends = -1, NextMatch(_WORD_END, text)
         for at in hits.others[program]:
             if at >= covered and arguments.is_near(program, text, at):
                 covered = at + 300
-                window = max(0, at - 200), covered + 600
-                if arguments.may_follow(program, text[slice(*window)]):
-                    yield window
+                start = max(0, at - 200)
+                if arguments.may_follow(program, text[start : covered + 600]):
+                    yield start, ends(covered + 1000) + 16
 
 
 def _laid_out(text: str, hits: Hits) -> Iterable[Window]:
@@ -332,7 +334,7 @@ _PARTS: tuple[tuple[Callable[[str, Hits], Iterable[Window]], _Replace], ...] = (
         lambda _text, hits: [(at, at + 1) for at in hits.followed],
         lambda text, windows, token: beside_names.replace_at(text, [at for at, _ in windows], token),
     ),
-    (lambda _text, hits: [(at, at + 320) for at in hits.vendors], _within(replace_vendor_secrets)),
+    (lambda text, hits: _around(text, hits.vendors, 0, 320), _within(replace_vendor_secrets)),
     (lambda text, hits: statements.spans(text, hits.stated), replace_spans),
     (_laid_out, replace_spans),
     (lambda text, hits: beside_names.strings_of(text, hits.strings), replace_spans),

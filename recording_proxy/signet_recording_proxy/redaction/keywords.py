@@ -16,12 +16,13 @@ from typing import NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from signet_recording_proxy.redaction import arguments, beside_names, vendor_kinds
+from signet_recording_proxy.redaction.appearance import SCRAMBLED
 from signet_recording_proxy.redaction.assigned_values import ELEMENTS
 from signet_recording_proxy.redaction.laid_out import ENDS_LABEL, STEMS as LAID_OUT
 from signet_recording_proxy.redaction.named_values import NAME_ENDINGS
 from signet_recording_proxy.redaction.secret_names import MARKS, NAMES, SAMPLE, is_secret_parameter, names_secret
 from signet_recording_proxy.redaction.secret_patterns import ISSUED, TEXT_PATTERNS, TextPattern
-from signet_recording_proxy.redaction.spans import Span
+from signet_recording_proxy.redaction.spans import NextMatch, Span
 from signet_recording_proxy.redaction.statements import STEMS as STATED, Noun, may_state, nouns_in_other_scripts
 
 _AFTER_NAMES = "0123456789_.-[]\\\"'`)*>|,:= \t\r\n\x0b;<"
@@ -48,11 +49,13 @@ _VERIFIED = re.compile(rf"{_LAST_WORDS}{_ENDS}(?>{_FOLLOWED}){_OPENED}")
 _TAGGED = re.compile(rf"{_LAST_WORDS}[\w:.-]{{0,63}}+(?:\s[^<>]{{0,200}})?>", re.IGNORECASE)
 _PART_OF_A_NAME = re.compile(r"[A-Za-z0-9_.\-\[\]]*+")
 _NAME_GOES_ON = re.compile(r"[A-Za-z0-9_.-]*+")
-_LONGEST_ELEMENT = 800
+_LONGEST_ELEMENT = 900
 _SIGNED = re.compile(r"[ \t\w.-]{2,66}+" + vendor_kinds.PREFILTER_SIGN)
-PLAIN_WORD = re.compile(r"[^\s\"'<>;&|,(){}\[\]`\\]{1,512}+")
-_QUOTING = ("'", '"', "`", "|", ">")
-_DIGIT, _ASCII_DIGIT = re.compile(r"\d"), re.compile("[0-9]")
+PLAIN_WORD_ENDS = re.compile(r"[\s\"'<>;&|,(){}\[\]`\\]")
+_NO_SMALL_LETTERS = re.compile(r"[A-Z?#]|\d|[^\x00-\x7f]")
+_BEFORE_VALUES = ("'", '"', "`", "|", ">", "?", "&", "#")
+DIGIT = re.compile(r"\d")
+_SIGNS = tuple("!#$%^&+?=~")
 _DIGITS = [b"%d" % digit for digit in range(10)]
 LONGEST_NAME = 66
 HOLDS_HOME = "agentsDir"
@@ -60,9 +63,9 @@ HOLDS_HOME = "agentsDir"
 
 
 class Hits:
-    """The places of keywords, in the order of the text; those of shapes by the number of the pattern.
+    """Where the keywords of a text are, in order; `issued` and `shaped` have them by the number of their pattern.
 
-    Their surroundings are examined on demand, since a pattern that is applied earlier may change the text.
+    What surrounds them is examined on demand, since a pattern that is applied earlier may change the text.
     """
 
     def __init__(self, text: str) -> None:
@@ -101,11 +104,13 @@ class Hits:
             self.addresses = list(_addresses(text, schemes))
             if self.addresses:
                 self.shaped.update({number: [] for number in ADDRESS_NUMBERS})
-        # Text with neither quotes nor a digit holds no secret, unless a variable is set.
-        self._digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
-        if self._names and not self._digits and not any(mark in text for mark in _QUOTING):
-            self._names = [] if text.islower() else [at for at in self._names if text[at].isupper()]
-        self._nouns = [*self._nouns, *nouns_in_other_scripts(text)] if self._digits else []
+        digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
+        # Without digits only capital letters make a word look random; any value may be between quotes or in a query.
+        self._may_look_random = digits or not text.islower()
+        if not self._may_look_random and not any(mark in text for mark in _BEFORE_VALUES):
+            self._names = []
+        may_state = digits or any(sign in text for sign in _SIGNS)
+        self._nouns = [*self._nouns, *nouns_in_other_scripts(text)] if may_state else []
         self.is_empty = not any((self.issued, self.shaped, self.others, self._vendors, self._nouns, self._names))
 
     @cached_property
@@ -125,12 +130,12 @@ class Hits:
     @cached_property
     def labels(self) -> list[re.Match[str]]:
         """The names at the end of a line, a cell or an element."""
-        names = self._names if self._digits else ()
+        names = self._names if self._may_look_random else ()
         return [label for at in names if (label := ENDS_LABEL.match(self._lowered_text, at)) is not None]
 
     @cached_property
     def _behind(self) -> tuple[list[int], list[Span]]:
-        return _find_followed(self._text, self._lowered_text, self._names if self._digits else ())
+        return _find_followed(self._text, self._lowered_text, self._names if self._may_look_random else ())
 
     @property
     def followed(self) -> list[int]:
@@ -159,19 +164,20 @@ def _add(by_number: dict[int, list[int]], number: int, starts: list[int]) -> Non
 
 def _find_followed(text: str, lowered: str, names: Sequence[int]) -> tuple[list[int], list[Span]]:
     beside, before_strings = list[int](), list[Span]()
-    digit, searched = -1, 0
-    most = beside_names.MOST_FOLLOWED
+    digits, ends = NextMatch(DIGIT, text), NextMatch(beside_names.VALUE_ENDS, text)
+    most, longest = beside_names.MOST_TO_DIGIT, beside_names.MOST_BEFORE
+    digit = -1
     for at in names:
         if digit < at:
-            found = _ASCII_DIGIT.search(lowered, max(at, searched), at + most)
-            if found is None:
-                searched = at + most
-                continue
-            digit = found.start()
-        if digit - at > most:
+            digit = digits(at)
+        is_near = digit - at <= most
+        # A digit that is further away may end a long word. Only passwords may be without digits.
+        if not is_near and " " in text[at + longest : at + most] and not lowered.startswith(("pass", "pw"), at):
             continue
         followed = beside_names.FOLLOWED.match(lowered, at)
-        string_follows = beside_names.STRING_FOLLOWS.match(lowered, at)
+        if followed is not None and digits(followed.end()) >= ends(followed.end()):
+            followed = followed if SCRAMBLED.match(text, followed.end()) else None
+        string_follows = beside_names.STRING_FOLLOWS.match(lowered, at) if is_near else None
         if followed is None and string_follows is None:
             continue
         before = _NAME_GOES_ON.match(text[max(0, at - LONGEST_NAME) : at][::-1])
@@ -290,10 +296,12 @@ def _endings_of_names() -> BytesAhoCorasick:
 
 def _find_with_values(text: str, lowered: str, names: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
     harmless_until = 0
+    ends, others = NextMatch(PLAIN_WORD_ENDS, text), NextMatch(_NO_SMALL_LETTERS, text)
     for at in names:
         if at >= harmless_until and (match := _VERIFIED.match(lowered, at)) is not None:
-            if match["sign"] and not match["opened"]:
-                harmless_until = _without_digit(text, match)
+            if match["sign"] and not match["opened"] and (end := ends(match.end())) <= others(match.end()):
+                # A bare word of small letters holds no secret. Its end may be a name.
+                harmless_until = end - LONGEST_NAME
             end = match.start("marks")
             if _may_mean_secret(_name(text, at, match.start("blanks") if end < 0 else end)):
                 yield at, match
@@ -323,14 +331,6 @@ def _find_tags(text: str, names: Sequence[int], closings: Sequence[int]) -> Iter
             yield match
 
 
-def _without_digit(text: str, match: re.Match[str]) -> int:
-    """The place before which a bare word in small letters without a digit holds no secret. Its end may be a name."""
-    word = PLAIN_WORD.match(text, match.end())
-    if word is None or has_digit(word[0]) or word[0] != word[0].lower():
-        return 0
-    return word.end() - LONGEST_NAME
-
-
 def has_digit(word: str) -> bool:
     """Whether any character is a digit, in any script."""
-    return _DIGIT.search(word) is not None or (not word.isascii() and any(map(str.isdigit, word)))
+    return DIGIT.search(word) is not None or (not word.isascii() and any(map(str.isdigit, word)))

@@ -1,8 +1,8 @@
 """Finds secrets that running text names: JSON inside strings, query strings, forms.
 
-Names are found first, and only a name that means a secret has its value examined. So a value that is not secret is
-itself searched for names, and no text is searched twice. In JSON inside a string the name may also be apart from the
-value: in lists, objects and pairs, as `secret_walk` knows them in JSON itself, up to four strings deep.
+Names are found first, and a value is examined only if its name means a secret. So a value that is not secret is
+itself searched for names, and no text is searched twice. JSON inside a string, up to four strings deep, may also have
+the name apart from the value, in the lists, objects and pairs that `secret_walk` knows in JSON itself.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ class Redactor:
         return self._numbered[secrets:], self._learned[learned:]
 
     def settle(self, line: bytes | memoryview, secrets: Sequence[str]) -> bytes | memoryview:
-        """A line of a `ProvisionalRedactor` with tokens of ours in place of those that it gave to `secrets`."""
+        """Replace the tokens that a `ProvisionalRedactor` gave to `secrets` in its line by our own."""
         if not secrets:
             return line
         tokens: list[str] = []

@@ -173,7 +173,7 @@ KINDS: Final = read_table("secret_kinds.json", _Kinds).kinds
 _PATTERNS: Final = read_table("text_patterns.json", _TextPatterns, START=_START)
 
 ISSUED: Final = (*(kind.pattern for kind in KINDS), *_PATTERNS.issued)
-"""Tokens whose shape their issuer chose: runs of fifteen or more of `A-Za-z0-9_.~+/=@:-`.
+"""Tokens whose shape their issuer chose: runs of fifteen or more of `A-Za-z0-9_.~+/=@:!-`.
 
 They are applied in this order, before all others, so that a secret has the same token in any context.
 """

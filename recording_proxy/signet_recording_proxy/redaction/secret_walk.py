@@ -142,7 +142,7 @@ class Cleaner:
         }
 
     def _value_beside_name(self, name: str, value: Any) -> Any:
-        """Redact a value whose name is another value beside it; several words, as in tags, do not count as named."""
+        """Redact a value whose name is the value beside it; several words, as in tags, are searched as text."""
         if isinstance(value, str) and len(value.split()) > 1 and not name.lower().endswith("authorization"):
             return self.text(value)
         return self._member(name, value)

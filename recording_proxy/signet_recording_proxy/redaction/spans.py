@@ -30,6 +30,24 @@ def long_runs(flags: bytes, least: int) -> Iterator[Span]:
         start = find(run, end)
 
 
+class NextMatch:
+    """Finds the first match of a pattern at or after each of several places, which have to come in order.
+
+    No part of the text is searched twice, however many places there are.
+    """
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found = -1
+
+    def __call__(self, at: int) -> int:
+        """Where the match begins; the length of the text if there is none."""
+        if self._found < at:
+            match = self._pattern.search(self._text, at)
+            self._found = max(at, len(self._text)) if match is None else match.start()
+        return self._found
+
+
 def end_of_word(text: str, start: int, end: int) -> int:
     """The end of the word from `start`, examined up to `end`: beyond that if the examined part reached its limit."""
     rest = _REST.match(text, end) if end - start >= LONGEST else None

@@ -30,7 +30,7 @@ from signet_recording_proxy.redaction.vendor_kinds import prefilter as vendor_pr
 
 _ISSUED = [(stem.encode(), pattern) for pattern in ISSUED for stem in pattern.stems]
 _ISSUED_STEMS = BytesAhoCorasick([stem for stem, _ in _ISSUED], implementation=Implementation.DFA)
-_IN_RUN = flags_of("_.~+/=@:-" + string.ascii_letters + string.digits)
+_IN_RUN = flags_of("_.~+/=@:!-" + string.ascii_letters + string.digits)
 _SHORTEST_RUN = 15
 """No issuer's token is a shorter run of these characters."""
 
@@ -74,9 +74,9 @@ _BEYOND_A_FLOAT = r"[\[:,\s]-?(?:[0-9.]{200}|[0-9.]{1,200}e\+?[0-9]{3})"
 def _prefilter_expression() -> str:
     """All patterns of the check by names, places and shapes, as one expression.
 
-    The pattern of a JSON Schema is an expression of Rust's. It searches ten times as fast as one of Python's, and its
-    time is proportional to the length of the line, whatever that holds. Two expressions would have half the states,
-    which are made when new text needs them, but take twice the time afterwards.
+    The pattern of a JSON Schema is an expression of Rust's. It searches ten times as fast as one of Python's, in
+    time proportional to the length of the line, whatever that holds. Of two expressions each would have fewer states
+    to build, which happens when new text needs them; but all later searches would take twice as long.
     """
     squeezed = f"[{re.escape(SQUEEZED_OUT.decode())}]*"
 

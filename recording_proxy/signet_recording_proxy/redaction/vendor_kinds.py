@@ -21,7 +21,7 @@ from signet_recording_proxy.redaction.spans import Token, replace_spans
 _DATA = Path(__file__).with_name("gitleaks.json")
 _SIGN = r"[ \t\w.-]{0,20}[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}"
 _ENDS = r"(?=[`'\"\s;\\,)}\]<&]|\Z)"
-PREFILTER_SIGN = r"[\s'\"\\]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\]{0,8}[\w.:=-]{12}"
+PREFILTER_SIGN = r"[\s'\"\\t]{0,6}(?:=>|\?=|:{1,3}=|\|\||[=>:,])[`'\"\s=\\t]{0,8}(?:[\w.:=-]{12}|[\w+/=-]{12})"
 
 
 class VendorKind(msgspec.Struct, dict=True, eq=False):
@@ -70,7 +70,7 @@ def kinds() -> tuple[VendorKind, ...]:
 
 @cache
 def _stems() -> tuple[tuple[str, VendorKind], ...]:
-    """Parts of vendors' names in lower case; for kinds whose stems are those of secrets, the names' beginnings."""
+    """The parts of vendors' names to look for, in lower case: stems, or beginnings where the stems are no names."""
     return tuple(
         (part, kind)
         for kind in kinds()
@@ -89,9 +89,9 @@ _BEGINS = re.compile(r"(?:\A|\|)([a-z]+)")
 
 @cache
 def prefilter() -> str:
-    """An expression in Rust's syntax that matches where such a secret may be."""
+    r"""An expression in Rust's syntax that matches where such a secret may be; `\w` is ASCII there."""
     names = "|".join(sorted({kind.names.replace("(?-i:", "(?:") for kind in kinds()}))
-    return rf"(?:{names})[ \t\w.-]{{0,20}}{PREFILTER_SIGN}"
+    return rf"(?:{names})(?:[ \t\w.\\-]|[^\x00-\x7f]){{0,24}}{PREFILTER_SIGN}"
 
 
 def replace_vendor_secrets(text: str, token: Token) -> str:

@@ -32,6 +32,8 @@ from tests.recording_proxy.redaction.lines import redacted
         '{"user": "ada", "password": "[***]"}',
         '{"login.password": "Password"}',
         "postgres://user:password@localhost:5432/db",
+        "See https://h.example/x?token={token} and https://h.example/x?token={}.",
+        'print("https://h.example/7?token=%s")',
         "The key starts with `-----BEGIN OPENSSH PRIVATE KEY-----` and stays on your machine.",
     ],
 )
