@@ -106,7 +106,7 @@ class Hits:
                 self.shaped.update({number: [] for number in ADDRESS_NUMBERS})
         digits = any(digit in lowered for digit in _DIGITS) or (not text.isascii() and has_digit(text))
         # Without digits only capital letters make a word look random; any value may be between quotes or in a query.
-        self._may_look_random = digits or not text.islower()
+        self._may_look_random = digits or (bool(self._names) and not text.islower())
         if not self._may_look_random and not any(mark in text for mark in _BEFORE_VALUES):
             self._names = []
         may_state = digits or any(sign in text for sign in _SIGNS)
