@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conversation_items import in_one_folder
+from .conversation_items import in_one_folder, native
 from .test_conversation import AWAY, Item, hook, judgement, step, verdict
 
 BROKEN_OFF = {"mark": "scenario_end", "data": {"error": "the connector died"}}
@@ -31,6 +31,23 @@ def test_session_that_is_not_ended(tmp_path: Path, items: Sequence[Item], expect
     end_of_it = [BROKEN_OFF] if broken_off else []
     excused = broken_off and expected == "WARN"
     assert verdict(tmp_path, [*items, *end_of_it], "SIG-END-005") == ("INCONCLUSIVE" if excused else expected)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [native("s1", "k-1"), step("restart_host"), hook("session-start", "k-9"), native("s1", "k-9")],
+        [step("restart_host"), step("start", "s0"), hook("session-start", "k-0")],
+        [step("restart_host"), step("start", "s2"), hook("session-start", "k-2")],
+        [step("restart_host"), PROMPT],
+    ],
+    ids=["another id of the host", "a session before", "a session behind", "the same key"],
+)
+def test_restart_of_the_host_changed_no_key(tmp_path: Path, items: Sequence[Item]) -> None:
+    """The message names a restart of the host only if the session has had another key since."""
+    told = judgement(tmp_path, [step("start"), START, *items], "SIG-END-005")
+    first = next(finding for finding in told.findings if finding.exchanges == (2,))
+    assert first.message == "started and never ended"
 
 
 CLEARED = hook("session-end", reason="clear")
@@ -73,6 +90,7 @@ def test_cleared_session_goes_on_with_a_start(
         ([START, CHECKPOINT], ("PASS", ())),
         ([*AWAY, CHECKPOINT], ("INCONCLUSIVE", (5, 2))),
         ([CHECKPOINT, *AWAY], ("WARN", (3, 2))),
+        ([CHECKPOINT, *AWAY, CHECKPOINT], ("WARN", (3, 6, 2))),
     ],
 )
 def test_turn_alone_follows_an_end(

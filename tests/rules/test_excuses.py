@@ -40,6 +40,7 @@ def breach(*exchanges: int, verdict: Verdict = Verdict.FAIL) -> Finding:
         (2, (2,), True),
         (2, (6,), False),
         (4, (6,), False),
+        (3, (4,), False),
         (4, (4,), True),
         (5, (6,), True),
         (7, (6,), False),
@@ -95,6 +96,13 @@ def test_hook_that_may_be_lost_excuses_a_breach(tmp_path: Path) -> None:
     assert left.message == "no daemon listened for a while in between: a start may be lost"
     before = judged(tmp_path, {}, breach(2, 3), PROMPTS, items)
     assert before.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("index", "left"), [(0, Verdict.FAIL), (4, Verdict.INCONCLUSIVE)])
+def test_step_whose_mark_is_missing_excuses_a_breach(index: int, left: Verdict, tmp_path: Path) -> None:
+    """A requirement that compares a request with the steps cannot be judged without all of them."""
+    items = [{"mark": "step", "data": {"step": "prompt", "session": "s1", "index": index}}, prompt()]
+    assert judged(tmp_path, {}, breach(2), "SIG-PROMPT-012", items).verdict is left
 
 
 @pytest.mark.parametrize(("requirement", "left"), [("SIG-PROMPT-012", Verdict.INCONCLUSIVE), (PROMPTS, Verdict.FAIL)])

@@ -121,7 +121,7 @@ def _span_of_former_key(recording: Recording, end: Call) -> range | None:
     A connector may derive its keys from the ids of the host.
     """
     session = recording.timeline.session_of(end.key)
-    starts = [call for call in recording.whole.of(START) if call.seq < end.seq and call.key is not None]
+    starts = [call for call in recording.whole.of(START) if call.seq < end.seq]
     own = next((call for call in reversed(starts) if call.key == end.key), None)
     if own is None or session is None:
         return None
