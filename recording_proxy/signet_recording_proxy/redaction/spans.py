@@ -41,7 +41,7 @@ class NextMatch:
         self._found = -1
 
     def __call__(self, at: int) -> int:
-        """Where the match begins; the length of the text if there is none."""
+        """Return where the match begins; without a match, the length of the text."""
         if self._found < at:
             match = self._pattern.search(self._text, at)
             self._found = max(at, len(self._text)) if match is None else match.start()

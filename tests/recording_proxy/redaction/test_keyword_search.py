@@ -73,7 +73,7 @@ DISTANT: dict[str, tuple[str, str]] = {
     "behind a name with a mark": (f"recovery_phrase: {'wren harbor ' * 6}", "wren harbor"),
     "in double quotes": ('SET PASSWORD = PASSWORD("hunter");', "hunter"),
 }
-"""Texts with a secret whose place or form a look at a few characters behind the keyword would miss, and that secret."""
+"""Texts with a secret that lies too far from its keyword for a short window, and the secret."""
 
 
 @pytest.mark.parametrize(("text", "secret"), DISTANT.values(), ids=DISTANT)
@@ -93,7 +93,7 @@ def test_it_looks_as_far_as_the_patterns(text: str, secret: str, around: str) ->
     drawn=st.randoms(use_true_random=False),
 )
 def test_the_first_digit_may_come_anywhere_in_a_word(name: str, sign: str, before: int, drawn: random.Random) -> None:
-    """Also behind many letters."""
+    """The digit may follow hundreds of letters."""
     letters = "".join(drawn.choice("bcdfghBCDFGH") for _ in range(before))
     text = f"{name}{sign}{letters}7Zq2wX4r, and so on"
     assert searched(text) == searched_for_everything(text)
