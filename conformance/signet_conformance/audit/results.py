@@ -42,6 +42,7 @@ RECORDING, SESSION, BREACH, SAVE = (
 """How the lines of each kind of row begin."""
 
 _decoder = msgspec.json.Decoder(Row)
+_totals_decoder: msgspec.json.Decoder[RecordingRow | BreachRow] = msgspec.json.Decoder(RecordingRow | BreachRow)
 _encoder = msgspec.json.Encoder()
 
 
@@ -129,7 +130,7 @@ def write_tables(folder: Path, batches: Batches, named: int, form: str) -> Summa
                 if kind == SESSION:
                     summing.sessions += 1
                 elif kind == RECORDING or summing.wants_breaches:
-                    summing.add(_decoder.decode(line))
+                    summing.add(_totals_decoder.decode(line))
     if form == PARQUET:
         for name in TABLES:
             _to_parquet(results, name)
