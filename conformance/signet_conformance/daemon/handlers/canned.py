@@ -1,4 +1,4 @@
-"""Handlers whose answers depend on the request alone. Answers that never change are in the table of routes."""
+"""Handlers that change nothing in the daemon. Answers that are always the same are in the table of routes."""
 
 from __future__ import annotations
 
