@@ -34,7 +34,7 @@ def daemon() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["", "background"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_recording_ends_on_a_signal_with_a_whole_trace(
     daemon: str, tmp_path: Path, number: signal.Signals, background: bool
 ) -> None:

@@ -37,6 +37,7 @@ import click
 from msgspec.structs import replace
 
 from signet_conformance import targets
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.children.processes import ChildEndedError, ChildTimeoutError, LineProcess
 from signet_conformance.children.temporary import temporary_folder
 from signet_conformance.cli.commands import PROGRAM, command_named, epilog_of, refuse_empty
@@ -146,11 +147,15 @@ def command(
             raise UsageError("a command has a daemon of its own", where="--upstream", remedy="use --daemon instead")
         return record_command(words, daemon, out, options, variables, checks=not no_check, watch=watch)
     upstream, out = _place_without_command(upstream, out, daemon, no_check=no_check)
-    # A terminated recording ends like an interrupted one: with a complete trace, and no process left behind. A shell
-    # lets its background processes ignore SIGINT, so that is set too.
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, signal.default_int_handler)
-    with recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child, watching(out, watch):
+    # A shell lets its background processes ignore SIGINT, so that is set too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with (
+        # A recording that is terminated, or whose terminal is closed, ends like an interrupted one: with a complete
+        # trace, and no process left behind.
+        interrupted_by(signal.SIGTERM, signal.SIGHUP),
+        recorder([f"--upstream={upstream}", f"--out={out}", *options]) as child,
+        watching(out, watch),
+    ):
         try:
             return _run(child, upstream, out, variables)
         except ChildEndedError:

@@ -35,6 +35,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from signet_conformance.children.foreground import interrupted_by
 from signet_conformance.cli.commands import epilog_of
 from signet_conformance.cli.recordings import read_recording, trace_files
 from signet_conformance.cli.shared_options import declared_options, parse_declarations, target_option
@@ -59,10 +60,9 @@ _TURN_S = 0.5
 @target_option
 @declared_options
 def command(*, traces: tuple[str, ...], port: int, contract: str | None, target: str | None, **declared: Any) -> int:
-    """Serve the page until Ctrl-C or SIGTERM."""
+    """Serve the page until Ctrl-C, SIGTERM or SIGHUP."""
     terms = Terms(contract=contract, declared=parse_declarations(target, **declared))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with watched(traces, terms, port):
+    with interrupted_by(signal.SIGTERM, signal.SIGHUP), watched(traces, terms, port):
         for name in traces:
             if not has_magic(name) and not _is_there(name):
                 _say(f"{printable(name, 400)} does not exist yet: waiting for it")

@@ -40,8 +40,11 @@ def serving(
     try:
         yield process, json.loads(process.stdout.readline())
     finally:
-        process.kill()
-        process.communicate()
+        process.terminate()  # so that it removes its folder
+        try:
+            process.communicate(timeout=30)
+        finally:
+            process.kill()
 
 
 def refused(*arguments: str) -> str:
@@ -54,7 +57,7 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signal_ends_it_cleanly(number: signal.Signals) -> None:
     """One JSON line says where it is; a signal ends it with status 0 and removes the temporary workspace."""
     with serving() as (process, ready):

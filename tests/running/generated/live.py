@@ -33,7 +33,7 @@ def broken_daemon(mutant: str) -> Iterator[str]:
         try:
             yield str(json.loads(process.stdout.readline())["url"])
         finally:
-            process.kill()
+            process.communicate(timeout=30)  # the end of its input ends it, and it removes its folder
 
 
 def generate(

@@ -24,7 +24,7 @@ __all__ = ["DaemonSettings", "serve"]
 
 
 def serve(settings: DaemonSettings) -> None:
-    """Serve until SIGTERM or SIGINT, or until the end of standard input if `settings` say so.
+    """Serve until SIGTERM, SIGINT or SIGHUP, or until the end of standard input if `settings` say so.
 
     Prints one JSON line when requests can be sent: ``{"url", "version", "workspace"}``. Raises `UsageError` when the
     host, the port or the workspace cannot be used; nothing was changed then.
@@ -94,8 +94,9 @@ async def _serve(app: DaemonApp, listener: socket.socket) -> None:
     server = _QuietServer(server_config(app), json.dumps(ready))
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            loop.add_signal_handler(number, server.stop)
     if daemon.settings.until_stdin_closes:
         try:
             loop.add_reader(sys.stdin.fileno(), _drain_stdin, server.stop)
