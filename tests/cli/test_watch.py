@@ -188,8 +188,9 @@ def test_the_address_is_printed_before_anything_is_judged(tmp_path: Path, monkey
     assert any("SIG-AGENT-002" in told for told in looking)
 
 
-def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
-    """It prints its address first, and ends with status 0 when it is interrupted."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_command_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    """It prints its address first, and ends with status 0 when it is interrupted or its terminal is closed."""
     path = write(tmp_path / "run.jsonl", BREACHING)
     words = [sys.executable, "-m", "signet_conformance.cli", "watch", str(path)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env={**os.environ}) as child:
@@ -198,7 +199,7 @@ def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
         address = next(line for line in lines if line.startswith("watch it: "))
         assert next(line for line in lines if "SIG-AGENT-002" in line)
         assert json.loads(plain_http.get(f"{address.split(': ')[1].strip()}version").text)["exchanges"] == 5
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         child.stderr.read()
         assert child.wait(TIMEOUT_S) == 0
 

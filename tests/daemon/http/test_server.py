@@ -42,7 +42,7 @@ def serving(
     finally:
         process.terminate()  # so that it removes its folder
         try:
-            process.communicate(timeout=30)
+            process.communicate(timeout=180)
         finally:
             process.kill()
 
