@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ def test_every_step_with_the_kit_says_what_the_page_shows(tmp_path: Path) -> Non
     walked = KIT.check(tmp_path)
     init = KIT.first_that_shows("fails now: ")
     assert walked.statuses[init] == 1
-    assert len(walked.said[init].splitlines()) <= 30
+    # Progress is a line every five seconds: how many there are is up to the machine.
+    lines = [line for line in walked.said[init].splitlines() if not re.fullmatch(r"\d+/\d+ scenarios, \d+ s", line)]
+    assert len(lines) <= 25
     connector = tmp_path / "connector"
     known = known_failures.read_known(str(connector / "signet-baseline.json"))
     assert {(entry.requirement, entry.target) for entry in known.entries} == {("SIG-AGENT-002", "example-python")}
