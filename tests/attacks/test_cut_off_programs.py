@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from signet_conformance.running.performance import fingerprint
 from signet_conformance.targets.program import PLACE_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
@@ -47,7 +47,7 @@ def test_nothing_is_left(name: str, instant: str, number: signal.Signals, tmp_pa
         (home / own).mkdir(parents=True)
         (home / own / "settings.json").write_text("{}")
     before = fingerprint(home)
-    environment = {key: value for key, value in os.environ.items() if key not in (TAG_VARIABLE, "XDG_CONFIG_HOME")}
+    environment = {key: value for key, value in os.environ.items() if key not in (WATCHDOG_VARIABLE, "XDG_CONFIG_HOME")}
     environment |= {"TMPDIR": str(temporary), "HOME": str(home), PLACE_VARIABLE: str(tmp_path / "programs")}
     install_stand_in(name, tmp_path / "programs")
     project = tmp_path / "project"

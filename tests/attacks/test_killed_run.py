@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
 pytestmark = pytest.mark.waits
@@ -50,7 +50,9 @@ def test_nothing_of_it_is_left(command: str, group: bool, tmp_path: Path) -> Non
     shutil.copytree(EXAMPLE, connector)
     temporary.mkdir()
     (connector / "driver.py").write_text(CLINGS)
-    environment = {name: value for name, value in os.environ.items() if name not in (TAG_VARIABLE, "GITHUB_ACTIONS")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in (WATCHDOG_VARIABLE, "GITHUB_ACTIONS")
+    }
     environment |= {"TMPDIR": str(temporary), "SIGNET_LANE_TARGET": "example-python", "SIGNET_LANE_SCENARIOS": "0"}
     process = subprocess.Popen(
         [sys.executable, "-m", "signet_conformance.cli", *COMMANDS[command]], cwd=connector, env=environment,
@@ -80,7 +82,7 @@ def test_a_recorded_command_ends_with_the_recording(tmp_path: Path) -> None:
         f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open({str(tmp_path / 'told')!r}, 'w')\n"
     )
     (tmp_path / "temporary").mkdir()
-    environment = {name: value for name, value in os.environ.items() if name != TAG_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != WATCHDOG_VARIABLE}
     process = subprocess.Popen(
         [sys.executable, "-m", "signet_conformance.cli", "record", "--out", str(tmp_path / "a.jsonl"), "--",
          sys.executable, "-ISc", code + "while True: time.sleep(60)"],

@@ -35,7 +35,7 @@ def _nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = forks.Forks()
     monkeypatch.setattr(forks, "_forks", own)
     monkeypatch.setattr(forks, "server", own.server)
-    watchdog.tagged_environment({})  # it stays for as long as this process
+    watchdog.watched_environment({})  # it stays for as long as this process
     before = set(threading.enumerate()), open_descriptors(), children_of(os.getpid())
     yield
     assert (set(threading.enumerate()), open_descriptors(), children_of(os.getpid())) == before

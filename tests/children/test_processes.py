@@ -19,7 +19,7 @@ from signet_conformance.children.processes import (
     ChildTimeoutError,
     LineProcess,
 )
-from signet_conformance.children.watchdog import TAG_VARIABLE, tagged_environment
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE, watched_environment
 from signet_conformance.errors import KitError, SignetConformanceError, TargetError
 from tests.support.processes import Watched
 
@@ -56,7 +56,7 @@ GRANDCHILD = (
 def _nothing_left() -> Iterator[None]:
     """No thread and no descriptor is left of a child that was closed."""
     # The watchdog stays for as long as this process: it is started before anything is counted.
-    tagged_environment({})
+    watched_environment({})
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     yield
     assert set(threading.enumerate()) - threads == set()
@@ -93,10 +93,10 @@ def test_line_as_long_as_any_message_arrives_whole() -> None:
 
 
 def test_child_sees_only_the_environment_it_is_given(tmp_path: Path) -> None:
-    """The environment is the one given, with the mark of the watchdog, and so is the folder."""
+    """The environment is the one given, with the variable of the watchdog, and so is the folder."""
     code = "import json, os; print(json.dumps([sorted(os.environ), os.getcwd()]).join(['{\"seen\":', '}']))"
     with child(code, env={"ONE": "1", "LC_ALL": "C"}, cwd=tmp_path) as process:
-        assert process.receive(LONG_S) == {"seen": [["LC_ALL", "ONE", TAG_VARIABLE], str(tmp_path)]}
+        assert process.receive(LONG_S) == {"seen": [["LC_ALL", "ONE", WATCHDOG_VARIABLE], str(tmp_path)]}
 
 
 def test_program_that_does_not_exist(tmp_path: Path) -> None:

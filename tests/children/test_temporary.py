@@ -16,7 +16,7 @@ import pytest
 
 from signet_conformance.children import watchdog
 from signet_conformance.children.temporary import OWNER, kept_folder, let_go, remove_abandoned, temporary_folder
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 
 PREFIX = "signet-test-"
 OWNS = """
@@ -38,7 +38,7 @@ def owner(place: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """A process that owns a temporary folder below `place`, without a watchdog."""
     process = subprocess.Popen(
         [sys.executable, "-c", OWNS, PREFIX, str(place)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={**os.environ, TAG_VARIABLE: "watched over by nobody"},
+        env={**os.environ, WATCHDOG_VARIABLE: "watched over by nobody"},
     )  # fmt: skip
     with process:
         assert process.stdout is not None
@@ -157,7 +157,7 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
 def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed owner without a watchdog left goes with the next one of its prefix; let go, or held, it stays."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    environment = {**_in(tmp_path), TAG_VARIABLE: "another-run"}
+    environment = {**_in(tmp_path), WATCHDOG_VARIABLE: "another-run"}
     killed = subprocess.run([sys.executable, "-c", KEEPS], capture_output=True, text=True, check=True, env=environment)
     assert Path(killed.stdout.strip()).is_dir()
     left, held = kept_folder("signet-kept-"), kept_folder("signet-kept-")
@@ -170,7 +170,7 @@ def test_a_kept_folder_outlives_its_owner_only_when_let_go(tmp_path: Path, monke
 
 def test_a_kept_folder_goes_with_an_owner_who_does_not_let_it_go(tmp_path: Path) -> None:
     """Its watchdog removes it, before the next one could."""
-    environment = {name: value for name, value in _in(tmp_path).items() if name != TAG_VARIABLE}
+    environment = {name: value for name, value in _in(tmp_path).items() if name != WATCHDOG_VARIABLE}
     killed = subprocess.run([sys.executable, "-c", KEEPS], capture_output=True, text=True, check=True, env=environment)
     assert not Path(killed.stdout.strip()).exists()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from tests.support.processes import Watched, descendants, wait_until
 
 pytestmark = pytest.mark.waits
@@ -34,7 +34,7 @@ WAITS = "while True: time.sleep(60)"
 
 def kit(place: Path, child: str, what: str = WAITS) -> subprocess.Popen[bytes]:
     """A process of the kit in a group of its own, with one child and one temporary folder below `place`."""
-    environment = {name: value for name, value in os.environ.items() if name != TAG_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != WATCHDOG_VARIABLE}
     code = STARTS.replace("WHAT", what)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(place), child.replace("PLACE", repr(str(place / "ready")))],
@@ -142,4 +142,4 @@ def _tag(pid: int) -> str | None:
         variables = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
-    return next((value for name, _, value in (v.partition("=") for v in variables) if name == TAG_VARIABLE), None)
+    return next((value for name, _, value in (v.partition("=") for v in variables) if name == WATCHDOG_VARIABLE), None)

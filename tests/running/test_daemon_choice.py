@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from signet_conformance.children.environment import TAG, tagged_ids
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from signet_conformance.errors import NothingTestedError, UsageError
 from signet_conformance.running.daemon import DaemonUnderTest, demand_consent
 from tests.support.processes import wait_until
@@ -104,7 +104,7 @@ def test_a_command_gets_a_workspace_of_its_own(tmp_path: Path) -> None:
     assert {seen[name] for name in ("SIGNET_PATH", "SIGNET_WORKSPACE", "HOME")} == {str(folder)}
     assert under_test.url == f"http://{seen['SIGNET_HOST']}:{seen['SIGNET_PORT']}"
     assert {name for name in seen if name.startswith("SIGNET_")} == {
-        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", TAG, TAG_VARIABLE)
+        *("SIGNET_PATH", "SIGNET_WORKSPACE", "SIGNET_HOST", "SIGNET_PORT", TAG, WATCHDOG_VARIABLE)
     }
     assert tagged_ids(seen[TAG]) == []
 

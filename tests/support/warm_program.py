@@ -65,7 +65,7 @@ def _serve_beside() -> Mapping[str, Any] | None:
     class Server(forks._Server):
         def __init__(self) -> None:
             forks._Server = started_plainly
-            self._env = watchdog.tagged_environment(clean_environment(Path(tempfile.gettempdir())))
+            self._env = watchdog.watched_environment(clean_environment(Path(tempfile.gettempdir())))
             ours.settimeout(forks._ANSWER_S)
             self._control, self._process, self._forks, self.refuses = ours, process, [], False
 

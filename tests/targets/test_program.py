@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from signet_conformance.targets.program import PLACE_VARIABLE, HostProgram, find_program_profile, install
 from tests.support.processes import PATIENCE_S, Watched, descendants, wait_until
 
@@ -110,7 +110,7 @@ def test_an_installation_that_is_cut_off_leaves_neither_its_client_nor_half_a_pr
     client.write_text(STUCK.format(folder=tmp_path))
     client.chmod(0o755)
     programs = tmp_path / "programs"
-    environment = {name: value for name, value in os.environ.items() if name != TAG_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != WATCHDOG_VARIABLE}
     environment |= {PLACE_VARIABLE: str(programs), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     code = "from signet_conformance.targets import program\n"
     code += "program.install(program.find_program_profile('pi'))"

@@ -88,7 +88,7 @@ class _Server:
     """The process that forks."""
 
     def __init__(self) -> None:
-        self._env = watchdog.tagged_environment(clean_environment(system_folder()))
+        self._env = watchdog.watched_environment(clean_environment(system_folder()))
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(

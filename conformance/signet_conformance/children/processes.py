@@ -114,10 +114,10 @@ class LineProcess:
         try:
             self._wake_read, self._wake_write = os.pipe()
             with _starting:
-                tagged = watchdog.tagged_environment(env)
-                self._process = forks.start(self._command, tagged, cwd) or _PlainProcess(
+                watched = watchdog.watched_environment(env)
+                self._process = forks.start(self._command, watched, cwd) or _PlainProcess(
                     self._command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    env=tagged, cwd=cwd, start_new_session=True,
+                    env=watched, cwd=cwd, start_new_session=True,
                 )  # fmt: skip
                 # Both kinds were given three pipes, so none of the streams is None.
                 self._stdin = cast("IO[bytes]", self._process.stdin)

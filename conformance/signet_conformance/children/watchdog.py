@@ -19,7 +19,7 @@ from pathlib import Path
 
 from signet_conformance.children import watchdog_program
 
-TAG_VARIABLE = watchdog_program.TAG_VARIABLE.decode("ascii")
+WATCHDOG_VARIABLE = watchdog_program.WATCHDOG_VARIABLE.decode("ascii")
 _WATCHDOG_END_S = 15.0
 """How long we wait at our end for that of the watchdog, which usually finds nothing left to end."""
 
@@ -28,9 +28,9 @@ _process: subprocess.Popen[bytes] | None = None
 _tag: str | None = None
 
 
-def tagged_environment(env: Mapping[str, str] | None) -> dict[str, str]:
+def watched_environment(env: Mapping[str, str] | None) -> dict[str, str]:
     """Start the watchdog if needed. Return the environment `env` (None: ours) with its tag, for a child."""
-    return {**(os.environ if env is None else env), TAG_VARIABLE: _start()}
+    return {**(os.environ if env is None else env), WATCHDOG_VARIABLE: _start()}
 
 
 def watch_group(group: int) -> None:
@@ -60,7 +60,7 @@ def _start() -> str:
     global _process, _tag  # noqa: PLW0603 - one a process
     with _lock:
         if _tag is None:
-            _tag = os.environ.get(TAG_VARIABLE)
+            _tag = os.environ.get(WATCHDOG_VARIABLE)
         if _tag is None:
             _tag = secrets.token_hex(16)
             command = [sys.executable, "-I", "-S", watchdog_program.__file__, str(os.getpid()), _tag]

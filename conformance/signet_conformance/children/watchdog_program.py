@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-TAG_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
+WATCHDOG_VARIABLE = b"SIGNET_CONFORMANCE_RUN"
 """The environment variable in which every process of a run carries the tag of its watchdog."""
 _TERMINATE_S = 2.0
 _KILL_S = 10.0
@@ -106,7 +106,7 @@ def _send(number: int, groups: list[int], processes: list[int]) -> bool:
 
 def _end(groups: list[int], tag: bytes) -> None:
     """End the groups and all processes with the tag. SIGTERM comes first, so that they can write their buffers."""
-    entry = TAG_VARIABLE + b"=" + tag
+    entry = WATCHDOG_VARIABLE + b"=" + tag
     _send(signal.SIGTERM, groups, carriers(entry))
     deadline = time.monotonic() + _TERMINATE_S
     while (_send(0, groups, []) or carriers(entry)) and time.monotonic() < deadline:

@@ -267,7 +267,7 @@ def run_command(
     """Return the output of a command of a registry's client, or of an installation. Raises CommandError."""
     try:
         done = subprocess.run(
-            [*command], cwd=folder, env=watchdog.tagged_environment(env), stdin=subprocess.DEVNULL,
+            [*command], cwd=folder, env=watchdog.watched_environment(env), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False,
         )  # fmt: skip
     except OSError as failure:

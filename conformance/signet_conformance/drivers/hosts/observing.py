@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from signet_conformance.drivers.hosts.protocol import with_scripts, write_files
 from signet_conformance.files.json_values import parse_value
 
@@ -88,7 +88,7 @@ class Events:
 
 _OCCASIONS = ("source", "trigger", "reason")
 """Members of a hook's input that say which kind of an event it is."""
-_OURS = {TAG_VARIABLE, "TMPDIR"}
+_OURS = {WATCHDOG_VARIABLE, "TMPDIR"}
 """Variables that the kit itself adds to the environment of every program."""
 
 

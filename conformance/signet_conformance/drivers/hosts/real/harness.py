@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from signet_conformance.children.processes import LineProcess
-from signet_conformance.children.watchdog import TAG_VARIABLE
+from signet_conformance.children.watchdog import WATCHDOG_VARIABLE
 from signet_conformance.drivers.hosts.installed import install_connector, prepare
 from signet_conformance.drivers.hosts.model_server import Model, ModelRequest
 from signet_conformance.drivers.hosts.observing import OBSERVERS, Observations, observe
@@ -116,7 +116,7 @@ class RealHarness:
         temporary = home / ".tmp"
         temporary.mkdir(exist_ok=True)
         self._env = {
-            **{name: v for name, v in os.environ.items() if name == TAG_VARIABLE or not name.startswith(_OURS)},
+            **{name: v for name, v in os.environ.items() if name == WATCHDOG_VARIABLE or not name.startswith(_OURS)},
             **self._watch.proxy.variables,
             "TMPDIR": str(temporary),
             **fill_in(options["env"], self._known),
